@@ -1,4 +1,4 @@
-"""Tells who answers in a block, before anything is said there."""
+"""The handler that returns which model would answer in a block, before a message is sent."""
 
 from collections.abc import Awaitable, Callable
 
@@ -12,7 +12,7 @@ from trunkline_bus import BusError, Refusal, Request
 
 
 class AnswererHandler:
-    """The same choice as for a turn. ``profile`` tells what stands for a block."""
+    """Chooses the model as for a turn. ``profile`` returns the profile of a block."""
 
     def __init__(
         self,
@@ -27,13 +27,16 @@ class AnswererHandler:
         self._explainer = explainer
 
     async def get_answerer(self, request: Request[GetAnswerer]) -> Answerer:
-        """Who answers, or why nobody does. Raises Refusal while memory or tools do not answer."""
+        """Return the model that would answer, or why none can. Raises Refusal while memory or tools do not
+        answer."""
         try:
             profile = await self._profile(request.data.block or self._config.settings.gateway.default_block)
             choice = self._models.choose(profile.preferred_model(None))
         except BusError as error:
             code = ErrorCode.ENGINE_UNAVAILABLE
-            raise Refusal(code, "Who answers cannot be told now: memory or tools do not answer.") from error
+            raise Refusal(
+                code, "The model cannot be determined now: memory or tools do not answer."
+            ) from error
         except ModelError as error:
             return Answerer(problem=self._explainer.describe(error))
         return Answerer(

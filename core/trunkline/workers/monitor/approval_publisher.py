@@ -1,7 +1,8 @@
-"""Tells everybody which calls of a turn wait for a person, and has the server keep their time.
+"""Publishes the approvals of turns and schedules their timers on the server.
 
-The journal is the truth; what is told here is derived from it and may be told again. Told are a state for lists and
-channels, and two timers: one to remind people, one that gives the call up. A turn is only put down once they are out.
+The journal is the source of truth; everything published here is derived from it and may be published again.
+Published are a state for lists and channels, and two timers: a reminder and the deadline. A turn is parked
+only after they are published.
 """
 
 import logging
@@ -40,15 +41,17 @@ from trunkline_bus import Bus, BusError, Scope, SequenceConflict, key_of
 log = logging.getLogger(__name__)
 
 SETTLED_TTL = 3_600.0
-"""Seconds for which a decision is told to those who come too late."""
+"""Seconds for which a settled approval stays in the stream, for decisions that come too late."""
 
 
 @dataclass(slots=True)
 class PublishedApprovals:
-    """What was told of a turn's approvals, since it came out of the journal here: which, and whether as settled.
-    ``complete``: nothing is left to tell, since what changes is told when it changes.
+    """The approvals of a turn that were published since the journal was replayed here, and whether as
+    settled.
 
-    It is kept with the turn that rests, and no longer: what another monitor asked meanwhile was told by nobody here.
+    ``complete`` is true when nothing is left to publish; changes are published when they happen. The object
+    lives as long as the parked turn in the cache: what another monitor asked meanwhile was not published
+    here.
     """
 
     settled: dict[str, bool] = field(default_factory=dict)
@@ -56,14 +59,15 @@ class PublishedApprovals:
 
 
 class ApprovalPublisher:
-    """Tells of the approvals of this monitor's turns."""
+    """Publishes the approvals of this monitor's turns."""
 
     def __init__(self, bus: Bus, settings: ApprovalsSettings) -> None:
         self._bus = bus
         self._settings = settings
 
     def decision_timeout(self, request: TurnRequested) -> float:
-        """For how many seconds a person is waited for. Where nobody sits in front of a turn that is longer."""
+        """Return the seconds to wait for a person's decision. Turns that no person began have a longer
+        deadline."""
         settings = self._settings
         if request.trigger != "message":
             return settings.background_deadline
@@ -72,8 +76,8 @@ class ApprovalPublisher:
     async def try_publish(
         self, turn: Turn, published: PublishedApprovals, calls: Collection[str] | None = None
     ) -> None:
-        """Tell what has changed, of these calls or of all; what cannot be told now is told before the turn is put
-        down."""
+        """Publish what has changed, for these calls or for all. What cannot be published now is published
+        before the turn parks."""
         try:
             await self.publish(turn, published, calls)
         except BusError as error:
@@ -81,7 +85,7 @@ class ApprovalPublisher:
             log.info("approvals of a turn wait for the bus: %s", error)
 
     async def publish_missing(self, turn: Turn, published: PublishedApprovals) -> None:
-        """Tell what was not told yet, before the turn is put down or over. Raises BusError."""
+        """Publish what was not published yet, before the turn parks or ends. Raises BusError."""
         if turn.phase is Phase.PARKED and published.complete:
             return
         await self.publish(turn, published)
@@ -90,7 +94,7 @@ class ApprovalPublisher:
     async def publish(
         self, turn: Turn, published: PublishedApprovals, calls: Collection[str] | None = None
     ) -> None:
-        """Tell what has changed, of these calls of the last answer or of all. Raises BusError."""
+        """Publish what has changed, for these calls of the last answer or for all. Raises BusError."""
         if turn.request is None or (calls is not None and not calls):
             return
         actions = _actions(turn) if calls is None else _named(turn, calls)
@@ -102,7 +106,7 @@ class ApprovalPublisher:
             published.settled[approval.id] = settled
 
     async def _publish_question(self, approval: Approval) -> None:
-        """First the timers: what nobody is told of would have no end."""
+        """Schedule the timers, then publish the question: a question without a timer would never end."""
         whole = approval.expires_at - approval.asked_at
         await self._schedule_timer(approval, "expire", whole)
         if self._settings.remind_after_share < 1:
@@ -110,7 +114,7 @@ class ApprovalPublisher:
         try:
             await self._append(approval, 0)
         except SequenceConflict:
-            return  # the owner before this one told of it
+            return  # a former owner of the turn has published it
 
     async def _publish_settlement(self, approval: Approval) -> None:
         while True:
@@ -121,11 +125,14 @@ class ApprovalPublisher:
             try:
                 return await self._append(approval, last.seq, ttl=SETTLED_TTL)
             except SequenceConflict:
-                continue  # a gateway reminded of it meanwhile
+                continue  # a gateway sent a reminder meanwhile
 
     async def _audit_withdrawal(self, approval: Approval) -> None:
-        """Nobody decides any more, so nobody else notes how the call ended. However often it is told, it is one line.
-        The turn does not wait for the log."""
+        """Record in the audit log that nobody will decide any more. The line is written once, however often
+        this is called.
+
+        The turn does not wait for the audit log.
+        """
         settled = approval.settled
         if settled is None or not settled.withdrawn:
             return
@@ -146,7 +153,9 @@ class ApprovalPublisher:
         try:
             await self._bus.append(AUDIT, line, msg_id=line.id, block=line.block)
         except BusError as error:
-            log.error("the audit log does not have that approval %s was withdrawn: %s", approval.id, error)
+            log.error(
+                "the withdrawal of approval %s was not written to the audit log: %s", approval.id, error
+            )
 
     async def _append(self, approval: Approval, over: int, ttl: float | None = None) -> None:
         scope = Scope(block=approval.block, conversation=approval.conversation, turn=approval.turn)
@@ -172,7 +181,7 @@ class ApprovalPublisher:
 
 
 def affected_calls(entries: Iterable[JournalEntry]) -> set[str] | None:
-    """The calls about which these entries may change where an approval stands; None for any call of the turn."""
+    """Return the calls whose approvals these entries may change; None for any call of the turn."""
     calls = set[str]()
     for entry in entries:
         if isinstance(entry, CancelRecorded | TurnFinished):
@@ -197,7 +206,8 @@ def _approvals(turn: Turn, request: TurnRequested, actions: Iterable[ToolAction]
 
 
 def _approval(turn: Turn, request: TurnRequested, action: ToolAction) -> Approval | None:
-    """Where the newest question about a call stands; None when there is none, or one of before they had a time."""
+    """Return the state of the newest question about a call; None when there is none, or when an earlier
+    version recorded it without times."""
     asked = action.asked
     if asked is None or isinstance(asked.asked_at, msgspec.UnsetType):
         return None
@@ -222,7 +232,7 @@ def _approval(turn: Turn, request: TurnRequested, action: ToolAction) -> Approva
 
 
 def _settlement(turn: Turn, action: ToolAction) -> Settlement | None:
-    """How it ended: decided, or with its turn."""
+    """Return how the approval ended: by a decision or with its turn. None while it is open."""
     decision = action.decision
     if decision is not None:
         scope = "once" if isinstance(decision.scope, msgspec.UnsetType) else decision.scope

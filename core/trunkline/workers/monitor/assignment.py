@@ -1,9 +1,9 @@
-"""Who should hold which partition, as a function of who lives. No I/O in here.
+"""The assignment of partitions to monitors, as a function of the live monitors. No I/O.
 
-Rendezvous hashing with a limit: every pair of monitor and partition has a score, and the pairs are granted from the
-highest score down until each monitor has its share. All monitors that see the same others come to the same result
-without a word, a monitor that joins or leaves moves little more than its own share, and the shares differ by one at
-most.
+Rendezvous hashing with a limit: every pair of monitor and partition has a score, and pairs are granted from
+the highest score down until each monitor has its share. All monitors that see the same members compute the
+same result without messages. A monitor that joins or leaves moves little more than its own share. Shares
+differ by at most one.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 
 def owners(monitors: Collection[str], partitions: int) -> Mapping[int, str]:
-    """The monitor that should hold each partition; empty when there is none."""
+    """Return the monitor that should hold each partition; empty when there is no monitor."""
     if not monitors:
         return {}
     share, larger = divmod(partitions, len(monitors))
@@ -27,7 +27,8 @@ def owners(monitors: Collection[str], partitions: int) -> Mapping[int, str]:
 
 
 def standbys(monitors: Collection[str], partitions: int) -> Mapping[int, str]:
-    """The monitor that should hold each partition once its owner is gone; empty when there is no other."""
+    """Return the monitor that should hold each partition after its owner has gone; empty when there is no
+    other."""
     owner = owners(monitors, partitions)
     heirs = {gone: owners([one for one in monitors if one != gone], partitions) for gone in monitors}
     return {partition: heirs[gone][partition] for partition, gone in owner.items() if heirs[gone]}

@@ -1,5 +1,5 @@
-"""What stands for every turn of a block until somebody changes it: its tools, its choices, the owner's preferences,
-and the files that context sources read."""
+"""The profile of a block: what applies to every turn until somebody changes it. It contains the tools, the
+block's settings, the owner's preferences, and the files that context sources read."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -30,17 +30,21 @@ log = logging.getLogger(__name__)
 S = TypeVar("S", bound=msgspec.Struct)
 
 REPLY_TIMEOUT = 10.0
-"""Seconds to wait for another worker's reply before the queue tries the turn again: who had the request may be gone."""
+"""Seconds to wait for another worker's reply before the queue tries the turn again; the worker may have
+crashed."""
 
 FRESH_SECONDS = 0.2
-"""Seconds for which it is not asked for again. What memory commits counts at once; an edit by hand and another
-catalogue of tools, of which nobody tells, after this time."""
+"""Seconds for which a profile is cached. Commits of memory invalidate it at once. Edits by hand and changes
+of the tool catalogue are not announced, so they take effect after this time."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockTools:
-    """A block's tools, and the platform's ``own``. ``version`` is the catalogue's; None before the first.
-    ``restricted`` are those that the block may not use, ``schemas`` what a model is shown of each tool, by name."""
+    """The tools of a block, and the platform's ``own`` tools.
+
+    ``version`` is that of the catalogue; None before the first. ``restricted`` are the names that the block
+    may not use. ``schemas`` maps each name to the definition that a model is sent.
+    """
 
     version: str | None = None
     specs: tuple[ToolSpec, ...] = ()
@@ -50,7 +54,7 @@ class BlockTools:
 
     @classmethod
     def from_catalogue(cls, found: ToolCatalogue) -> "BlockTools":
-        """A catalogue that has come."""
+        """Return the tools of a received catalogue."""
         specs = found.tools or ()
         schemas = {spec.name: compact_schema(spec) for spec in (*specs, *found.own)}
         return cls(found.version, specs, found.own, frozenset(found.restricted), schemas)
@@ -58,53 +62,59 @@ class BlockTools:
 
 @dataclass(frozen=True, slots=True)
 class BlockProfile:
-    """What stands for a block. ``files`` are those that context sources name, by the names that they use. ``problem``
-    says which of the block's and the owner's files cannot be read, "" when all can. ``there`` is whether the block has
-    a file of its own; a block that is not there has the choices of an empty one."""
+    """The profile of a block.
+
+    ``files`` maps the names that context sources use to the files. ``problem`` describes the first file of
+    the block or the owner that cannot be read, "" when all can. ``exists`` is whether the block has a
+    ``block.toml``; without one it has default settings.
+    """
 
     tools: BlockTools
     block: BlockConfig
     preferences: Preferences
     files: Mapping[str, MemoryFile] = field(default_factory=dict)
     problem: str = ""
-    there: bool = True
+    exists: bool = True
 
     def preferred_model(self, preference: str | None) -> str | None:
-        """The model that is wished for: by whoever asks, else the block, else the owner; None when nobody says.
+        """Return the preferred model: the caller's ``preference``, else the block's, else the owner's; None
+        without any.
 
         Raises:
-            ModelError: a file that may say which one cannot be read, so no model is given the text.
+          ModelError: a file that may name the model cannot be read, so no model is sent the text.
         """
         self.raise_if_unreadable()
         return preference or self.block.model or self.preferences.model
 
     def raise_if_unreadable(self) -> None:
-        """Raises ModelError when nobody knows which models the block and the owner chose."""
+        """Raise ModelError when the chosen models are unknown because a file cannot be read."""
         if self.problem:
-            raise ModelError(ErrorCode.PROVIDER_ERROR, "refused", f"No model is asked. {self.problem}")
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "refused", f"No model was called. {self.problem}")
 
     @property
     def always_send(self) -> tuple[str, ...] | None:
-        """The tools that the owner wants to be shown always, as the block says, else for all blocks."""
+        """The tools that the model is always shown: by the block's setting, else by the owner's for all
+        blocks."""
         return self.preferences.always_send if self.block.always_send is None else self.block.always_send
 
 
 class BlockProfileCache:
-    """Asks the tools worker and memory, both at once; each once, whatever number of ``files`` is read besides.
-    ``open`` before use."""
+    """Loads profiles from the tools worker and memory concurrently, with one request to each. Call ``open``
+    before use."""
 
     def __init__(self, bus: Bus, files: Iterable[str] = ()) -> None:
         self._bus = bus
         self._files = tuple(dict.fromkeys(files))
         self._tools: dict[str, BlockTools] = {}
-        self._told: dict[str, tuple[str, ...]] = {}
-        self._known = MemoryCache(bus, self._load, counts=self._is_relevant, fresh_for=FRESH_SECONDS)
-        self.open = self._known.open
-        self.close = self._known.close
+        self._logged_missing: dict[str, tuple[str, ...]] = {}
+        self._cache = MemoryCache(bus, self._load, counts=self._is_relevant, fresh_for=FRESH_SECONDS)
+        self.open = self._cache.open
+        self.close = self._cache.close
 
     async def get(self, block: str) -> BlockProfile:
-        """What stands for a block. Raises BusError when a worker does not answer for PATIENCE seconds."""
-        return await self._known.get(block)
+        """Return the profile of a block. Raises BusError when a worker does not answer within REPLY_TIMEOUT
+        seconds."""
+        return await self._cache.get(block)
 
     async def _load(self, block: str) -> BlockProfile:
         files: dict[str, MemoryFile] = {}
@@ -121,7 +131,7 @@ class BlockProfileCache:
             block=own,
             preferences=preferences,
             problem=block_problem or problem or self._unreadable_problem(block, files),
-            there=block_file_path(block) in files,
+            exists=block_file_path(block) in files,
             files={
                 name: file for name in self._files if (file := _non_empty(files.get(root_path(block, name))))
             },
@@ -130,19 +140,21 @@ class BlockProfileCache:
         return profile
 
     def _unreadable_problem(self, block: str, files: Mapping[str, MemoryFile]) -> str:
-        """What is said of the first of the sources' files that is there and cannot be read: it may hold what the owner
-        forbids."""
+        """Return the problem of the first context file that exists and cannot be read: it may contain the
+        owner's prohibitions."""
         found = (files.get(root_path(block, name)) for name in self._files)
         return next((file.unread for file in found if file is not None and file.unread), "")
 
     def _log_unknown_tools(self, block: str, profile: BlockProfile) -> None:
-        """Log once which tools the owner wants to be shown always and nobody has (PA-F43)."""
+        """Log once which names in ``always_send`` match no tool (PA-F43)."""
         tools = profile.tools
         missing = unknown_tool_names(profile.always_send or (), tools.specs, tools.own)
-        if missing != self._told.get(block, ()):
-            self._told[block] = missing
+        if missing != self._logged_missing.get(block, ()):
+            self._logged_missing[block] = missing
             if missing:
-                log.warning("always_send of block %s names no tool: %s", block, ", ".join(missing))
+                log.warning(
+                    "always_send of block %s names tools that do not exist: %s", block, ", ".join(missing)
+                )
 
     async def _load_tools(self, block: str) -> None:
         known = self._tools.setdefault(block, BlockTools())
@@ -158,7 +170,7 @@ class BlockProfileCache:
         files.update({file.path: file for file in found.files})
 
     def _is_relevant(self, path: str) -> bool:
-        """Report whether a change of this file changes what stands."""
+        """Report whether a change of this file changes a profile."""
         if path == PREFERENCES or is_block_file(path):
             return True
         inside = path.removeprefix(f"{BLOCKS_FOLDER}/").partition("/")[2]
@@ -166,14 +178,14 @@ class BlockProfileCache:
 
 
 def _non_empty(file: MemoryFile | None) -> MemoryFile | None:
-    """The file, if it says something: it is there, it is text, and it holds instructions or what somebody wrote."""
+    """Return the file if it is text and contains instructions or something that a person wrote, else None."""
     if file is None or file.content == UNREADABLE:
         return None
     return file if file.path == INSTRUCTIONS or not is_untouched(file.path, file.content) else None
 
 
 def _decoded(kind: type[S], file: MemoryFile | None) -> tuple[S, str]:
-    """The file's settings, and what is wrong with them: then they are those of no file."""
+    """Return the file's settings and its problem. A file that cannot be read has default settings."""
     if file is None:
         return kind(), ""
     if file.unread:

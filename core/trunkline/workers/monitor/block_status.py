@@ -1,5 +1,5 @@
-"""The pulse of each block as this monitor sees it (MB-F5). It is told to a bucket whose entries soon vanish, so a
-block whose monitor died never looks busy."""
+"""The status of each block as this monitor sees it (MB-F5). It is published to a bucket whose entries expire
+soon, so a block whose monitor crashed never looks busy."""
 
 import logging
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 1.5
 ACTIVE_SECONDS = 300.0
-"""How long a block stays ACTIVE after its last turn before it is SLEEPING again."""
+"""Seconds that a block stays ACTIVE after its last turn before it is SLEEPING."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,8 @@ class _BlockActivity:
 
 
 class BlockStatusPublisher:
-    """Counts running turns by block and tells them to the bucket, at once on a change and then with each beat."""
+    """Counts running turns by block and publishes the status, at once on a change and then with each
+    heartbeat."""
 
     def __init__(self, bus: Bus, monitor: str) -> None:
         self._bucket = bus.kv(PULSE_BUCKET)
@@ -36,36 +37,36 @@ class BlockStatusPublisher:
         self._changed = anyio.Event()
 
     def turn_started(self, block: str, turn: str) -> None:
-        """A turn runs."""
+        """Record that a turn has started."""
         self._blocks.setdefault(block, _BlockActivity()).running[turn] = utc_now()
         self._changed.set()
 
     def turn_ended(self, block: str, turn: str, error: str | None) -> None:
-        """The turn is over; ``error`` is its code if it failed."""
+        """Record that the turn has ended; ``error`` is its code if it failed."""
         state = self._blocks.setdefault(block, _BlockActivity())
         state.running.pop(turn, None)
         state.last_run, state.error = utc_now(), error
         self._changed.set()
 
     async def run(self) -> None:
-        """Tell the bucket until cancelled."""
+        """Publish the status of all blocks until cancelled."""
         while True:
             with anyio.move_on_after(HEARTBEAT_SECONDS):
                 await self._changed.wait()
             self._changed = anyio.Event()
             for block in tuple(self._blocks):
                 await self._publish(block)
-            await anyio.sleep(0.1)  # many turns that begin and end together are told once
+            await anyio.sleep(0.1)  # turns that start and end together are published once
 
     async def _publish(self, block: str) -> None:
         beat = PulseHeartbeat(block=block, monitor=self._monitor, pulse=self._status(self._blocks[block]))
         if beat.pulse.status == "SLEEPING":
             del self._blocks[block]
-            return  # the entry vanishes by itself
+            return  # the entry expires by itself
         try:
             await self._bucket.put(key_of(block, self._monitor), beat)
         except BusError as error:
-            log.debug("the pulse of block %s could not be told: %s", block, error)
+            log.debug("the status of block %s could not be published: %s", block, error)
 
     def _status(self, state: _BlockActivity) -> Pulse:
         task = next(iter(state.running), None)

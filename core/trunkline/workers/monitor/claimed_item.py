@@ -1,6 +1,6 @@
-"""An item of the inbox that this monitor holds, however it came by it: delivered, or taken over from a dead owner.
+"""An inbox item that this monitor works on, either delivered or recovered from the stream after a crash.
 
-A turn that the journal alone brings back is held in the same way, without an item.
+A turn that only the journal brings back is represented in the same way, without an inbox item.
 """
 
 from collections.abc import Iterable
@@ -20,15 +20,16 @@ class ClaimedItem:
     def __init__(self, bus: Bus, stored: StoredMessage[InboxItem]) -> None:
         self._bus = bus
         self.id = stored.envelope.id
-        """Tells items apart for good; a server whose folder was deleted gives the same sequences out again."""
+        """Identifies the item for good; a server whose folder was deleted assigns the same sequence numbers
+        again."""
         self.seq = stored.seq
         self.partition = int(stored.keys["partition"])
         self.conversation = stored.keys["conversation"]
         self.item = stored.data
         self.delivery = stored if isinstance(stored, Delivery) else None
         self.first = isinstance(stored, Delivery) and not stored.redelivered
-        """Whether nobody worked on it before: the server delivers it for the first time, about which it may err after
-        its own crash, and no try has failed here."""
+        """True when nobody has worked on the item: the server delivers it for the first time, and no attempt
+        has failed here. The server may be wrong about this after its own crash."""
         self.done = False
 
     async def mark_in_progress(self) -> None:
@@ -37,7 +38,8 @@ class ClaimedItem:
             await self.delivery.in_progress()
 
     async def finish(self) -> None:
-        """The item is done and leaves the inbox. If the server does not hear it, the journal tells the next owner."""
+        """Remove the finished item from the inbox. If the server does not receive this, the journal tells the
+        next owner."""
         self.done = True
         if self.delivery is not None:
             await self.delivery.ack()
@@ -45,7 +47,7 @@ class ClaimedItem:
         try:
             await self._bus.delete(INBOX, self.seq)
         except BusError:
-            return  # gone already, or redelivered soon and settled then
+            return  # already deleted, or redelivered soon and settled then
 
     async def nak(self, delay: float | None = None) -> None:
         """Let the server deliver the item again, to whoever owns the partition then."""
@@ -54,9 +56,11 @@ class ClaimedItem:
 
 
 class RecoveredItem(ClaimedItem):
-    """A turn that the journal brings back: what it ran for lies further behind in the inbox, or was taken in already.
+    """A turn that is resumed from the journal, because its inbox item lies behind other items or is already
+    acknowledged.
 
-    It comes before everything that waits. ``behind`` is what found it, and what the inbox keeps until it is done.
+    It comes before everything that waits. ``behind`` is the item that led to it; the inbox keeps that item
+    until this one is done.
     """
 
     def __init__(self, request: TurnRequested, behind: ClaimedItem) -> None:
@@ -70,11 +74,11 @@ class RecoveredItem(ClaimedItem):
         self.done = False
 
     async def finish(self) -> None:
-        """The turn is done or parked; nothing of it is in the inbox."""
+        """Mark the turn as done or parked; the inbox contains nothing of it."""
         self.done = True
 
 
 async def nak_all(items: Iterable[ClaimedItem]) -> None:
-    """Hand all of them back."""
+    """Return all items to the server."""
     for held in items:
         await held.nak()

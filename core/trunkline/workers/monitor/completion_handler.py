@@ -1,6 +1,7 @@
-"""Answers one question to a model, asked over the bus by tools and background work (``model.complete``).
+"""Answers single questions to a model over the bus (``model.complete``), for tools and background work.
 
-The same adapters, choice of model, middleware, limits and span as a turn's model call; no journal, no feed, no tools.
+It uses the same adapters, model choice, middleware, limits and span as a turn's model call; there is no
+journal, no feed and no tools.
 """
 
 import logging
@@ -29,15 +30,15 @@ _VISION_HINT = (
 )
 
 FLUSH_SECONDS = 3_600.0
-"""Seconds between two pieces of text to nobody."""
+"""Seconds between two flushes of text. Nobody watches the text of a completion."""
 
 MAX_REMEMBERED_MODELS = 100
-"""How many models are remembered by name; who names models must not be able to fill log and memory."""
+"""The number of model names that are remembered, so that callers cannot fill log and memory."""
 
 
 class CompletionHandler:
-    """The completions under way in this monitor. ``profile`` tells what stands for a block; ``block`` is the one of
-    questions that name none."""
+    """Runs the completions of this monitor. ``profile`` returns the profile of a block; ``block`` is the
+    block of questions that name none."""
 
     def __init__(
         self,
@@ -51,26 +52,28 @@ class CompletionHandler:
         self._block = block
         self._call_config = call_config
         self._running: set[anyio.CancelScope] = set()
-        self._warned: set[str] = set()
-        self._answered_by: dict[str, str] = {}
-        """Which model answered, for choices that leave it to the adapter: its price is known before the next call."""
+        self._logged_warnings: set[str] = set()
+        self._answering_models: dict[str, str] = {}
+        """The model that answered, for choices that leave it to the adapter. It gives the price for the next
+        call."""
         self._idle = anyio.Event()
         self._idle.set()
 
     async def complete(self, request: Request[Complete]) -> AsyncIterator[Completion]:
-        """The one answer. When the caller goes away the bus cancels this, and with it the call at the vendor.
+        """Yield the answer. When the caller disconnects, the bus cancels this and with it the call to the
+        provider.
 
         Raises:
-            Refusal: with a code; see ``Completer``.
+          Refusal: with a code; see ``Completer``.
         """
         yield await self._complete(request)
 
     async def drain(self) -> None:
-        """Wait until none is under way."""
+        """Wait until no completion is running."""
         await self._idle.wait()
 
     def stop(self) -> None:
-        """End what is under way; the askers may ask another monitor."""
+        """Cancel all running completions; their callers may call another monitor."""
         for scope in self._running:
             scope.cancel()
 
@@ -82,7 +85,7 @@ class CompletionHandler:
             try:
                 with anyio.move_on_after(question.timeout):
                     return await self._call_model(request)
-                raise Refusal(TIMEOUT, f"The model did not end its answer within {question.timeout:g} s.")
+                raise Refusal(TIMEOUT, f"The model did not finish its answer within {question.timeout:g} s.")
             finally:
                 self._running.discard(stopping)
                 if not self._running:
@@ -93,7 +96,7 @@ class CompletionHandler:
         question, block = request.data, request.envelope.block or self._block
         choice = await self._choose(question, block)
         rate = self._call_config.prices.find_rate(
-            choice.label, self._answered_by.get(choice.label, choice.label)
+            choice.label, self._answering_models.get(choice.label, choice.label)
         )
         model_request = ModelRequest(
             messages=question.messages,
@@ -120,22 +123,23 @@ class CompletionHandler:
                 return self._choose_vision_model(question, profile)
             return self._models.choose(profile.preferred_model(question.model))
         except BusError as error:
-            log.warning("a question for %s cannot be asked: %s", block, error)
+            log.warning("a completion for block %s failed: %s", block, error)
             raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
         except ModelError as error:
-            log.warning("a question for %s has no model: %s", block, error)
+            log.warning("a completion for block %s has no model: %s", block, error)
             raise _refused(error.code) from error
 
     def _choose_vision_model(self, question: Complete, profile: BlockProfile) -> SelectedModel:
-        """The model that somebody chose to look at pictures: not every model can, and none can tell."""
+        """Return the model that was chosen for pictures: not every model reads them, and no adapter reports
+        it."""
         profile.raise_if_unreadable()
         name = question.model or profile.block.vision_model or profile.preferences.vision_model
         if name is None:
             raise Refusal(NO_VISION_MODEL, f"No model is set that looks at pictures. {_VISION_HINT}")
         choice = self._models.choose(name)
         if not choice.adapter.sees:
-            blind = f"The vision model {name} cannot be used: the adapter {choice.adapter.name} takes no pictures."
-            raise Refusal(NO_VISION_MODEL, f"{blind} {_VISION_HINT}")
+            reason = f"The vision model {name} cannot be used: the adapter {choice.adapter.name} takes no pictures."
+            raise Refusal(NO_VISION_MODEL, f"{reason} {_VISION_HINT}")
         return choice
 
     def _completion(
@@ -162,24 +166,25 @@ class CompletionHandler:
         )
 
     def _remember_model(self, choice: SelectedModel, name: str) -> None:
-        if not choice.model and len(self._answered_by) < MAX_REMEMBERED_MODELS:
-            self._answered_by[choice.label] = name
+        if not choice.model and len(self._answering_models) < MAX_REMEMBERED_MODELS:
+            self._answering_models[choice.label] = name
 
     def _warn_once(self, what: str) -> None:
-        if what not in self._warned and len(self._warned) < MAX_REMEMBERED_MODELS:
-            self._warned.add(what)
+        if what not in self._logged_warnings and len(self._logged_warnings) < MAX_REMEMBERED_MODELS:
+            self._logged_warnings.add(what)
             log.warning(what)
 
 
 class _DiscardingSink:
-    """Nobody watches a completion; its text comes whole."""
+    """A sink for the text of completions, which nobody watches."""
 
     async def emit(self, *events: FeedEvent) -> None:
-        """Let them fall."""
+        """Discard the events."""
 
 
 def _token_limit(question: Complete, rate: Rate | None) -> int | None:
-    """How long the answer may be. Raises Refusal when the question alone costs too much."""
+    """Return the largest number of tokens of the answer. Raises Refusal when the question alone costs too
+    much."""
     if question.max_cost is None or rate is None:
         return question.max_tokens
     affordable = rate.affordable_tokens(question.messages, question.max_cost)

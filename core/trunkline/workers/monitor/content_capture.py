@@ -1,6 +1,6 @@
-"""What a model was sent and what it said, in the span of the call, by OpenTelemetry's GenAI conventions.
+"""Records the messages of model calls in their spans, by OpenTelemetry's GenAI conventions.
 
-Only where the owner asks for it (``[telemetry] capture_content``). What looks like a key or a password is taken out.
+Only with ``[telemetry] capture_content``. Text that looks like a key or a password is redacted.
 """
 
 import json
@@ -17,27 +17,28 @@ from trunkline.contracts.models.adapter import AskModel, Call, Finish, ModelEven
 from trunkline.telemetry import semconv
 
 MAX_MESSAGES_CHARS = 60_000
-"""Characters of messages in one span, the newest first; spans travel together, and a message on the bus has an end."""
+"""Largest number of characters of the messages in one span, the newest first; spans travel in messages on the
+bus, whose size is limited."""
 
 MAX_TEXT_CHARS = 20_000
-"""Characters of one text."""
+"""Largest number of characters of one text."""
 
 REDACTION_LOOKAHEAD = 4_096
-"""Characters behind those that are looked at too: half of a key is not known for one."""
+"""Further characters that the redactor reads: it does not recognise half of a key."""
 
 SpanPart = dict[str, Any]
 
 
 class ContentCapture:
-    """Puts content into spans."""
+    """Records model requests and answers in the current span."""
 
     def __init__(self) -> None:
         self._secrets = Redactor()
 
     def wrap(self, ask: AskModel) -> AskModel:
-        """The same call, which tells the current span what it is asked and what comes back."""
+        """Return the call, extended to record its request and answer in the current span."""
 
-        async def told(request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        async def captured(request: ModelRequest) -> AsyncIterator[ModelEvent]:
             span = trace.get_current_span()
             self._record_request(span, request)
             text, calls, reason = "", list[ToolCall](), ""
@@ -60,7 +61,7 @@ class ContentCapture:
                 }
                 span.set_attribute(semconv.GEN_AI_OUTPUT_MESSAGES, json.dumps([answer], ensure_ascii=False))
 
-        return told
+        return captured
 
     def _record_request(self, span: trace.Span, request: ModelRequest) -> None:
         system = [self._text(one.content) for one in request.messages if one.role == "system"]
@@ -69,16 +70,16 @@ class ContentCapture:
         span.set_attribute(semconv.GEN_AI_INPUT_MESSAGES, self._newest(messages))
 
     def _newest(self, messages: Sequence[Message]) -> str:
-        """As many of the messages as there is room for, the newest ones."""
-        told: list[str] = []
+        """Return as many of the messages as fit, the newest ones, as JSON."""
+        captured: list[str] = []
         room = MAX_MESSAGES_CHARS
         for message in reversed(messages):
             one = json.dumps({"role": message.role, "parts": self._parts(message)}, ensure_ascii=False)
             room -= len(one)
-            if told and room < 0:
+            if captured and room < 0:
                 break
-            told.append(one)
-        return f"[{', '.join(reversed(told))}]"
+            captured.append(one)
+        return f"[{', '.join(reversed(captured))}]"
 
     def _parts(self, message: Message) -> list[SpanPart]:
         if message.role == "tool":

@@ -1,7 +1,7 @@
-"""Puts the parts of a turn's context together within a budget of tokens. Pure: the same parts give the same bytes.
+"""Fits the parts of a turn's context into a budget of tokens. Pure: the same parts give the same bytes.
 
-What stays from turn to turn is told first, in an order that does not change, so that a provider's cache of the
-prompt's beginning holds. What changes with every turn is told apart, just before the person's message.
+Parts that stay the same from turn to turn come first in a fixed order, so that a provider's prompt cache
+applies. Parts that change with every turn are placed just before the user's message.
 """
 
 from collections.abc import Sequence
@@ -10,45 +10,49 @@ from trunkline._util.untrusted_text import DATA_NOTE, OWNER_NOTE, wrap_context
 from trunkline.contracts.turns.context import ContextPart
 
 BYTES_PER_TOKEN = 4
-"""The documented estimate: UTF-8 bytes to a token. It is near for English and errs to the safe side for most others."""
+"""The documented estimate of UTF-8 bytes per token. It is close for English and too low for most other
+languages, so that token counts are overestimated."""
 
 CHANGING_SHARE = 0.25
-"""The part of the budget that is kept for what changes with each turn, so that this never moves what stays."""
+"""The share of the budget that is reserved for changing parts, so that they never displace the constant
+parts."""
 
 MIN_PART_TOKENS = 24
-"""Tokens below which nothing of a part is told but where it can be read."""
+"""With fewer tokens than this, a part is replaced by a note that tells where to read it."""
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text is."""
+    """Return the estimated number of tokens of a text."""
     return -(-len(text.encode(errors="surrogatepass")) // BYTES_PER_TOKEN)
 
 
 def fit_parts(bootstrap: str, parts: Sequence[ContextPart], budget: int) -> tuple[str, str]:
-    """What stays (the bootstrap line first) and what changes, each as one text, within ``budget`` tokens together."""
+    """Return the constant parts (the bootstrap line first) and the changing parts, each as one text, within
+    ``budget`` tokens together."""
     parts = [part for part in parts if part.text.strip()]
-    staying = [part for part in parts if not part.changing]
+    constant = [part for part in parts if not part.changing]
     room = budget - int(budget * CHANGING_SHARE)
-    used, told = _render_parts(staying, room)
+    used, rendered = _render_parts(constant, room)
     _, changing = _render_parts([part for part in parts if part.changing], budget - used)
-    return "\n\n".join((bootstrap, *told)), "\n\n".join(changing)
+    return "\n\n".join((bootstrap, *rendered)), "\n\n".join(changing)
 
 
 def _render_parts(parts: Sequence[ContextPart], room: int) -> tuple[int, list[str]]:
-    """The tokens used, and the parts as they are told: higher priority first, else in the order given."""
+    """Return the tokens used and the rendered parts: by descending priority, else in the order given."""
     ranked = sorted(parts, key=lambda part: -part.priority)
     granted = _grant_tokens([(estimate_tokens(part.text), part.share) for part in ranked], room)
     return sum(granted), [_render(part, tokens) for part, tokens in zip(ranked, granted, strict=True)]
 
 
-def _grant_tokens(wishes: Sequence[tuple[int, float]], room: int) -> list[int]:
-    """Tokens for each: first up to its share of the room, then what is left, in the order of rank."""
+def _grant_tokens(requests: Sequence[tuple[int, float]], room: int) -> list[int]:
+    """Return the tokens granted to each part: first up to its share of the room, then of the rest in the
+    order of rank."""
     granted, left = [], room
-    for wish, share in wishes:
-        granted.append(min(wish, int(room * share), left))
+    for size, share in requests:
+        granted.append(min(size, int(room * share), left))
         left -= granted[-1]
-    for number, (wish, _) in enumerate(wishes):
-        more = min(wish - granted[number], left)
+    for number, (size, _) in enumerate(requests):
+        more = min(size - granted[number], left)
         granted[number] += more
         left -= more
     return granted
@@ -71,8 +75,10 @@ def _shorten(text: str, tokens: int, size: int, rest: str) -> str:
 
 
 def truncate(text: str, size: int) -> str:
-    """The text's beginning of at most ``size`` bytes, up to the end of a paragraph, else of a line, a sentence or a
-    word, as long as half of it remains."""
+    """Return the text's beginning of at most ``size`` bytes.
+
+    It is cut at the end of a paragraph, else of a line, a sentence or a word, if at least half of it remains.
+    """
     head = text.encode(errors="surrogatepass")[:size].decode(errors="ignore")
     if len(head) == len(text):
         return text

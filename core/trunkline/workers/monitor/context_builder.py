@@ -1,4 +1,5 @@
-"""What a turn begins with: conversation, tools, preferences, context. Collects; writes nothing and asks no model."""
+"""Builds the context of a turn: conversation, tools, preferences and context parts. It writes nothing and
+calls no model."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,13 +38,16 @@ log = logging.getLogger(__name__)
 SOURCE_TIMEOUT = 5.0
 
 ContextItem = ContextPart | StatusShown | ContextGap
-"""What a context source may give."""
+"""An item that a context source may return."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """A turn's material. ``history`` is the conversation before the turn. With more tools than ``discovery_threshold``
-    the model finds most of them by itself."""
+    """The context that a turn begins with.
+
+    ``history`` is the conversation before the turn. With more tools than ``discovery_threshold`` the model
+    finds most of them through discovery.
+    """
 
     request: TurnRequested
     history: tuple[Message, ...]
@@ -52,12 +56,14 @@ class TurnContext:
 
     @property
     def block(self) -> BlockConfig:
-        """The block's choices."""
+        """The settings of the block."""
         return self.profile.block
 
     def schemas(self, new: Sequence[Message]) -> tuple[ToolSchema, ...]:
-        """What the model is offered after the messages ``new`` of this turn: our tools and the client's, which stand in
-        for ours of the same name."""
+        """Return the tools that the model is offered after the messages ``new`` of this turn.
+
+        A tool of the client replaces ours of the same name.
+        """
         tools = self.profile.tools
         specs = select_tools(
             tools.specs, tools.own, self.selection_settings, (*self.history, *new), tools.restricted
@@ -70,13 +76,15 @@ class TurnContext:
 
     @property
     def all_tools(self) -> tuple[ToolSchema | ToolSpec, ...]:
-        """Every tool, shown to the model or not, and also those that the block may not use; the client's first."""
+        """Every tool, shown to the model or not, including those that the block may not use; the client's
+        first."""
         tools = self.profile.tools
         return (*self.request.client_tools, *tools.specs, *tools.own)
 
     @property
     def selection_settings(self) -> ToolSelectionSettings:
-        """How tools are shown: as the block says, else the owner, else by the number of those that may be used."""
+        """The settings for showing tools: the block's, else the owner's, else by the number of tools that may
+        be used."""
         profile, tools = self.profile, self.profile.tools
         mode = self.block.discovery or profile.preferences.discovery or "auto"
         count = len(tools.specs) - len(tools.restricted)
@@ -84,18 +92,20 @@ class TurnContext:
 
     @property
     def missing_tools(self) -> tuple[str, ...]:
-        """Tools that were loaded in this conversation and are not there any more."""
+        """The tools that were loaded in this conversation and no longer exist."""
         return missing_tools(self.profile.tools.specs, self.profile.tools.own, self.history)
 
     @property
     def preferred_model(self) -> str | None:
-        """The model that is wished for: by the message, else the block, else the owner. Raises ModelError when nobody
-        can know."""
+        """The preferred model: the message's, else the block's, else the owner's.
+
+        Raises ModelError when a file that may name it cannot be read.
+        """
         return self.profile.preferred_model(self.request.model)
 
 
 class ContextMessages(NamedTuple):
-    """What a turn is given besides the conversation, and what people are shown of it."""
+    """The messages of the context, and the statuses that clients are shown."""
 
     messages: tuple[Message, ...]
     statuses: tuple[StatusShown, ...] = ()
@@ -122,21 +132,22 @@ class ContextBuilder:
         self.close = self._profiles.close
         self.profile = self._profiles.get
 
-    async def build(self, request: TurnRequested, known: list[Message]) -> TurnContext:
-        """Collect all at once. ``known`` are the conversation's first messages; new ones are added to it.
+    async def build(self, request: TurnRequested, cached: list[Message]) -> TurnContext:
+        """Load the profile and the history concurrently and return the context.
 
-        Raises BusError when a worker does not answer for PATIENCE seconds.
+        ``known`` are the cached first messages of the conversation; new ones are added to it. Raises BusError
+        when a worker does not answer within REPLY_TIMEOUT seconds.
         """
         if request.history is not None:
             profile = await self._profiles.get(request.block)
             return self._turn_context(request, request.history, profile)
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._load_history, request, known)
+                tasks.start_soon(self._load_history, request, cached)
                 profile = await self._profiles.get(request.block)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        return self._turn_context(request, known, profile)
+        return self._turn_context(request, cached, profile)
 
     def _turn_context(
         self, request: TurnRequested, messages: Iterable[Message], profile: BlockProfile
@@ -147,7 +158,7 @@ class ContextBuilder:
         )
 
     def info(self, context: TurnContext, model: str = "") -> TurnInfo:
-        """What plugins are told of a turn that is about to begin."""
+        """Return the information about a turn that plugins get."""
         request = context.request
         return TurnInfo(
             request=request,
@@ -160,15 +171,16 @@ class ContextBuilder:
         )
 
     async def context_messages(self, context: TurnContext, model: str) -> ContextMessages:
-        """What the context sources give, within the budget for ``model``, after the bootstrap line."""
+        """Return the parts of the context sources after the bootstrap line, within the budget for
+        ``model``."""
         turn, settings = context.request.turn, self._settings
         items = await self._collect_items(self.info(context, model))
         _trace_gaps(one for one in items if isinstance(one, ContextGap))
-        ours = (*_missing_tools_part(context.missing_tools), *_channel_part(context.request))
-        parts = [*ours, *(one for one in items if isinstance(one, ContextPart))]
+        own_parts = (*_missing_tools_part(context.missing_tools), *_channel_part(context.request))
+        parts = [*own_parts, *(one for one in items if isinstance(one, ContextPart))]
         budget = int(self._window(model) * settings.context_share)
-        staying, changing = fit_parts(settings.bootstrap, parts, budget)
-        messages = [_message(turn, "system", staying)]
+        constant, changing = fit_parts(settings.bootstrap, parts, budget)
+        messages = [_message(turn, "system", constant)]
         if changing:
             messages.append(_message(turn, "user", changing))
         return ContextMessages(tuple(messages), tuple(one for one in items if isinstance(one, StatusShown)))
@@ -177,7 +189,7 @@ class ContextBuilder:
         return self._windows.get(model, self._settings.context_window)
 
     async def _collect_items(self, info: TurnInfo) -> list[ContextItem]:
-        """What all sources give, in their order."""
+        """Return the items of all sources, in the order of the sources."""
         found: list[Sequence[ContextItem]] = [()] * len(self._sources)
         async with anyio.create_task_group() as tasks:
             for number, source in enumerate(self._sources):
@@ -202,12 +214,12 @@ class ContextBuilder:
             log.exception("context source %s failed and is left out", source.name)
             found[number] = (ContextGap(source.name, f"it failed with {type(error).__name__}"),)
 
-    async def _load_history(self, request: TurnRequested, known: list[Message]) -> None:
-        found = await self._slice(request, len(known))
-        if found.count < len(known):  # somebody made it shorter: begin anew
-            known.clear()
+    async def _load_history(self, request: TurnRequested, cached: list[Message]) -> None:
+        found = await self._slice(request, len(cached))
+        if found.count < len(cached):  # the conversation was shortened: load all of it
+            cached.clear()
             found = await self._slice(request, 0)
-        known.extend(found.messages)
+        cached.extend(found.messages)
 
     async def _slice(self, request: TurnRequested, after: int) -> ConversationSlice:
         query = LoadConversation(block=request.block, conversation=request.conversation, after=after)
@@ -215,41 +227,48 @@ class ContextBuilder:
 
 
 def _restricted(profile: BlockProfile, permissions: ActorPermissions) -> BlockProfile:
-    """Without the tools that the permissions of whoever asks leave out: a model is not shown them, and ``/tool`` names
-    them as those that may not be used. Whether a call is permitted the tools worker decides."""
+    """Return the profile without the tools that the caller's permissions exclude.
+
+    The model is not shown them, and ``/tool`` lists them as not permitted. The tools worker decides about
+    each call.
+    """
     tools = profile.tools
-    barred = frozenset(
+    excluded = frozenset(
         spec.name for spec in tools.specs if not permissions.allows_tool(spec.name, spec.identity)
     )
     own = tuple(spec for spec in tools.own if permissions.allows_tool(spec.name, spec.identity))
-    if not barred and len(own) == len(tools.own):
+    if not excluded and len(own) == len(tools.own):
         return profile
-    return replace(profile, tools=replace(tools, own=own, restricted=tools.restricted | barred))
+    return replace(profile, tools=replace(tools, own=own, restricted=tools.restricted | excluded))
 
 
 def _without_turn(request: TurnRequested, messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Without this turn's own messages, which are stored already when a crash came just after storing."""
+    """Return the history without this turn's own messages. They are already stored when a crash came just
+    after storing."""
     return tuple(message for message in messages if message.turn != request.turn)
 
 
-def _missing_tools_part(gone: tuple[str, ...]) -> tuple[ContextPart, ...]:
-    """What is said when tools are gone that a model may remember to have."""
-    if not gone:
+def _missing_tools_part(missing: tuple[str, ...]) -> tuple[ContextPart, ...]:
+    """Return the note about tools that were loaded earlier and no longer exist."""
+    if not missing:
         return ()
-    text = f"Tools that were loaded in this conversation and are not there any more: {', '.join(gone)}."
+    text = f"Tools that were loaded in this conversation and no longer exist: {', '.join(missing)}."
     return (ContextPart(source="tools", text=text, changing=True),)
 
 
 def _channel_part(request: TurnRequested) -> tuple[ContextPart, ...]:
-    """What people see of an answer where this message came from (MB-F13). The channel says it, so it is data; it stands
-    last, so that another channel's message leaves what is before it as it was."""
+    """Return the channel's description of what people see of an answer there (MB-F13).
+
+    The channel writes it, so it is data. It comes last, so that a message of another channel changes nothing
+    before it.
+    """
     if isinstance(request.shows, msgspec.UnsetType):
         return ()
     return (ContextPart(source=f"channel {request.channel}", text=request.shows, priority=1, share=0.05),)
 
 
 def _trace_gaps(gaps: Iterable[ContextGap]) -> None:
-    """Say in the turn's trace what it began without."""
+    """Record in the turn's trace which context sources are missing."""
     for gap in gaps:
         trace.get_current_span().add_event(
             semconv.CONTEXT_LEFT_OUT, {semconv.CONTEXT_SOURCE: gap.source, semconv.REASON: gap.reason}

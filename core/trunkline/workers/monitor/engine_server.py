@@ -1,9 +1,11 @@
-"""The bare agent loop over HTTP: ``POST /engine/chat`` on loopback (PA-F31 to PA-F33), so that it can be swapped.
+"""The bare agent loop over HTTP: ``POST /engine/chat`` on loopback (PA-F31 to PA-F33), so that it can be
+replaced.
 
-Messages and tools in, events out. The same machine and runner as a durable turn, without journal, feed stream or
-storage: nothing is persisted and no prompt is built. It is off unless ``monitor.engine`` asks for it, and behind the
-same gate as the gateway: the token of the home, our own Host, and no page of another origin. The two actor headers say
-for whom it works and within which permissions. A block that takes no messages at the gateway takes none here.
+Messages and tools in, events out. It uses the same state machine and runner as a durable turn, without
+journal, feed stream or storage: nothing is persisted and no prompt is built. It is off unless
+``monitor.engine`` is set, and uses the gateway's authentication: the token of the home, our own Host, and no
+page of another origin. The two actor headers state the caller and its permissions. A block that takes no
+messages at the gateway takes none here.
 """
 
 import errno
@@ -67,11 +69,11 @@ STATUS = {
 }
 
 BLOCK_FIELD: Field = ("metadata", "client_context", "block")
-"""Where a request names its block."""
+"""The field of a request that names its block."""
 
 
 class EngineMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as PA-F31 writes it."""
+    """A message in the form of PA-F31."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
@@ -80,7 +82,7 @@ class EngineMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes with a request; only ``correlation_id`` is required."""
+    """The metadata of a request; only ``correlation_id`` is required."""
 
     correlation_id: str
     conversation_id: str | None = None
@@ -96,14 +98,14 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Whom a request is for, and the scopes that its calls are kept within."""
+    """The person or program that a request acts for, and the scopes that limit its calls."""
 
     actor: str
     permissions: tuple[str, ...]
 
 
 class EngineServer:
-    """Serves the loop on a loopback port, to those whom ``http_auth`` knows."""
+    """Serves the loop on a loopback port, to clients that ``http_auth`` authenticates."""
 
     def __init__(
         self,
@@ -126,23 +128,25 @@ class EngineServer:
 
     @property
     def url(self) -> str:
-        """Where it listens, such as ``http://127.0.0.1:8422``; "" before ``open()`` and where nobody asked for it."""
+        """The address, such as ``http://127.0.0.1:8422``; "" before ``open()`` and when ``monitor.engine`` is
+        off."""
         return "" if self._socket is None else "http://{}:{}".format(*self._socket.getsockname())
 
     def open(self) -> None:
-        """Bind the port, if the settings ask for it. Raises TrunklineError when it cannot be had."""
+        """Bind the port if ``monitor.engine`` is set. Raises TrunklineError when the port is not
+        available."""
         if not self._settings.engine:
             return
         self._socket = _listening_socket(self._settings.engine_port)
         log.info("agent loop on %s/engine/chat", self.url)
 
     def close(self) -> None:
-        """Let go of the port."""
+        """Close the port."""
         if self._socket is not None:
             self._socket.close()
 
     async def run(self) -> None:
-        """Serve until cancelled; without a port there is nothing to do."""
+        """Serve until cancelled; return at once without a port."""
         if self._socket is not None:
             await serve_app(self._app(), self._socket)
 
@@ -180,7 +184,7 @@ class EngineServer:
         if (number := first_orphan_result(messages)) is not None:
             return _invalid_field(("messages", number, "tool_call_id"), ORPHAN_RESULT_TEXT)
         if not body.metadata.correlation_id:
-            return _invalid_field(("metadata", "correlation_id"), "It is not empty.")
+            return _invalid_field(("metadata", "correlation_id"), "It must not be empty.")
         block = body.metadata.client_context.get("block", self._default_block)
         refused = await self._block_refusal(block, is_owner=request.scope[IDENTITY] == OWNER)
         if refused is not None:
@@ -189,16 +193,20 @@ class EngineServer:
         return StreamingResponse(events, media_type="text/event-stream")
 
     async def _block_refusal(self, block: object, *, is_owner: bool) -> "Response | None":
-        """The refusal for a block that takes no messages, as the gateway has it; None for one that does. The default
-        block is there before its first message made its file. Which file is wrong is told to the owner alone."""
+        """Return the refusal for a block that takes no messages, as the gateway does; None for a block that
+        does.
+
+        The default block counts as existing before its file is created. Only the owner is told which file is
+        wrong.
+        """
         if not isinstance(block, str):
-            return _invalid_field(BLOCK_FIELD, "It is a block's name.")
+            return _invalid_field(BLOCK_FIELD, "It must be the name of a block.")
         try:
             profile = await self._builder.profile(block) if is_block_name(block) else None
         except BusError as error:
             log.error("the block %s cannot be looked up: %s", block, error)
             return _refused(ErrorCode.ENGINE_UNAVAILABLE)
-        if profile is None or not (profile.there or block == self._default_block):
+        if profile is None or not (profile.exists or block == self._default_block):
             return _invalid_field(BLOCK_FIELD, block_not_found(block), ErrorCode.NOT_FOUND)
         why = unavailable_reason(block, profile.block, profile.problem)
         return _refused(ErrorCode.CONFLICT, reason=why if is_owner else "") if why else None
@@ -216,7 +224,7 @@ class EngineServer:
             tasks.cancel_scope.cancel()
 
     async def _run_safely(self, request: TurnRequested, correlation: str, sink: "_CallerSink") -> None:
-        """Run the loop; whatever happens, it ends with an event that says so."""
+        """Run the loop; after any failure it ends with an error event."""
         try:
             await self._run(request, sink)
         except (BusError, BaseExceptionGroup) as error:
@@ -253,24 +261,27 @@ class EngineServer:
 
 
 class _CallerSink:
-    """Shows events to the caller alone."""
+    """Sends events to the caller alone."""
 
     def __init__(self, send: Callable[[FeedEvent], Awaitable[None]]) -> None:
         self._send = send
 
     async def emit(self, *events: FeedEvent) -> None:
-        """Send them on."""
+        """Send the events."""
         for event in events:
             await self._send(event)
 
     async def emit_journaled(self, *events: NumberedEvent) -> None:
-        """Send them on."""
+        """Send the events."""
         await self.emit(*(one.event for one in events))
 
 
 def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
-    """Who has the token may speak for anybody; whoever has another credential for themselves alone. Each within the
-    permissions that the credential gives, whatever type of identity it is. None for anybody else."""
+    """Return the caller; None when the credential does not allow it.
+
+    The token's holder may act for anybody, any other identity only for itself. The permissions never exceed
+    those of the credential.
+    """
     given = ActorPermissions.parse(permissions).scopes
     own = ActorPermissions(identity.permissions)
     return Caller(actor, own.intersect(given)) if actor == identity.id or identity == OWNER else None
@@ -287,8 +298,8 @@ def _message(given: EngineMessage) -> Message:
 
 
 def _request(body: EngineRequest, messages: tuple[Message, ...], block: str, caller: Caller) -> TurnRequested:
-    """The turn. Its conversation is one of its own: what a person allowed in a conversation of the gateway does not
-    count here, whatever id the caller names."""
+    """Return the turn's request. Its conversation id is derived from the caller, so grants of a gateway
+    conversation do not apply, whatever id the caller sends."""
     return TurnRequested(
         turn=new_id("turn"),
         block=block,
@@ -325,7 +336,7 @@ def _sse_event(event: str, data: dict[str, Any]) -> bytes:
 
 
 def _malformed_body(error: Exception) -> "Response":
-    """The refusal of a body that is no request, with the field that is wrong."""
+    """Return the refusal of a body that cannot be decoded, with the invalid field."""
     match error:
         case msgspec.ValidationError():
             return _invalid_field(*field_and_reason(str(error)))
@@ -340,7 +351,7 @@ def _invalid_field(field: Field, reason: str, code: ErrorCode = ErrorCode.INVALI
 
 
 def _refused(code: ErrorCode, path: str = "", *, reason: str = "", field: str = "") -> "Response":
-    """The code with its fixed sentence; in ``metadata`` why, and which field is wrong, as at the gateway."""
+    """Return the code with its fixed sentence; ``metadata`` contains reason and field, as at the gateway."""
     from starlette.responses import Response
 
     body: dict[str, Any] = {"code": code, "message": FIXED_SENTENCES[code]}
@@ -351,10 +362,10 @@ def _refused(code: ErrorCode, path: str = "", *, reason: str = "", field: str = 
 
 
 def _listening_socket(port: int) -> socket.socket:
-    """A listening socket on the loopback port. It takes no other port in its place: whoever has this one would be sent
-    the token by every program that was told of it.
+    """Return a listening socket on the loopback port.
 
-    It names its protocol, or asyncio would not send small pieces at once (TCP_NODELAY).
+    It never falls back to another port: a program that was told this port would send its token to whatever
+    process holds it. The socket names its protocol, because otherwise asyncio does not set TCP_NODELAY.
     """
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,7 +1,7 @@
-"""What a turn shows while it runs: positions, coalescing of text, and repair after the server was away.
+"""The feed of a running turn: positions, coalescing of text, and repair after the server was unavailable.
 
-The feed is stored asynchronously, so a crash of the server may lose its last items. Whoever wrote them still has
-them and sends again what the server does not know; readers drop what they have seen.
+Feed items are stored asynchronously, so a crash of the server may lose the last ones. The writer keeps its
+items and sends those that the server lacks again; readers drop duplicates.
 """
 
 import logging
@@ -21,26 +21,26 @@ from trunkline_bus import Bus, BusError, Scope
 log = logging.getLogger(__name__)
 
 RETAIN_SECONDS = 20.0
-"""Seconds for which an ended turn's items are kept, in case the server lost them."""
+"""Seconds for which the items of an ended turn are kept, in case the server lost them."""
 
 
 YIELD_EVERY = 64
-"""Items after which other turns have their turn: an answer may have thousands of tool calls."""
+"""Items after which the writer yields to other turns: an answer may have thousands of tool calls."""
 
 
 class EventSink(Protocol):
-    """Where text is shown while it comes."""
+    """A receiver of feed events while text streams."""
 
     async def emit(self, *events: FeedEvent) -> None:
-        """Show events, in this order."""
+        """Send events, in this order."""
         ...
 
 
 class FeedSink(EventSink, Protocol):
-    """Where a runner shows what happens."""
+    """A receiver of all feed events of a runner."""
 
     async def emit_journaled(self, *events: NumberedEvent) -> None:
-        """Show what the journal tells, in this order."""
+        """Send events that the journal numbers, in this order."""
         ...
 
 
@@ -61,7 +61,7 @@ class FeedWriter:
         await self.emit_journaled(*(NumberedEvent(event) for event in events))
 
     async def emit_journaled(self, *events: NumberedEvent) -> None:
-        """Send what the journal tells at the next positions."""
+        """Send events that the journal numbers at the next positions."""
         async with self._order:
             for event, number in events:
                 index = len(self._items)
@@ -72,29 +72,36 @@ class FeedWriter:
                     await cancel_shielded_checkpoint()
 
     async def repair(self) -> None:
-        """Send again what the server does not have, unless somebody else tells the turn by now.
+        """Send items that the server lacks again, unless another monitor writes the turn's feed by now.
 
-        What it lost may lie before what it has: new items are sent as soon as the connection is back.
+        Lost items may lie before stored ones, because new items are sent as soon as the connection is back.
         """
-        kept = set[int]()
+        stored_indexes = set[int]()
         async for stored in self._bus.history(FEED, after=0, **self._keys):
             if stored.data.epoch > self._epoch:
                 return
             if stored.data.epoch == self._epoch:
-                kept.add(stored.data.index)
+                stored_indexes.add(stored.data.index)
         for item in tuple(self._items):
-            if item.index not in kept:
+            if item.index not in stored_indexes:
                 await self._send(item)
 
     async def _send(self, item: FeedItem) -> None:
         try:
             await self._bus.publish(FEED, item, scope=self._scope, **self._keys)
         except BusError as error:
-            log.info("feed item %s.%s of %s waits for the bus: %s", item.epoch, item.index, item.turn, error)
+            log.info(
+                "feed item %s.%s of %s is sent after a reconnection: %s",
+                item.epoch,
+                item.index,
+                item.turn,
+                error,
+            )
 
 
 class TextStream:
-    """Gathers the text of one model call into few items: the first piece at once, then one item a window."""
+    """Coalesces the text of one model call into few items: the first piece at once, then one item per
+    window."""
 
     def __init__(self, feed: EventSink, step: int, window: float, *, partial_text: str = "") -> None:
         self._feed = feed
@@ -107,27 +114,27 @@ class TextStream:
         self._pieces: dict[bool, list[str]] = {
             False: [partial_text],
             True: [],
-        }  # one string would be copied for each
+        }  # lists of pieces, because appending to one string would copy it each time
 
     @property
     def text(self) -> str:
-        """All of the text so far."""
+        """The text so far."""
         return "".join(self._pieces[False])
 
     @property
     def reasoning(self) -> str:
-        """All of the reasoning so far."""
+        """The reasoning so far."""
         return "".join(self._pieces[True])
 
     async def run(self) -> None:
-        """Send what gathers, until cancelled."""
+        """Send waiting text once per window, until cancelled."""
         while True:
             await self._some.wait()
             await self.flush()
             await anyio.sleep(self._window)
 
     def add(self, piece: str, *, reasoning: bool = False) -> None:
-        """Take in a piece of text; after ``cut()`` it is let fall."""
+        """Add a piece of text. After ``close()`` it is discarded."""
         if self._closed:
             return
         self._pieces[reasoning].append(piece)
@@ -135,15 +142,15 @@ class TextStream:
         self._some.set()
 
     async def close(self) -> str:
-        """Send what is waiting and take no more; returns the text, which is then exactly what people see."""
+        """Send the waiting text and accept no more; return the text, which is exactly what readers got."""
         await self.flush()
         self._closed = True
         return self.text
 
     async def flush(self) -> None:
-        """Send all that is waiting, also what comes meanwhile.
+        """Send all waiting text, including text that is added meanwhile.
 
-        Once begun it is done, since what was taken out would be lost with a cancelled task.
+        It is shielded from cancellation: pieces that were taken out would otherwise be lost.
         """
         with anyio.CancelScope(shield=True):
             while self._waiting:
@@ -152,7 +159,7 @@ class TextStream:
             self._some = anyio.Event()
 
     async def emit(self, *events: FeedEvent) -> None:
-        """Show something else, after the text that came before it."""
+        """Send other events after the text that was added before."""
         with anyio.CancelScope(shield=True):
             await self.flush()
             await self._feed.emit(*events)
@@ -166,7 +173,7 @@ class TextStream:
 
 
 def _joined(pieces: list[tuple[bool, str]]) -> list[tuple[bool, str]]:
-    """Neighbours of the same kind as one."""
+    """Return the pieces with neighbours of the same kind joined."""
     runs: list[tuple[bool, list[str]]] = []
     for kind, text in pieces:
         if runs and runs[-1][0] is kind:
@@ -177,7 +184,8 @@ def _joined(pieces: list[tuple[bool, str]]) -> list[tuple[bool, str]]:
 
 
 class FeedRegistry:
-    """Holds the feeds of this monitor's turns, the lately ended ones too, and repairs them after a reconnection."""
+    """Keeps the feeds of this monitor's turns, including recently ended ones, and repairs them after a
+    reconnection."""
 
     def __init__(self, bus: Bus, tasks: TaskGroup) -> None:
         self._bus = bus
@@ -186,13 +194,13 @@ class FeedRegistry:
         self.undo = bus.on_reconnect(self._repair)
 
     def open(self, block: str, conversation: str, turn: str, epoch: int) -> FeedWriter:
-        """The feed of a turn that begins or resumes."""
+        """Open the feed of a turn that starts or resumes."""
         feed = FeedWriter(self._bus, block, conversation, turn, epoch)
         self._feeds.add(feed)
         return feed
 
     def close(self, feed: FeedWriter) -> None:
-        """The turn is over here; its items are kept a while."""
+        """Release the feed of an ended turn after RETAIN_SECONDS."""
         self._tasks.start_soon(self._linger, feed)
 
     async def _linger(self, feed: FeedWriter) -> None:
@@ -210,10 +218,10 @@ class FeedRegistry:
 def replayed_events(
     turn: Turn, translator: JournalTranslator, *, partial_text: str = ""
 ) -> Iterable[NumberedEvent]:
-    """Everything so far, in full, for a new epoch. Readers trim what they have seen.
+    """Return all events of the turn so far, for a new epoch. Readers drop what they have.
 
-    ``partial_text`` is the text of an interrupted answer that the model continues. It is told again too: a reader that
-    missed the epoch before could not know it otherwise.
+    ``partial_text`` is the text of an interrupted answer that the model continues. It is sent again, because
+    a reader that missed the former epoch cannot know it.
     """
     for entry in turn.entries:
         yield from translator.translate(entry)

@@ -1,4 +1,5 @@
-"""A fork's transcript: what a turn had before one of its steps, by its journal. Nothing of it is asked or run again."""
+"""The transcript of a fork: the messages of a turn before one of its steps, from its journal. Nothing is run
+again."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,11 +18,11 @@ LOAD_TIMEOUT = 10.0
 
 
 class JournalGone(Exception):
-    """The journal of the turn that was to be forked is not kept any more."""
+    """The journal of the turn to fork is no longer stored."""
 
 
 async def with_fork_history(bus: Bus, request: TurnRequested, fork: Fork) -> TurnRequested:
-    """The request with its history.
+    """Return the request with its history.
 
     Raises JournalGone, DecodeError when a later version wrote that journal, and BusError kinds.
     """
@@ -40,7 +41,7 @@ async def with_fork_history(bus: Bus, request: TurnRequested, fork: Fork) -> Tur
 
 
 def turn_before_step(entries: Iterable[JournalEntry], step: int) -> Turn:
-    """The turn as it stood before that model call was planned for the first time; at its end when it never was."""
+    """Return the turn's state before that model call was first planned; its final state when it never was."""
     turn = Turn()
     for entry in entries:
         if isinstance(entry, ModelCallPlanned) and entry.step == step:
@@ -50,10 +51,10 @@ def turn_before_step(entries: Iterable[JournalEntry], step: int) -> Turn:
 
 
 def messages_before_turn(stored: Sequence[Message], request: TurnRequested) -> tuple[Message, ...]:
-    """What the conversation held when the turn began.
+    """Return the messages that the conversation had when the turn began.
 
-    That is what comes before its own messages; and if it has none there, because it has not ended or could not be
-    stored, what comes before the first that a person wrote later.
+    These are the messages before the turn's own. A turn that has not ended or was not stored has none; then
+    they are the messages before the first later user message.
     """
     own = [number for number, message in enumerate(stored) if message.turn == request.turn]
     written = request.message.created_at
@@ -68,7 +69,8 @@ def messages_before_turn(stored: Sequence[Message], request: TurnRequested) -> t
 def request_with_history(
     request: TurnRequested, fork: Fork, transcript: tuple[Message, ...]
 ) -> TurnRequested:
-    """The request that goes on from the transcript: with its own message, else with the transcript's last one."""
+    """Return the request that continues the transcript: with its own message, else with the transcript's last
+    one."""
     if fork.says:
         return replace(request, history=transcript)
     last = replace(transcript[-1], id=request.message.id, turn=request.turn)

@@ -1,11 +1,13 @@
-"""The monitor's end of the durable inbox: pinned partitions in, items in the order in which they were accepted.
+"""The monitor's end of the durable inbox: pinned partitions in, items in the order in which they were
+accepted.
 
-The server delivers each partition to one live monitor. What a dead monitor had been given and not finished comes
-again only after a while, and later items would overtake it. So a new owner looks at what lies in the stream before
-the first item it is given, and takes that first.
+The server delivers each partition to one live monitor. It redelivers the unfinished items of a crashed
+monitor only after a while, and later items would overtake them. So a new owner first reads the stream for
+items before its first delivery, and takes those first.
 
-Which partitions it pulls ``Membership`` says. One that another monitor should have is given up: what has not begun goes
-back, what runs is ended here, and the others are told before the server may give the partition to one of them.
+``Membership`` decides which partitions are pulled. When a partition is given up, items that have not started
+are returned, running turns are finished here, and other monitors are told before the server may pin the
+partition to them.
 """
 
 import logging
@@ -26,15 +28,16 @@ from trunkline_bus import Bus, BusError, Delivery, StoredMessage
 log = logging.getLogger(__name__)
 
 IN_PROGRESS_INTERVAL = 0.3
-"""How often the server is told that held items are being worked on; well below the consumers' ack_wait."""
+"""Seconds between two extensions of the claims on items; well below the consumers' ack_wait."""
 
 MAX_DONE_IDS = 10_000
 
 TAKEOVER_LOOKAHEAD = 1_000
-"""How many further items a new owner takes at once, so that what its predecessor had begun does not come one by one."""
+"""Further items that a new owner reads at once, so that its predecessor's unfinished items do not come one by
+one."""
 
 MEMBERSHIP_INTERVAL = 1.0
-"""How often is looked who else lives: as often as they say so."""
+"""Seconds between two readings of the membership: the interval of the heartbeats."""
 
 OfferCallback = Callable[[ClaimedItem], Awaitable[None]]
 LeaveCallback = Callable[[int], Sequence[ClaimedItem]]
@@ -44,8 +47,8 @@ AnnounceCallback = Callable[[], Awaitable[None]]
 class Inbox:
     """Takes items from the partitions that this monitor should pull and offers them in order.
 
-    ``leave`` is told of a partition that is given up, and returns what goes back; ``announce`` tells other workers
-    how this one stands.
+    ``leave`` is called with a partition that is given up, and returns the items to return to the server;
+    ``announce`` publishes this worker's heartbeat.
     """
 
     def __init__(
@@ -62,26 +65,26 @@ class Inbox:
         self._offer = offer
         self._leave = leave
         self._announce = announce
-        self._holding: dict[str, ClaimedItem] = {}
+        self._claimed: dict[str, ClaimedItem] = {}
         self._done: OrderedDict[str, None] = OrderedDict()
         self._pins: dict[int, str] = {}
         self._searched: dict[int, str] = {}
-        """Under which pin a partition was searched for what a former owner left."""
+        """The pin under which each partition was searched for items of a former owner."""
         self._pull_scopes: dict[int, anyio.CancelScope] = {}
         self._pulling = anyio.CancelScope()
         self._partitions = 0
 
     @property
     def pins(self) -> dict[int, str]:
-        """The last pin of each partition that this monitor is given items of."""
+        """The last pin of each partition that delivers items to this monitor."""
         return dict(self._pins)
 
     async def open(self) -> None:
-        """Learn how many partitions there are. Raises Unavailable while that is being changed."""
+        """Read the number of partitions. Raises Unavailable while it is being changed."""
         self._partitions = await require_partition_count(self._bus)
 
     async def run(self) -> None:
-        """Take items until ``close()``; keep what is held until cancelled."""
+        """Take items until ``close()``; extend the claims until cancelled."""
         undo = self._bus.on_reconnect(self._delete_done)
         try:
             async with anyio.create_task_group() as tasks:
@@ -93,49 +96,52 @@ class Inbox:
             undo()
 
     def close(self) -> None:
-        """Stop taking items, so that another monitor gets the partitions. What is held stays held."""
+        """Stop taking items, so that another monitor gets the partitions. Claimed items stay claimed."""
         self._pulling.cancel()
 
-    async def settle(self, held: ClaimedItem) -> None:
-        """The item is done and leaves the inbox."""
-        await held.finish()
-        self.release(held)
+    async def settle(self, claimed: ClaimedItem) -> None:
+        """Remove a finished item from the inbox and end its claim."""
+        await claimed.finish()
+        self.release(claimed)
 
-    def release(self, held: ClaimedItem) -> None:
-        """The item is done, or given up: the server is told nothing more about it."""
-        self._holding.pop(held.id, None)
-        if not held.done:
-            # It comes again, but only after a while: it is looked for before anything later is begun.
-            self._searched.pop(held.partition, None)
+    def release(self, claimed: ClaimedItem) -> None:
+        """End the claim on an item that is done or given up: it is no longer extended."""
+        self._claimed.pop(claimed.id, None)
+        if not claimed.done:
+            # The server redelivers it only after a while, so the partition is searched before a later item starts.
+            self._searched.pop(claimed.partition, None)
             return
-        self._done[held.id] = None
+        self._done[claimed.id] = None
         if len(self._done) > MAX_DONE_IDS:
             self._done.popitem(last=False)
 
     async def _balance_partitions(self, pulls: TaskGroup) -> None:
-        """Begin and end pulling as monitors come and go."""
+        """Start and stop pulling as monitors come and go."""
         while True:
-            unattended: set[int] = set()
+            unpulled: set[int] = set()
             try:
                 await self._membership.refresh()
-                unattended = await self._unattended()
+                unpulled = await self._unpulled_partitions()
             except BusError as error:
-                log.debug("who lives could not be seen: %s", error)
-            wanted = self._membership.partitions_to_pull(self._pins, unattended, self._partitions)
-            for partition in wanted - self._pull_scopes.keys():
+                log.debug("the membership could not be read: %s", error)
+            assigned = self._membership.partitions_to_pull(self._pins, unpulled, self._partitions)
+            for partition in assigned - self._pull_scopes.keys():
                 self._pull_scopes[partition] = anyio.CancelScope()
                 pulls.start_soon(self._pull, partition, self._pull_scopes[partition])
-            for partition in self._pull_scopes.keys() - wanted:
+            for partition in self._pull_scopes.keys() - assigned:
                 self._pull_scopes[partition].cancel()
             await anyio.sleep(MEMBERSHIP_INTERVAL)
 
-    async def _unattended(self) -> set[int]:
-        """The partitions that should be another monitor's, and that nobody else pulls."""
-        doubtful = self._membership.unconfirmed_partitions(self._partitions)
-        return {one for one in doubtful if await waiting_pulls(self._bus, one) <= (one in self._pull_scopes)}
+    async def _unpulled_partitions(self) -> set[int]:
+        """Return the partitions that belong to another monitor but that nobody else pulls."""
+        unconfirmed = self._membership.unconfirmed_partitions(self._partitions)
+        return {
+            one for one in unconfirmed if await waiting_pulls(self._bus, one) <= (one in self._pull_scopes)
+        }
 
     async def _pull(self, partition: int, scope: anyio.CancelScope) -> None:
-        """Take items of a partition until the scope is cancelled, then give it up, last of all its pin."""
+        """Take items of a partition until the scope is cancelled, then give the partition up; its pin is
+        given up last."""
         # The order of ADR 0008: take nothing more, start nothing more, announce which conversations are still being
         # finished, and only then give up the pin, by leaving ``pinned``. So whoever is given the partition already
         # reads that it has to wait for those. The items that have not started go back last: before that the server
@@ -155,7 +161,7 @@ class Inbox:
             try:
                 await self._take(delivery)
             except BusError as error:
-                # Not settled, so it is delivered again, and what comes before it is looked for again.
+                # It was not settled, so the server delivers it again, and the partition is searched again.
                 log.warning("an inbox item could not be taken in: %s", error)
                 self._searched.pop(int(delivery.keys["partition"]), None)
 
@@ -174,15 +180,16 @@ class Inbox:
     async def _take_in(self, delivery: Delivery[InboxItem]) -> None:
         if delivery.envelope.id in self._done:
             await delivery.ack()
-        elif delivery.envelope.id in self._holding:
-            self._holding[delivery.envelope.id].delivery = delivery
+        elif delivery.envelope.id in self._claimed:
+            self._claimed[delivery.envelope.id].delivery = delivery
         else:
             await self._take_earlier(delivery)
             if self._is_new(delivery):
-                await self._hold(ClaimedItem(self._bus, delivery))
+                await self._claim(ClaimedItem(self._bus, delivery))
 
     async def _take_earlier(self, delivery: Delivery[InboxItem]) -> None:
-        """Take what a former owner left unfinished: of the partition under a new pin, else of the conversation."""
+        """Take the unfinished items of a former owner: of the partition under a new pin, else of the
+        conversation."""
         # The server delivers later items before it gives out again what a dead owner held, so the order is restored
         # from the stream (ADR 0002). The search counts as done only behind it: if it fails, or this monitor dies in
         # it, the next delivery searches again. Items that were taken twice are known by their id.
@@ -194,35 +201,38 @@ class Inbox:
             await self._take_unfinished(delivery, 0, **delivery.keys)
 
     async def _take_unfinished(self, delivery: Delivery[InboxItem], ahead: int, **keys: str) -> None:
-        """Take all that lies before the delivery, and so many items from it on."""
+        """Take all items before the delivery, and ``ahead`` items from it on."""
         async for stored in self._bus.history(INBOX, after=0, **keys):
             ahead -= stored.seq >= delivery.seq
             if ahead < 0:
                 break
             if self._is_new(stored):
                 same = stored.envelope.id == delivery.envelope.id
-                await self._hold(ClaimedItem(self._bus, delivery if same else stored))
+                await self._claim(ClaimedItem(self._bus, delivery if same else stored))
 
     async def _delete_done(self) -> None:
-        """Take what was done out of the inbox. A server whose disk was full may come back with an item that it could
-        not delete and knows to be acknowledged: it delivers that to nobody."""
+        """Delete finished items from the inbox.
+
+        After its disk was full, a server may come back with an item that is acknowledged but not deleted. It
+        delivers such an item to nobody.
+        """
         for partition in tuple(self._pins):
             async for stored in self._bus.history(INBOX, after=0, partition=str(partition)):
                 if stored.envelope.id in self._done:
                     await self._bus.delete(INBOX, stored.seq)
 
     def _is_new(self, stored: StoredMessage[InboxItem]) -> bool:
-        return stored.envelope.id not in self._holding and stored.envelope.id not in self._done
+        return stored.envelope.id not in self._claimed and stored.envelope.id not in self._done
 
-    async def _hold(self, held: ClaimedItem) -> None:
-        self._holding[held.id] = held
-        await self._offer(held)
+    async def _claim(self, claimed: ClaimedItem) -> None:
+        self._claimed[claimed.id] = claimed
+        await self._offer(claimed)
 
     async def _extend_leases(self) -> None:
         while True:
             await anyio.sleep(IN_PROGRESS_INTERVAL)
-            for held in tuple(self._holding.values()):
+            for claimed in tuple(self._claimed.values()):
                 try:
-                    await held.mark_in_progress()
+                    await claimed.mark_in_progress()
                 except BusError as error:
-                    log.debug("inbox item %s could not be kept: %s", held.seq, error)
+                    log.debug("the claim on inbox item %s could not be extended: %s", claimed.seq, error)

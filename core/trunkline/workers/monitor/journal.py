@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class RawRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v1"):
-    """A ``TurnRecord`` whose entries are as they were written, also those that only a later version knows."""
+    """A ``TurnRecord`` with its entries as written, including those that only a later version knows."""
 
     epoch: int
     entries: tuple[msgspec.Raw, ...]
@@ -50,35 +50,37 @@ class Journal:
         self._filter = JOURNAL.subject.wildcard_filter(conversation=conversation)
         self._last: int | None = None
         self.unfinished: str | None = None
-        """The turn that the journal ends with, if that one has not ended: no other may begin. Known after a replay."""
+        """The turn that the journal ends with, if it has not ended: no other turn may begin. Known after a
+        replay."""
         self.parked = False
-        """Whether that one waits for a person."""
+        """True when that turn waits for a person."""
 
     @property
     def last_seq(self) -> int | None:
-        """The number of the last record, 0 for none; None when that is not known."""
+        """The sequence number of the last record, 0 for none; None when it is not known."""
         return self._last
 
     def assume_empty(self) -> None:
-        """Take it that nobody has written yet, without asking. Where that is wrong, the first write is Fenced."""
+        """Assume without reading that the journal is empty. If that is wrong, the first write raises
+        Fenced."""
         if self._last is None:
             self._last = 0
 
     def forget_last_seq(self) -> None:
-        """Find out anew where the journal ends, because somebody else may write to it."""
+        """Forget where the journal ends, because another monitor may write to it; the next replay reads
+        it."""
         self._last = None
 
     async def has_turn(self, turn: str) -> bool:
-        """Report whether anything is recorded of a turn. Does not learn where the journal ends. Raises StreamError
-        kinds.
-        """
+        """Report whether a turn has records. Does not read where the journal ends. Raises StreamError
+        kinds."""
         return await self._bus.last_seq(JOURNAL, conversation=self._conversation, turn=turn) > 0
 
     async def replay(self, turn: str) -> list[TurnRecord]:
-        """What is recorded of a turn, oldest first; also learns where the conversation's journal ends.
+        """Return the records of a turn, oldest first; also read where the conversation's journal ends.
 
-        Raises DecodeError when a later version wrote what this one cannot read, and Fenced when another owner has
-        written since this one knew the end: what this one knows of other turns is out of date too.
+        Raises DecodeError when a later version wrote a record that this one cannot read, and Fenced when
+        another owner wrote after the known end: the known state of other turns is out of date too.
         """
         # The end of the conversation's journal is learned before the turn is read. A write to the turn in between is
         # then seen as a record behind the end, and any other fails the next write here. The other way round, this
@@ -97,7 +99,7 @@ class Journal:
             self.forget_last_seq()
 
     async def is_fenced(self) -> bool:
-        """Report whether another owner has written since this one knew the end. Raises StreamError kinds."""
+        """Report whether another owner has written after the known end. Raises StreamError kinds."""
         known = self._last
         return (
             known is not None and await self._bus.last_seq(JOURNAL, conversation=self._conversation) != known
@@ -107,7 +109,7 @@ class Journal:
         try:
             tail = await self._bus.last(RAW_JOURNAL, conversation=self._conversation)
         except DecodeError as error:
-            log.warning("the journal of %s ends with what nobody can read: %s", self._conversation, error)
+            log.warning("the last record of the journal of %s cannot be read: %s", self._conversation, error)
             self._last = await self._bus.last_seq(JOURNAL, conversation=self._conversation)
             return self.skip_unfinished_turn()
         self._last = 0 if tail is None else tail.seq
@@ -121,16 +123,18 @@ class Journal:
         self.parked = isinstance(last, TurnParked)
 
     def skip_unfinished_turn(self) -> None:
-        """Let others begin though the journal ends with a turn that has not ended: nobody can end that one."""
+        """Let other turns begin although the journal ends with an unfinished turn that cannot be ended."""
         self.unfinished, self.parked = None, False
 
     async def request_of(self, turn: str) -> TurnRequested | None:
-        """The message that a turn answers; None when its journal does not tell. Raises StreamError kinds."""
+        """Return the message that a turn answers; None when its journal does not contain it. Raises
+        StreamError kinds."""
         entries, _ = await self.salvage(turn)
         return next((entry.request for entry in entries if isinstance(entry, TurnStarted)), None)
 
     async def salvage(self, turn: str) -> tuple[list[JournalEntry], int]:
-        """What can be read of a turn's journal, whatever else is in it, and its last owner's epoch, 0 for none."""
+        """Return the readable entries of a turn's journal, skipping all others, and its last owner's epoch, 0
+        for none."""
         if self._last is None:
             await self._load_last_seq()
         entries: list[JournalEntry] = []
@@ -144,8 +148,11 @@ class Journal:
         return entries, epoch
 
     async def _records(self, turn: str) -> list[StoredMessage[TurnRecord]]:
-        """Read up to the leader's newest record: a direct get may be answered by a replica that is behind. The leader
-        is asked each time, since a server that could not write may lose at its restart what it seemed to have."""
+        """Read up to the leader's newest record, because a replica that is behind may answer a direct get.
+
+        The leader is asked each time: after a restart a server that could not write may lack records that it
+        seemed to have.
+        """
         while True:
             newest = await self._bus.last(JOURNAL, conversation=self._conversation, turn=turn)
             if newest is None:
@@ -156,7 +163,7 @@ class Journal:
             await anyio.sleep(0.05)
 
     async def write(self, request: TurnRequested, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
-        """Record entries of the request's turn together.
+        """Write entries of the request's turn in one record.
 
         Raises Fenced when another owner has written since, and StreamError kinds.
         """
@@ -183,11 +190,11 @@ class Journal:
 
 
 def _readable(entries: Iterable[msgspec.Raw]) -> list[JournalEntry]:
-    """The entries that this version knows."""
-    known: list[JournalEntry] = []
+    """Return the entries that this version knows."""
+    decoded: list[JournalEntry] = []
     for raw in entries:
         try:
-            known.append(msgspec.json.decode(raw, type=JournalEntry))
+            decoded.append(msgspec.json.decode(raw, type=JournalEntry))
         except msgspec.ValidationError:
             continue  # a later version's
-    return known
+    return decoded

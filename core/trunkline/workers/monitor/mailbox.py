@@ -1,4 +1,4 @@
-"""A running turn's mailbox: cancels, steering and decisions for it, as they come."""
+"""The mailbox of a running turn: its cancels, steering messages and decisions in the order of arrival."""
 
 from collections import deque
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from trunkline.workers.monitor.turn import Turn
 
 
 class TurnMailbox:
-    """Holds what is for one turn until its runner has settled it: what a failed run had taken is still in here."""
+    """Keeps the items for one turn until its runner has settled them, so that a failed run loses none."""
 
     def __init__(self, turn: str) -> None:
         self._turn = turn
@@ -31,42 +31,43 @@ class TurnMailbox:
         self._taken: list[ClaimedItem] = []
         self._on_put: Callable[[], None] = lambda: None
 
-    def put(self, held: ClaimedItem) -> bool:
-        """Take the item if it is for this turn."""
-        if isinstance(held.item, TurnRequested) or held.item.turn != self._turn:
+    def put(self, claimed: ClaimedItem) -> bool:
+        """Take the item if it is for this turn; return whether it is."""
+        if isinstance(claimed.item, TurnRequested) or claimed.item.turn != self._turn:
             return False
-        self._items.append(held)
+        self._items.append(claimed)
         self._on_put()
         return True
 
     def take_cancels(self) -> list[ClaimedItem]:
-        """Take out the cancels, so that they are heeded before anything is begun."""
-        found = [held for held in self._items if isinstance(held.item, TurnCancelRequested)]
-        for held in found:
-            self._items.remove(held)
+        """Take out the cancels, so that they apply before anything is started."""
+        found = [claimed for claimed in self._items if isinstance(claimed.item, TurnCancelRequested)]
+        for claimed in found:
+            self._items.remove(claimed)
         self._taken.extend(found)
         return found
 
     def watch(self, on_put: Callable[[], None]) -> None:
-        """Be told of every item, now of those that wait."""
+        """Call ``on_put`` for every item, now for those that wait."""
         self._on_put = on_put
         for _ in self._items:
             on_put()
 
     def take(self) -> ClaimedItem | None:
-        """The next item."""
+        """Take out the next item; None when there is none."""
         if not self._items:
             return None
         self._taken.append(self._items.popleft())
         return self._taken[-1]
 
-    def settle(self, held: ClaimedItem) -> None:
-        """The journal has what became of the item."""
-        if held in self._taken:
-            self._taken.remove(held)
+    def settle(self, claimed: ClaimedItem) -> None:
+        """Remove an item whose effect is recorded in the journal."""
+        if claimed in self._taken:
+            self._taken.remove(claimed)
 
     def unsettled(self) -> list[ClaimedItem]:
-        """What was not settled: it came too late for the turn, or the run failed before."""
+        """Return the items that were not settled: they came too late for the turn, or the run failed
+        first."""
         return [*self._taken, *self._items]
 
 
@@ -75,9 +76,10 @@ def is_immediate_cancel(item: InboxItem) -> bool:
     return isinstance(item, TurnCancelRequested) and item.mode == "now"
 
 
-def journal_entry_for(held: ClaimedItem, turn: Turn) -> JournalEntry | None:
-    """What a control item means to the turn; None when it means nothing (a decision about another call)."""
-    match held.item:
+def journal_entry_for(claimed: ClaimedItem, turn: Turn) -> JournalEntry | None:
+    """Return the journal entry of a control item; None when it has no effect, such as a decision about
+    another call."""
+    match claimed.item:
         case TurnCancelRequested(by=by, mode=mode, of_block=of_block):
             return CancelRecorded(by=by, mode=mode, of_block=of_block)
         case TurnSteered(request=request):
@@ -93,14 +95,16 @@ def _steered(request: TurnRequested) -> SteerRecorded:
 
 
 def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
-    """A decision holds for exactly the call that it names, as it was shown: the hash binds tool and arguments."""
+    """Return the entry of a decision. It counts only for the call that was shown: the hash binds tool and
+    arguments."""
     action = turn.steps[-1].waiting.get(decision.call) if turn.steps else None
     asked = None if action is None else action.asked
     return _recorded(decision, asked) if asked and asked.call_hash == decision.call_hash else None
 
 
 def _recorded(decision: ApprovalDecided, asked: ApprovalAsked) -> ApprovalRecorded | None:
-    """None for an answer to what is no question, and for a yes to what is one."""
+    """Return the entry; None for an answer to a call that is no question, and for an approval without an
+    answer of a question."""
     if decision.allow and bool(decision.answer) != asked.is_question:
         return None
     return ApprovalRecorded(

@@ -1,7 +1,9 @@
-"""Storing what a turn has said: asked of memory again and again, until it says that the messages are stored.
+"""Storing the messages of turns: the request to memory is repeated until memory confirms that they are
+stored.
 
-An accepted message is never given up because a disk is full. The turn stays in the journal and in the inbox, and holds
-its slot here: a memory that cannot write for long leaves no more answers behind it than run at once.
+An accepted message is never dropped because a disk is full. The turn stays in the journal and in the inbox
+and keeps its slot, so while memory cannot write, at most as many answers are pending as turns may run at
+once.
 """
 
 import logging
@@ -17,19 +19,19 @@ from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault
 log = logging.getLogger(__name__)
 
 TRY_SECONDS, PAUSE, LONGEST_PAUSE = 10.0, 0.5, 5.0
-"""How long one try may take, and how long to wait before the next ones."""
+"""Seconds that one attempt may take, and the first and longest pause between attempts."""
 
 LATE_AFTER_SECONDS = 5.0
-"""Seconds after which those who watch are told that an answer is not stored yet."""
+"""Seconds after which clients are told that the answer is not stored yet."""
 
 RETRYABLE_CODES = (*TRANSIENT_CODES, ErrorCode.INTERNAL)
-"""Refusals that say nothing about the messages. Any other one would be the same for ever."""
+"""Refusals that may pass. Any other refusal would repeat forever."""
 
 LateCallback = Callable[[], Awaitable[None]]
 
 
 class MessageWriter:
-    """Has the messages of turns stored, however long that takes."""
+    """Stores the messages of turns, however long that takes."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -37,21 +39,24 @@ class MessageWriter:
 
     @property
     def late_count(self) -> int:
-        """How many answers memory has not taken for longer than people are left without a word."""
+        """The number of answers that have not been stored for LATE_AFTER_SECONDS."""
         return len(self._late)
 
     async def store(self, request: AppendConversation, on_late: LateCallback) -> None:
-        """Return when the messages are stored; ``on_late`` is called once when that takes long.
+        """Return when the messages are stored; call ``on_late`` once if that takes LATE_AFTER_SECONDS.
 
-        Asking again is harmless: each message is stored once, by its id. Raises RemoteFault if it is refused for good.
+        A repeated request is harmless: each message is stored once, by its id. Raises RemoteFault for a
+        permanent refusal.
         """
-        key, pause, began = request.turn or request.conversation, PAUSE, anyio.current_time()
+        key, pause, started_at = request.turn or request.conversation, PAUSE, anyio.current_time()
         try:
             while (problem := await self._try_store(request)) is not None:
                 if pause == PAUSE:
                     log.warning("turn %s waits to be stored: %s", key, problem)
-                if key not in self._late and anyio.current_time() - began >= LATE_AFTER_SECONDS:
-                    log.error("turn %s is not stored yet, and is kept until it is: %s", key, problem)
+                if key not in self._late and anyio.current_time() - started_at >= LATE_AFTER_SECONDS:
+                    log.error(
+                        "turn %s is not stored yet; storing is tried until it succeeds: %s", key, problem
+                    )
                     self._late.add(key)
                     await on_late()
                 await anyio.sleep(pause)
@@ -60,7 +65,7 @@ class MessageWriter:
             self._late.discard(key)
 
     async def _try_store(self, request: AppendConversation) -> BusError | None:
-        """Why the messages are not stored now; None when they are."""
+        """Try once to store. Return the problem, or None when the messages are stored."""
         try:
             await self._bus.call(STORE_MESSAGES, request, timeout=TRY_SECONDS, repeatable=True)
         except RemoteFault as fault:

@@ -1,4 +1,4 @@
-"""One model call: events in, text to the feed, one journal entry out. Never raises for what a vendor does wrong."""
+"""One model call: events in, text to the feed, one journal entry out. Provider errors never raise."""
 
 import json
 import logging
@@ -47,8 +47,11 @@ FINISH_REASONS: tuple[FinishReason, ...] = ("stop", "tool_calls", "max_tokens", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCallConfig:
-    """What every model call is held to: ``silence`` is how long a model may say nothing, in seconds, ``max_answer`` how
-    much it may say, in bytes; ``prices`` say what it cost, and ``explainer`` why it failed."""
+    """The limits and prices of every model call.
+
+    ``silence`` is the number of seconds without an event after which a call fails, ``max_answer`` the largest
+    answer in bytes. ``explainer`` words the reason of a failure.
+    """
 
     silence: float
     max_answer: int
@@ -57,7 +60,7 @@ class ModelCallConfig:
 
 
 class AnswerBuilder:
-    """What a model call has brought so far, up to ``limit`` bytes of text, reasoning and calls together."""
+    """The answer of a model call so far: text, reasoning and calls, ``limit`` bytes together."""
 
     def __init__(self, step: int, stream: TextStream, limit: int) -> None:
         self.step = step
@@ -67,15 +70,15 @@ class AnswerBuilder:
         self.ran: list[ProviderToolResult] = []
         self.finish: Finish | None = None
         self.first_chunk = 0.0
-        """How long the first event took, in seconds."""
+        """Seconds until the first event."""
 
     @property
     def is_full(self) -> bool:
-        """Report whether more came than there is room for; what was too much is gone."""
+        """Report whether the answer exceeded the limit; the excess was dropped."""
         return self._room < 0
 
     def add(self, event: ModelEvent) -> None:
-        """Add an event, or as much of it as there is room for. Raises ModelError for one after the end."""
+        """Add an event, truncated to the room that is left. Raises ModelError for an event after the end."""
         if self.finish is not None:
             raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", "an event after the finish")
         match event:
@@ -96,7 +99,7 @@ class AnswerBuilder:
                 self.finish = event
 
     def build(self, used: set[str]) -> ModelCallFinished:
-        """The complete answer. Raises ModelError when the model never finished."""
+        """Return the complete answer. Raises ModelError when the model never finished."""
         if self.is_full:
             self.finish = Finish(reason="max_tokens")
         if self.finish is None:
@@ -113,31 +116,37 @@ class AnswerBuilder:
         )
 
     def _truncate(self, text: str) -> str:
-        """As much of the text as fits, with a question mark for each half character (lone surrogate): no message
-        can carry one."""
+        """Return as much of the text as fits, with a question mark for each lone surrogate, which no message
+        can carry."""
         whole = text.encode(errors="replace")
         fitting = whole[: max(0, self._room)]
         self._room -= len(whole)
         return fitting.decode(errors="ignore")
 
     def _fits(self, call: ToolCall) -> bool:
-        """Report whether there is room for the call, which then is taken."""
+        """Report whether there is room for the call, and use that room."""
         self._room -= len(msgspec.json.encode(call))
         return not self.is_full
 
 
-def _finish_reason(said: str) -> FinishReason:
-    """The reason as one of ours. It is the very constant, because msgspec leaves a default out only when it is the same
-    object: written from an equal string, a replay would find other bytes."""
+def _finish_reason(reason_text: str) -> FinishReason:
+    """Return the reason as one of FINISH_REASONS, else ``stop``.
+
+    It must be the constant object: msgspec omits a default only when it is the same object, so an equal
+    string would make a replay produce other bytes.
+    """
     for reason in FINISH_REASONS:
-        if reason == said:
+        if reason == reason_text:
             return reason
     return "stop"
 
 
 def json_safe_call(call: ToolCall) -> ToolCall:
-    """The call as messages can carry it. Arguments that none can travel as their JSON text, as if they had been sent
-    so: who runs the call refuses them with what is wrong, and the model may try again."""
+    """Return the call in a form that messages can carry.
+
+    Arguments that cannot be carried become their JSON text. The tool's worker refuses them with the reason,
+    and the model may try again.
+    """
     why = json_problem(call.arguments)
     if not why and not json_problem((call.id, call.name)):
         return call
@@ -148,7 +157,7 @@ def json_safe_call(call: ToolCall) -> ToolCall:
 
 
 def _as_text(arguments: dict[str, Any], why: str) -> str:
-    """In ASCII, where half a character is escaped."""
+    """Return the arguments as ASCII JSON, in which lone surrogates are escaped."""
     try:
         return json.dumps(arguments)
     except (ValueError, TypeError, RecursionError):
@@ -156,7 +165,8 @@ def _as_text(arguments: dict[str, Any], why: str) -> str:
 
 
 def with_unique_ids(calls: list[ToolCall], step: int, used: set[str]) -> tuple[ToolCall, ...]:
-    """The calls with ids that the turn has not seen: some servers begin at ``call_0`` in each answer."""
+    """Return the calls with ids that are unique in the turn: some servers begin at ``call_0`` in each
+    answer."""
     unique = []
     for number, call in enumerate(calls):
         if not call.id or call.id in used:
@@ -167,28 +177,35 @@ def with_unique_ids(calls: list[ToolCall], step: int, used: set[str]) -> tuple[T
 
 
 def model_attributes(adapter: str, vendor: str, model: str) -> dict[str, str]:
-    """Who is asked. A model that nobody named has no attribute, as an empty one would be wrong."""
+    """Return the span attributes of the model. An unnamed model gets no attribute, because an empty one would
+    be wrong."""
     named = {semconv.GEN_AI_REQUEST_MODEL: model} if model else {}
     label = f"{adapter}/{model}" if model else adapter
     return {semconv.GEN_AI_PROVIDER: vendor or adapter, semconv.MODEL: label, **named}
 
 
 class ModelCaller:
-    """Asks a model once, and shows its text as it comes."""
+    """Calls a model once and streams its text."""
 
     def __init__(self, ask: AskModel, choice: SelectedModel, call_config: ModelCallConfig) -> None:
         self._ask = ask
         self._choice = choice
         self._call_config = call_config
         self.model = choice.model
-        """Which model was asked; where nobody named one, it is known when that has answered."""
+        """The model that was called. When the request names none, it is known after the answer."""
 
     async def call(
         self, request: ModelRequest, step: int, stream: TextStream, used: set[str]
     ) -> ModelCallFinished | ModelCallFailed:
-        """Ask; return what to record. The text is in ``stream`` also when this is cancelled. The span
-        around it (a turn's, or that of a tool's question) is told who answered, too."""
-        around, answer = trace.get_current_span(), AnswerBuilder(step, stream, self._call_config.max_answer)
+        """Call the model and return the entry to record.
+
+        The text is in ``stream`` even when this is cancelled. The enclosing span (of a turn, or of a tool's
+        question) also gets the attributes of the model that answered.
+        """
+        outer_span, answer = (
+            trace.get_current_span(),
+            AnswerBuilder(step, stream, self._call_config.max_answer),
+        )
         with start_span(
             tracer,
             f"{semconv.CHAT} {request.model}".strip(),
@@ -205,9 +222,9 @@ class ModelCaller:
                 return self._failed(fault, step, stream, span)
             if answer.finish is not None and answer.finish.model:
                 self.model = answer.finish.model
-                told = self._response_attributes(request, answer.finish.model)
-                span.set_attributes(told)
-                around.set_attributes(told)
+                response_attributes = self._response_attributes(request, answer.finish.model)
+                span.set_attributes(response_attributes)
+                outer_span.set_attributes(response_attributes)
             span.set_attribute(semconv.GEN_AI_INPUT_TOKENS, entry.usage.input_tokens)
             span.set_attribute(semconv.GEN_AI_OUTPUT_TOKENS, entry.usage.output_tokens)
             span.set_attribute(semconv.GEN_AI_FINISH_REASONS, [entry.finish_reason])
@@ -224,7 +241,7 @@ class ModelCaller:
             sending.start_soon(answer.stream.run)
             try:
                 await self._events(request, answer, span)
-            except Exception as error:  # raised again below, bare: the group would wrap it
+            except Exception as error:  # raised again below, because the task group would wrap it
                 failure = error
             sending.cancel_scope.cancel()
         await answer.stream.flush()
@@ -233,12 +250,12 @@ class ModelCaller:
         return answer.build(used)
 
     async def _events(self, request: ModelRequest, answer: AnswerBuilder, span: trace.Span) -> None:
-        began = anyio.current_time()
+        started_at = anyio.current_time()
         async with aclosing(self._ask(request)) as events:  # type: ignore[type-var]
             while (event := await self._next(events)) is not None:
                 if not answer.first_chunk:
                     span.add_event(semconv.FIRST_TOKEN)
-                    answer.first_chunk = round(anyio.current_time() - began, 6) or 1e-6
+                    answer.first_chunk = round(anyio.current_time() - started_at, 6) or 1e-6
                 answer.add(event)
                 if answer.is_full:
                     log.warning(
@@ -249,7 +266,7 @@ class ModelCaller:
                     await answer.stream.emit(*provider_tool_events(step=answer.step, ran=answer.ran[-1]))
 
     async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
-        """The next event, None at the end. Raises ModelError when the model is silent for too long."""
+        """Return the next event, None at the end. Raises ModelError when the model is silent for too long."""
         with anyio.move_on_after(self._call_config.silence):
             return await anext(events, None)
         raise ModelError(ErrorCode.PROVIDER_ERROR, "timeout", f"silent for {self._call_config.silence:g} s")
@@ -265,7 +282,7 @@ class ModelCaller:
         }
 
     def _response_attributes(self, request: ModelRequest, model: str) -> dict[str, str]:
-        """Where nobody named a model, the adapter chose it, and nobody knew which before."""
+        """Return the attributes of the model that answered; the adapter may have chosen it."""
         asked = model_attributes(request.adapter, self._choice.adapter.vendor, request.model or model)
         return {**asked, semconv.GEN_AI_RESPONSE_MODEL: model}
 

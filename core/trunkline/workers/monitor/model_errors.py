@@ -1,7 +1,8 @@
-"""Why a model did not answer, in one line for the person who asked.
+"""The reason why a model did not answer, in one line for the person who asked.
 
-The log has the whole error. This line goes to everyone who may see the turn, so nothing in it is a key, an address, an
-account, a path or a traceback: what an error quotes may belong to others who use the same provider.
+The log has the whole error. This line goes to everyone who may see the turn, so it must not contain keys,
+addresses, account ids, paths or tracebacks: an error text may quote data of other customers of the same
+provider.
 """
 
 import re
@@ -11,10 +12,10 @@ from trunkline._util.text import printable, truncate_words
 from trunkline.errors import ModelError, ModelFault
 
 MAX_LINE_CHARS = 300
-"""Characters of the line."""
+"""Largest number of characters of the line."""
 
 MAX_INPUT_CHARS = 2_000
-"""Characters of an error's text that are looked at."""
+"""Largest number of characters of an error's text that are examined."""
 
 FAULT_TEXT: dict[ModelFault, str] = {
     "authentication": "the provider refused the credential",
@@ -25,16 +26,16 @@ FAULT_TEXT: dict[ModelFault, str] = {
     "interrupted": "the answer broke off",
     "refused": "the provider refused the request",
 }
-"""What each fault means to a person."""
+"""The text of each fault for people."""
 
 MAX_WORD_CHARS = 100
-"""Characters of a word that may be shown: no sentence has a longer one, and a key may."""
+"""Largest length of a word that is shown: words of sentences are shorter, keys may be longer."""
 
 _PATH_CONTINUATION = r"(?:\\? (?:[^\s/\\\"'`:]+\\? ){0,3}[^\s/\\\"'`:]*[/\\][^\s\"'`]*)*"
-"""How a path goes on whose folders have blanks in their names."""
+"""The continuation of a path whose folders have blanks in their names."""
 
 _FIELDS = r"messages|tools|input|choices|contents|content|response_format|tool_choice|parameters|generation_config|body"
-"""What a dotted name of a request's field begins with."""
+"""The first parts of dotted names that denote fields of a request."""
 
 _HIDDEN = tuple(
     (mark, re.compile(pattern, re.IGNORECASE))
@@ -62,30 +63,30 @@ _DOTTED = re.compile(
     r"(?:xn--[a-z0-9-]+|[^\W\d_]{2,})(?![\w-])(?::\d+)?",
     re.IGNORECASE,
 )
-"""Any name with dots that is no field of a request and no name of an error: top-level domains are many."""
+"""A dotted name that is neither a field of a request nor the name of an error. Top-level domains are not
+enumerated."""
 
 
 class ModelErrorFormatter:
-    """Words the line. ``redactor`` knows the secrets of this home."""
+    """Formats the line. ``redactor`` knows the secrets of this home."""
 
     def __init__(self, redactor: LogRedactor) -> None:
         self._redactor = redactor
 
     def describe(self, error: ModelError, asked: str = "") -> str:
-        """Who was asked (``adapter/model``, "" for nobody), what happened, and what the error says of it."""
+        """Return the line: the model that was called (``adapter/model``, "" for none), the fault and the
+        error's text."""
         if not asked:
             return _shorten(
                 self._redact(error.detail)
-            )  # our own words, which name files: AGENT.md is no host
-        said = _DOTTED.sub("[address]", self._redact(error.detail))
-        return _shorten(f"{asked}: {FAULT_TEXT[error.fault]}{f' ({said})' if said else ''}.")
+            )  # Trunkline's own text, which may name files: AGENT.md is not a host name
+        detail = _DOTTED.sub("[address]", self._redact(error.detail))
+        return _shorten(f"{asked}: {FAULT_TEXT[error.fault]}{f' ({detail})' if detail else ''}.")
 
     def _redact(self, text: str) -> str:
-        """The text without what others must not see."""
+        """Return the text without secrets, addresses, account ids and paths."""
         text = self._redactor.redact(text.partition("Traceback")[0])
-        if (
-            len(text) > MAX_INPUT_CHARS
-        ):  # some patterns take the square of what they are given, and turns wait for this
+        if len(text) > MAX_INPUT_CHARS:  # some patterns take quadratic time, and turns wait for this
             text = text[:MAX_INPUT_CHARS].rpartition(" ")[0]
         for mark, hidden in _HIDDEN:
             text = hidden.sub(mark, text)
@@ -93,5 +94,5 @@ class ModelErrorFormatter:
 
 
 def _shorten(text: str) -> str:
-    """As much as fits, cut between two words: half of a word may be half of a secret."""
+    """Return the beginning of the text, cut between two words: half a word may be half a secret."""
     return text if len(text) <= MAX_LINE_CHARS else f"{truncate_words(text, MAX_LINE_CHARS)} …"

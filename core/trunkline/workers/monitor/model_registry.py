@@ -1,4 +1,4 @@
-"""Which adapter and which model answer. Chooses by configuration and preference; asks nobody."""
+"""The choice of adapter and model, by configuration and preference, and the call through the middleware."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -36,8 +36,10 @@ class SelectedModel:
 
 
 class ModelRegistry:
-    """The adapters of this monitor, and the middleware around every call. ``named`` are the models that the settings of
-    adapters name, for choices of an adapter alone."""
+    """The adapters of this monitor and the middleware around every call.
+
+    ``named`` are the models that the settings of adapters name, for preferences that name only an adapter.
+    """
 
     def __init__(
         self,
@@ -56,10 +58,10 @@ class ModelRegistry:
         self._capture = capture
 
     def choose(self, preference: str | None) -> SelectedModel:
-        """The choice for ``adapter/model``, ``adapter`` or a model of the default adapter.
+        """Return the choice for ``adapter/model``, ``adapter`` or a model of the default adapter.
 
         Raises:
-            ModelError: there is no such adapter; which ones there are is in the detail.
+          ModelError: there is no such adapter; the detail lists the installed ones.
         """
         head, _, rest = (preference or "").partition("/")
         if head in self._adapters:
@@ -72,10 +74,10 @@ class ModelRegistry:
         raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", detail)
 
     def ask(self, choice: SelectedModel) -> AskModel:
-        """The call to the adapter with the middleware around it, the first plugin's outermost.
+        """Return the call to the adapter with the middleware around it, that of the first plugin outermost.
 
-        Whatever the transcript was and middleware made of it, the adapter is given a valid one. While everything is
-        stopped by panic nobody is asked, and the call fails with a ModelError.
+        The adapter always gets a valid transcript, whatever the middleware changed. While the kill switch is
+        engaged no model is called, and the call fails with a ModelError.
         """
         ask: AskModel = choice.adapter.stream
         if self._capture is not None:
@@ -89,7 +91,7 @@ class ModelRegistry:
         return self._kill_switch is not None and self._kill_switch.is_engaged
 
     async def aclose(self) -> None:
-        """Let all adapters go of their connections."""
+        """Close the connections of all adapters."""
         for adapter in self._adapters.values():
             try:
                 await adapter.aclose()
@@ -109,4 +111,4 @@ def _wrap_middleware(
 
 async def _refuse_stopped() -> AsyncIterator[ModelEvent]:
     raise ModelError(ErrorCode.PANIC, "refused", STOPPED_SENTENCE)
-    yield  # so that it is asked as adapters are
+    yield  # makes this an asynchronous generator, as an adapter's stream is

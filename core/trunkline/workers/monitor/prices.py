@@ -1,4 +1,4 @@
-"""What a model call costs: tokens times the price that is configured. Exact, in millionths of a US dollar. Pure."""
+"""The cost of model calls: tokens times the configured price. Exact, in millionths of a US dollar. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from trunkline.config.settings import Price
 from trunkline.contracts.conversations.messages import Message, Usage
 
 MIN_BYTES_PER_TOKEN = 3
-"""How many bytes of a question count as a token before it is asked: fewer than a tokenizer finds in any common
-language (about 4 in English), so that an estimate is rather too dear."""
+"""Bytes per token in the estimate before a call: fewer than tokenizers need in any common language (about 4
+in English), so that the estimate is rather too high."""
 
 TOKENS_PER_MESSAGE = 8
-"""Tokens that a message takes besides its text."""
+"""Tokens of a message besides its text."""
 
 
 TOKENS_PER_IMAGE = 6_000
-"""Tokens that a picture counts as before it is asked about: more than the vendors' own formulas give for one of usual
-size, by their documentation (OpenAI 85 and 170 a tile, Anthropic width times height by 750)."""
+"""Estimated tokens of a picture: more than the providers' documented formulas give for usual sizes (OpenAI 85
+and 170 a tile, Anthropic width times height divided by 750)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Rate:
 
     @classmethod
     def from_price(cls, price: Price) -> "Rate":
-        """The rate of a configured price."""
+        """Return the rate of a configured price."""
         cached = price.input if price.cached is None else price.cached
         return cls(*(Decimal(str(each)) for each in (price.input, cached, price.output)))
 
@@ -41,14 +41,17 @@ class Rate:
         return "/".join(f"{each.normalize():f}" for each in (self.input, self.cached, self.output))
 
     def cost(self, usage: Usage) -> int:
-        """What these tokens cost. Cached ones are a part of the input."""
+        """Return the cost of these tokens. Cached tokens are part of the input."""
         fresh = max(0, usage.input_tokens - usage.cached_tokens)
         exact = fresh * self.input + usage.cached_tokens * self.cached + usage.output_tokens * self.output
         return int(exact.to_integral_value(ROUND_HALF_UP))
 
     def affordable_tokens(self, messages: tuple[Message, ...], max_cost: int) -> int | None:
-        """How many tokens an answer to these messages may have so that both cost at most ``max_cost``; 0 or fewer
-        when the question alone is too dear, None when an answer costs nothing."""
+        """Return the number of tokens that an answer may have so that question and answer cost at most
+        ``max_cost``.
+
+        0 or fewer when the question alone is too expensive, None when answers cost nothing.
+        """
         left = max_cost - estimate_max_tokens(messages) * max(self.input, self.cached)
         if left < 0:
             return 0
@@ -64,7 +67,7 @@ class PriceTable:
         self._patterns = [(name, Rate.from_price(prices[name])) for name in patterns]
 
     def find_rate(self, *labels: str) -> Rate | None:
-        """The rate of the first of these names that has one, exact names before patterns."""
+        """Return the rate of the first of these labels that has one; exact names come before patterns."""
         for label in labels:
             if label in self._exact:
                 return self._exact[label]
@@ -74,7 +77,7 @@ class PriceTable:
 
 
 def estimate_max_tokens(messages: tuple[Message, ...]) -> int:
-    """At least as many tokens as the messages have, by their bytes and pictures."""
+    """Return an upper estimate of the messages' tokens, by their bytes and pictures."""
     return sum(
         -(-len(message.content.encode(errors="replace")) // MIN_BYTES_PER_TOKEN)
         + TOKENS_PER_MESSAGE

@@ -18,8 +18,8 @@ MAX_IDLE_QUEUES = 512
 
 
 class QueueRegistry:
-    """Has one queue for each conversation. ``handover_timeout`` is for how many seconds the new owner of a partition
-    is asked to wait for a turn that still runs here."""
+    """Has one queue for each conversation. ``handover_timeout`` is the number of seconds that the new owner
+    of a partition should wait for a turn that still runs here."""
 
     def __init__(
         self, tasks: TaskGroup, new_queue: Callable[[str], ConversationQueue], handover_timeout: float
@@ -28,21 +28,21 @@ class QueueRegistry:
         self._new_queue = new_queue
         self._handover_timeout = handover_timeout
         self._queues: dict[str, ConversationQueue] = {}
-        """By conversation, the least recently used first."""
+        """The queues by conversation, the least recently used first."""
         self._finishing: dict[str, float] = {}
-        """Until when the new owner of a conversation waits for the turn that runs here."""
+        """For each conversation, the time until which its new owner waits for the turn that runs here."""
         self._draining = False
         self._idle = anyio.Event()
 
-    async def offer(self, held: ClaimedItem) -> None:
+    async def offer(self, claimed: ClaimedItem) -> None:
         """Put an item into the queue of its conversation, and start the queue's work."""
-        conversation = held.conversation
+        conversation = claimed.conversation
         self._finishing.pop(conversation, None)
         queue = self._queues.pop(conversation, None)
         if queue is None:
             queue = self._new_queue(conversation)
         self._queues[conversation] = queue
-        queue.offer(held)
+        queue.offer(claimed)
         if not queue.working and not self._draining:
             queue.working = True
             self._tasks.start_soon(self._work, conversation, queue)
@@ -72,9 +72,11 @@ class QueueRegistry:
                 del self._queues[conversation]
 
     def release_partition(self, partition: int) -> list[ClaimedItem]:
-        """Start nothing more of a partition, and return the items that have not started. Turns that run are ended
-        here, and ``finishing_conversations`` names them. Other queues are forgotten: another owner may write to their
-        journals."""
+        """Start nothing more of a partition, and return the items that have not started.
+
+        Running turns are finished here, and ``finishing_conversations`` names them. Other queues are removed,
+        because another owner may write to their journals.
+        """
         returned: list[ClaimedItem] = []
         for conversation, queue in tuple(self._queues.items()):
             if queue.partition == partition:
@@ -87,14 +89,18 @@ class QueueRegistry:
 
     @property
     def finishing_conversations(self) -> tuple[str, ...]:
-        """The conversations of lost partitions whose turns still run here. After the handover timeout a turn is not
-        among them any more, so that its new owner takes it over."""
+        """The conversations of lost partitions whose turns still run here.
+
+        After the handover timeout a turn is no longer listed, so that its new owner takes it over.
+        """
         now = anyio.current_time()
-        return tuple(conversation for conversation, until in self._finishing.items() if now < until)
+        return tuple(conversation for conversation, deadline in self._finishing.items() if now < deadline)
 
     async def drop_stale_items(self) -> None:
-        """Drop items that wait in a conversation with another owner, until cancelled. Nobody tells a monitor that was
-        suspended or cut off that it has lost a partition."""
+        """Drop items that wait in a conversation with another owner, until cancelled.
+
+        A monitor that was suspended or disconnected gets no notice that it lost a partition.
+        """
         while True:
             await anyio.sleep(FAILOVER_SECONDS)
             for queue in tuple(self._queues.values()):
@@ -102,16 +108,17 @@ class QueueRegistry:
                     if await queue.has_stale_items():
                         self._drop_stale(queue)
                 except BusError as error:
-                    log.debug("whether a conversation has another owner could not be read: %s", error)
+                    log.debug("the owner of a conversation could not be read: %s", error)
 
     def _drop_stale(self, queue: ConversationQueue) -> None:
-        for held in queue.drop():
-            log.info("conversation %s has another owner now: %s is dropped", held.conversation, held.id)
-            if self._queues.get(held.conversation) is queue:
-                self._forget(held.conversation)
+        for claimed in queue.drop():
+            log.info("conversation %s has another owner now: %s is dropped", claimed.conversation, claimed.id)
+            if self._queues.get(claimed.conversation) is queue:
+                self._forget(claimed.conversation)
 
     async def drain(self) -> None:
-        """Start nothing more, hand back what has not started, and return when the turns that run have ended."""
+        """Start nothing more, return the items that have not started, and wait until the running turns have
+        ended."""
         self._draining = True
         for queue in tuple(self._queues.values()):
             await nak_all(queue.close())

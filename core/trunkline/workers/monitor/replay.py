@@ -1,8 +1,9 @@
-"""A recorded turn driven once more, with no model, no tools and nothing written: does the machine decide the same?
+"""Replays a recorded turn without model, tools or writes, and checks that the state machine makes the same
+decisions. Pure.
 
-Pure. Each record of the journal is what the machine said to one set of inputs. The inputs are given to a new machine,
-and what that one says must be the record, byte for byte. What people saw is told again from the journal, as a late
-reader is told, and must be what the machine has stored in the end.
+Each record of the journal is the machine's response to one set of inputs. The inputs are given to a new
+machine, whose response must equal the record byte for byte. The feed is reconstructed from the journal, as
+for a late reader, and must equal the messages that the machine stores in the end.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,16 +34,20 @@ from trunkline.workers.monitor.turn import Command, StoreTurn, Turn, TurnProtoco
 from trunkline.workers.monitor.turn_messages import last_answer_id, new_messages
 
 PLANS = (ModelCallPlanned, ToolPlanned, TurnParked)
-"""What the machine adds to its inputs."""
+"""The entries that the machine adds to its inputs."""
 
 GIVEN_UP = (ErrorCode.INTERNAL, ErrorCode.STORAGE_FAILURE)
-"""Ends that the machine does not decide about: the turn could not be run, or its messages not be stored."""
+"""The ends that the machine does not decide: the turn could not be run, or its messages could not be
+stored."""
 
 
 class ReplayedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One record driven again. ``step`` is the number of the model call that it planned or that came last before it.
-    ``commands`` are the names of what was then to be done; ``same`` whether the machine said the same bytes, and
-    ``problem`` why it did not."""
+    """One replayed record.
+
+    ``step`` is the number of the model call that it planned, or of the last one before it. ``commands`` are
+    the names of the commands that followed; ``same`` is whether the machine produced the same bytes,
+    ``problem`` the difference.
+    """
 
     epoch: int
     step: int | None
@@ -53,12 +58,12 @@ class ReplayedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn driven again.
+    """The result of replaying a turn.
 
-    ``entries_same``: every record came out byte for byte. ``end_same``: the last entry is what the machine would end
-    with. ``told_same``: the journal tells what the machine has stored. ``feed_same``: the stored feed tells what the
-    journal does. Each is None where there is nothing to compare: the turn has not ended or was given up, the feed is no
-    longer kept.
+    ``entries_same``: every record was reproduced byte for byte. ``end_same``: the last entry is the machine's
+    end. ``told_same``: the feed of the journal equals the stored messages. ``feed_same``: the stored feed
+    equals the feed of the journal. Each is None when there is nothing to compare: the turn has not ended or
+    was given up, or the feed is no longer stored.
     """
 
     turn: str
@@ -72,14 +77,14 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def same(self) -> bool:
-        """Report whether nothing differs."""
+        """Report whether there is no difference."""
         return self.entries_same and False not in (self.end_same, self.told_same, self.feed_same)
 
 
 def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -> ReplayReport:
-    """Drive a turn again, from its journal as it was written and its feed as far as that is kept.
+    """Replay a turn from its journal as written, and from its feed as far as it is stored.
 
-    Raises TrunklineError when the journal holds what this version does not know.
+    Raises TrunklineError when the journal has entries that this version does not know.
     """
     decoded = [_decoded(turn, record) for record in raw]
     machine = Turn()
@@ -91,18 +96,20 @@ def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -
     )
     finished = machine.finished
     given_up = finished is not None and finished.code in GIVEN_UP
-    told = _merge_feed(feed_items_from_journal(decoded))
-    seen = _merge_feed(feed)
-    complete = bool(seen) and isinstance(seen[-1], TurnEnded)
+    journal_feed = _merge_feed(feed_items_from_journal(decoded))
+    stored_feed = _merge_feed(feed)
+    complete = bool(stored_feed) and isinstance(stored_feed[-1], TurnEnded)
     return ReplayReport(
         turn=turn,
         records=records,
         phase=machine.phase.value,
         entries_same=all(record.same for record in records),
         end_same=None if finished is None or given_up else finished in ends,
-        told_same=None if given_up else _durable_content(told) == _stored(machine),
-        feed_same=_visible_content(told) == _visible_content(seen) if complete and not given_up else None,
-        text="".join(_texts(told).values()),
+        told_same=None if given_up else _durable_content(journal_feed) == _stored(machine),
+        feed_same=_visible_content(journal_feed) == _visible_content(stored_feed)
+        if complete and not given_up
+        else None,
+        text="".join(_texts(journal_feed).values()),
     )
 
 
@@ -111,14 +118,14 @@ def _decoded(turn: str, record: RawRecord) -> TurnRecord:
         entries = tuple(msgspec.json.decode(one, type=JournalEntry) for one in record.entries)
     except msgspec.ValidationError as error:
         raise TrunklineError(
-            f"Turn {turn} cannot be driven again: its journal was written by a later version ({error}).",
+            f"Turn {turn} cannot be replayed: a later version of Trunkline wrote its journal ({error}).",
             hint="Update Trunkline.",
         ) from error
     return TurnRecord(turn=turn, epoch=record.epoch, owner="", entries=entries)
 
 
 def _steps(records: Iterable[TurnRecord]) -> list[int | None]:
-    """Which step each record belongs to; ``trunkline fork`` takes these numbers."""
+    """Return the step of each record; ``trunkline fork`` takes these numbers."""
     step: int | None = None
     steps = []
     for record in records:
@@ -130,7 +137,7 @@ def _steps(records: Iterable[TurnRecord]) -> list[int | None]:
 def _replay_record(
     machine: Turn, raw: RawRecord, record: TurnRecord, step: int | None, ends: list[TurnFinished]
 ) -> ReplayedRecord:
-    """Give the record's inputs to the machine; note the end that it would come to."""
+    """Give the record's inputs to the machine; add the end that it reaches to ``ends``."""
     problem, commands = "", tuple[Command, ...]()
     entries: tuple[JournalEntry, ...] = ()
     try:
@@ -144,7 +151,7 @@ def _replay_record(
     ends += [_end(machine, command) for command in commands if isinstance(command, StoreTurn)]
     same = [_bytes(entry) for entry in entries] == [bytes(entry) for entry in raw.entries]
     if not same and not problem:
-        problem = f"the machine says {', '.join(_name(entry) for entry in entries) or 'nothing'}"
+        problem = f"the replay produced {', '.join(_name(entry) for entry in entries) or 'no entries'}"
     return ReplayedRecord(
         epoch=record.epoch,
         step=step,
@@ -161,7 +168,7 @@ def _is_given_up(record: TurnRecord) -> bool:
 
 
 def _apply_record(machine: Turn, record: TurnRecord) -> tuple[JournalEntry, ...]:
-    """A turn that was given up: its last record was written past the machine's plans."""
+    """Apply the last record of a turn that was given up. It was not planned by the machine."""
     for entry in record.entries:
         machine.apply(entry)
     return record.entries
@@ -173,18 +180,19 @@ def _end(machine: Turn, store: StoreTurn) -> TurnFinished:
 
 
 def _merge_feed(feed: Iterable[FeedItem]) -> list[FeedEvent]:
-    """A feed as a reader is handed it."""
+    """Return the events of a feed as a reader gets them."""
     merge = FeedMerge()
     merge.offer_stored(feed)
     return [event for _, event in merge.take()]
 
 
 DurableContent = tuple[str, list[tuple[str | None, str]], list[str]]
-"""What stays of a turn: the answer's text, what came of each call, and which messages were steered in."""
+"""The durable content of a turn: the answer's text, the result of each call, and the ids of steered
+messages."""
 
 
-def _durable_content(told: Iterable[FeedEvent]) -> DurableContent:
-    events = list(told)
+def _durable_content(journal_feed: Iterable[FeedEvent]) -> DurableContent:
+    events = list(journal_feed)
     results: list[tuple[str | None, str]] = [
         (event.call_id, event.output) for event in events if isinstance(event, ToolEnded)
     ]
@@ -193,8 +201,8 @@ def _durable_content(told: Iterable[FeedEvent]) -> DurableContent:
 
 
 def _stored(machine: Turn) -> DurableContent:
-    told = len(machine.request.preceding or ()) + 1 if machine.request is not None else 0
-    messages = new_messages(machine)[told:] if machine.request is not None else ()
+    journal_feed = len(machine.request.preceding or ()) + 1 if machine.request is not None else 0
+    messages = new_messages(machine)[journal_feed:] if machine.request is not None else ()
     text = "".join(message.content for message in messages if message.role == "assistant")
     results = [(message.tool_call_id, message.content) for message in messages if message.role == "tool"]
     return text, sorted(results), sorted(message.id for message in messages if message.role == "user")
@@ -211,14 +219,15 @@ def _texts(events: Iterable[FeedEvent]) -> dict[int, str]:
 
 
 def _visible_content(events: Iterable[FeedEvent]) -> tuple[dict[int, str], list[bytes]]:
-    """What stays on a screen: each step's text, and everything that is not text. Parallel calls end in any order."""
-    kept = list(events)
+    """Return what a client finally shows: each step's text, and all other events. Parallel calls end in any
+    order."""
+    shown = list(events)
     others = [
         _bytes(event)
-        for event in kept
+        for event in shown
         if _name(event) not in ("text.delta", "text.reset", "reasoning.delta") and event != NOT_STORED
     ]
-    return _texts(kept), sorted(others)
+    return _texts(shown), sorted(others)
 
 
 def _name(entry: object) -> str:

@@ -1,7 +1,7 @@
-"""Runs one turn: feeds what happens to the machine, records what it says, then does what it commands.
+"""Runs one turn: passes events to the state machine, records its entries, then carries out its commands.
 
-Everything that happens goes through one queue, so the machine is only ever touched by one task. A command runs in
-its own task and puts what came of it into the queue. Nothing is shown or done before its entry is recorded.
+All events go through one queue, so only one task touches the machine. A command runs in its own task and puts
+its result into the queue. Nothing is shown or done before its entry is recorded.
 """
 
 import logging
@@ -65,16 +65,16 @@ tracer = trace.get_tracer("trunkline.monitor")
 
 RecordCallback = Callable[[tuple[JournalEntry, ...]], Awaitable[None]]
 StoreCallback = Callable[[AppendConversation, Callable[[], Awaitable[None]]], Awaitable[None]]
-"""Stores; calls back once when that takes long."""
+"""Stores messages; calls back once when that takes long."""
 SettleCallback = Callable[[ClaimedItem], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerDeps:
-    """What all runners of a worker share.
+    """The objects and limits that all runners of a worker share.
 
-    ``text_flush_seconds`` is how long text is gathered before it is shown. ``max_calls`` is how many tool calls of one
-    answer are run.
+    ``text_flush_seconds`` is the time for which text is gathered before it is shown, ``max_calls`` the
+    largest number of tool calls of one answer that are run.
     """
 
     models: ModelRegistry
@@ -86,10 +86,10 @@ class RunnerDeps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerEnvironment:
-    """What surrounds one turn. A durable turn and the bare agent loop differ only in these.
+    """The environment of one turn. A durable turn and the bare agent loop differ only in this.
 
-    ``approval_timeout`` is for how many seconds a person is waited for who has to decide about a call. ``commands`` is
-    whether messages are people's, who may run a tool by ``/tool``.
+    ``approval_timeout`` is the number of seconds to wait for a person's decision about a call. With
+    ``commands`` the messages are people's, who may run a tool by ``/tool``.
     """
 
     record: RecordCallback
@@ -132,15 +132,15 @@ class TurnRunner:
         )
         self._client_tools = frozenset(tool.name for tool in context.request.client_tools)
         self._partial_text = ""
-        """Text of an interrupted model call that the next one continues, or that a cancel keeps."""
+        """Text of an interrupted model call that the next call continues, or that a cancel keeps."""
 
     async def run(
         self, first: Sequence[JournalEntry], controls: tuple[ClaimedItem, ...] = (), partial_text: str = ""
     ) -> None:
-        """Begin with these entries and go on until the turn is done or parked. ``partial_text`` is what people have
-        seen of an interrupted model call.
+        """Start with these entries and run until the turn is done or parked.
 
-        Raises Fenced (from ``record``) when the turn has another owner, and BusError when the bus stays away.
+        ``partial_text`` is the text of an interrupted model call that readers have. Raises Fenced (from
+        ``record``) when the turn has another owner, and BusError when the bus stays unavailable.
         """
         self._partial_text = partial_text
         async with anyio.create_task_group() as tasks:
@@ -151,15 +151,15 @@ class TurnRunner:
             tasks.cancel_scope.cancel()
 
     def cancel(self, by: str) -> None:
-        """Have the turn end now, as if a person had cancelled it; what it was doing is cut."""
+        """End the turn now, as if a person had cancelled it; running work is cut."""
         self._send.send_nowait(CancelRecorded(by=by, mode="now"))
 
     async def _next_input(self) -> tuple[list[JournalEntry], tuple[ClaimedItem, ...]]:
-        """What happened next. Results of parallel tools that are there already are taken together."""
+        """Return the next input. Results of parallel tools that are already available are taken together."""
         entry = await self._receive.receive()
         if entry is None:
-            held = self._mailbox.take()
-            return [], (held,) if held is not None else ()
+            claimed = self._mailbox.take()
+            return [], (claimed,) if claimed is not None else ()
         entries = [entry]
         while isinstance(entry, ToolFinished) and self._receive.statistics().current_buffer_used:
             entry = self._receive.receive_nowait()
@@ -172,8 +172,9 @@ class TurnRunner:
     async def _advance(
         self, inputs: list[JournalEntry], controls: tuple[ClaimedItem, ...], tasks: TaskGroup
     ) -> None:
-        """Let the machine take it in, record what it says, show it, and begin what it commands."""
-        control_entries = [(held, journal_entry_for(held, self.turn)) for held in controls]
+        """Give the inputs to the machine, record its entries, send them to the feed, and start its
+        commands."""
+        control_entries = [(claimed, journal_entry_for(claimed, self.turn)) for claimed in controls]
         inputs = [limited for entry in inputs for limited in self._within_limit(entry)]
         inputs = [*inputs, *(entry for _, entry in control_entries if entry is not None)]
         settled = [await self._cut_if_cancelled(entry) for entry in inputs]
@@ -181,29 +182,32 @@ class TurnRunner:
         if entries:
             await self._environment.record(entries)
             await self._feed.emit_journaled(*self._feed_events(entries))
-        for held, control in control_entries:
+        for claimed, control in control_entries:
             too_late = isinstance(control, SteerRecorded) and control not in entries
-            if not too_late:  # else it stays in the mailbox, and becomes a turn of its own
-                await self._environment.settle(held)
-                self._mailbox.settle(held)
+            if not too_late:  # a late message stays in the mailbox and becomes a turn of its own
+                await self._environment.settle(claimed)
+                self._mailbox.settle(claimed)
         for command in commands:
             self._start(command, tasks)
 
     def _within_limit(self, entry: JournalEntry) -> Iterable[JournalEntry]:
-        """An answer, with the refusals of the calls that it has too many of: one record holds both, so that no owner
-        ever runs what another one refused."""
+        """Return an answer together with the refusals of its excess calls.
+
+        One record contains both, so that no later owner runs a call that an earlier one refused.
+        """
         if not isinstance(entry, ModelCallFinished):
             return (entry,)
         return (entry, *refuse_excess_calls(entry, self._client_tools, self._deps.max_calls))
 
     def _feed_events(self, entries: tuple[JournalEntry, ...]) -> Iterable[NumberedEvent]:
-        """What people are shown of new entries; a new owner's first ones come with all that was before them."""
+        """Return the feed events of new entries. The first ones of a new owner include everything before
+        them."""
         if isinstance(entries[0], TurnResumed):
             return replayed_events(self.turn, self._translator, partial_text=self._partial_text)
         return (event for entry in entries for event in self._translator.translate_new(entry))
 
     async def _cut_if_cancelled(self, entry: JournalEntry) -> JournalEntry:
-        """A cancel cuts the work under way first and takes along the text that it leaves behind."""
+        """For an immediate cancel, cut the running work and add the text so far to the entry."""
         if not isinstance(entry, CancelRecorded) or entry.mode != "now":
             return entry
         for scope in self._scopes:
@@ -212,7 +216,7 @@ class TurnRunner:
             await self._deps.tool_caller.cancel(action.key, f"cancelled by {entry.by}")
         if self.turn.phase is not Phase.THINKING:
             return entry
-        if self._text is None:  # the owner before this one showed it
+        if self._text is None:  # a former owner of the turn streamed the text
             partial, self._partial_text = self._partial_text, ""
         else:
             partial = await self._text.close()
@@ -256,8 +260,10 @@ class TurnRunner:
             await self._send.send(entry)
 
     def _tool_command(self) -> str | None:
-        """The command that stands in for the model: as long as nobody steers, and settings that cannot be read have not
-        ended the turn."""
+        """Return the tool command that replaces the model's answer; None when there is none.
+
+        A steering message ends its effect, and unreadable settings end the turn instead.
+        """
         turn, profile = self.turn, self._context.profile
         steered = turn.early or turn.pending or any(step.steered for step in turn.steps)
         if steered or profile.problem or not self._environment.commands:
@@ -302,7 +308,7 @@ class TurnRunner:
             await self._send.send(_result(command, outcome, self._environment.approval_timeout))
 
     async def _store(self, command: StoreTurn) -> None:
-        """Store the conversation, then say that the turn is finished: done means stored."""
+        """Store the conversation, then send the end of the turn: a turn is done only after it is stored."""
         request = append_request(self.turn)
         answer = last_answer_id(new_messages(self.turn, closing=True))
         end = command.end(self.turn, answer)
@@ -315,12 +321,12 @@ class TurnRunner:
         await self._send.send(end)
 
     async def _notify_late(self) -> None:
-        """Those who watch have the whole answer; they are told why it does not end."""
+        """Tell clients, which have the whole answer, that the turn waits to be stored."""
         await self._feed.emit(NOT_STORED)
 
     @contextmanager
     def _cancellable(self) -> Iterator[None]:
-        """Work that a cancel ends at once."""
+        """Run work that an immediate cancel cuts."""
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
             try:

@@ -1,4 +1,4 @@
-"""How many turns run at once, and which of those that wait is next."""
+"""Slots for running turns, and the order of the turns that wait for one."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,44 +10,45 @@ import anyio
 class TurnSlots:
     """``limit`` slots, one for each running turn.
 
-    When one gets free, turns that had begun and lost their monitor go before those that nobody has begun: their people
-    have seen half an answer. Among equals the first to wait is the first to run.
+    When a slot becomes free, turns that had already started and lost their monitor come first: their users
+    have half an answer. Otherwise the first to wait is the first to run.
     """
 
     def __init__(self, limit: int) -> None:
         self._free = limit
-        self._begun: deque[anyio.Event] = deque()
+        self._started: deque[anyio.Event] = deque()
         self._others: deque[anyio.Event] = deque()
 
     @asynccontextmanager
-    async def acquire(self, begun: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
-        """Hold a slot. ``begun`` tells whether the turn had begun; it is asked only when there is no slot at once."""
-        await self._take(begun)
+    async def acquire(self, has_started: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
+        """Hold a slot. ``has_started`` reports whether the turn had started; it is only called when no slot
+        is free."""
+        await self._take(has_started)
         try:
             yield
         finally:
             self._release()
 
-    async def _take(self, begun: Callable[[], Awaitable[bool]]) -> None:
+    async def _take(self, has_started: Callable[[], Awaitable[bool]]) -> None:
         waiting = self._others
-        if not self._free and await begun():
-            waiting = self._begun
-        if self._free:  # then nobody waits
+        if not self._free and await has_started():
+            waiting = self._started
+        if self._free:  # a free slot means that nobody waits
             self._free -= 1
             return
-        passed = anyio.Event()
-        waiting.append(passed)
+        granted = anyio.Event()
+        waiting.append(granted)
         try:
-            await passed.wait()
+            await granted.wait()
         except anyio.get_cancelled_exc_class():
-            if passed.is_set():
+            if granted.is_set():
                 self._release()
             else:
-                waiting.remove(passed)
+                waiting.remove(granted)
             raise
 
     def _release(self) -> None:
-        for waiting in (self._begun, self._others):
+        for waiting in (self._started, self._others):
             if waiting:
                 return waiting.popleft().set()
         self._free += 1

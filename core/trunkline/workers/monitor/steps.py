@@ -1,7 +1,7 @@
-"""What a turn has done: its model calls, and the tool calls that each of them led to. No I/O and no decisions in here.
+"""The steps of a turn: its model calls, and the tool calls that each of them led to. No I/O and no decisions.
 
-A step keeps its calls by id and by how they stand, so that a result costs the same in an answer of five calls and in
-one of five thousand.
+A step indexes its calls by id and by state, so that recording a result takes the same time in an answer of
+five calls and in one of five thousand.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalRecorded, 
 
 @dataclass(slots=True)
 class ToolAction:
-    """A tool call of the model and how far it has come. Change it only inside its step's ``changing``."""
+    """A tool call of the model and its state. Change it only within its step's ``update``."""
 
     call: ToolCall
     client: bool
@@ -24,19 +24,19 @@ class ToolAction:
     asked: ApprovalAsked | None = None
     decision: ApprovalRecorded | None = None
     approved: str | None = None
-    """The hash of the call that a person has allowed."""
+    """The hash of the call that a person approved."""
     answers: tuple[QuestionAnswer, ...] = ()
     sent: bool = False
     again: bool = False
 
     @property
     def open(self) -> bool:
-        """Report whether our side still owes a result."""
+        """Report whether Trunkline has still to return a result."""
         return self.outcome is None and not self.client
 
     @property
     def waiting(self) -> bool:
-        """Report whether a person has to decide or answer before anything can happen."""
+        """Report whether a person must decide or answer first."""
         return self.open and self.asked is not None and self.decision is None
 
     @property
@@ -48,7 +48,7 @@ class ToolAction:
 class Step:
     """One model call and the tool calls that it led to.
 
-    ``due``, ``running`` and ``waiting`` are the open ones by id: to be sent, sent, and in the hands of a person.
+    ``due``, ``running`` and ``waiting`` are the open ones by id: to be sent, sent, and waiting for a person.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class Step:
         self.partial = partial
         self.commanded = commanded
         self.derived = derived
-        """Whether its text only repeats what the model was given."""
+        """True when the text only repeats input of the model."""
         self.steered = steered or []
         self.messages: tuple[Message, ...] | None = None
-        """What the transcript makes of the step, once another step follows and nothing of it can change."""
+        """The messages of the step, cached once another step follows and they cannot change."""
         self.due: dict[str, ToolAction] = {}
         self.running: dict[str, ToolAction] = {}
         self.waiting: dict[str, ToolAction] = {}
@@ -85,27 +85,28 @@ class Step:
 
     @property
     def open(self) -> bool:
-        """Report whether our side still owes a result of any call."""
+        """Report whether any call lacks a result from Trunkline."""
         return bool(self.due or self.running or self.waiting)
 
     @property
     def sent(self) -> tuple[ToolAction, ...]:
-        """The calls that a tools worker may have: also one that holds a question in its middle."""
-        held = (action for action in self.waiting.values() if action.sent)
-        return (*self.running.values(), *held)
+        """The calls that a tools worker may have, including those that wait with a question in their
+        middle."""
+        paused = (action for action in self.waiting.values() if action.sent)
+        return (*self.running.values(), *paused)
 
     def action(self, call_id: str) -> ToolAction | None:
-        """The call with this id."""
+        """Return the call with this id, or None."""
         return self._by_id.get(call_id)
 
     @contextmanager
     def update(self, action: ToolAction) -> Iterator[ToolAction]:
-        """Change one of the step's calls."""
+        """Change one of the step's calls, then update the indexes."""
         yield action
         self._sort(action)
 
     def mark_all_unsent(self) -> None:
-        """Take it that every call which was sent has to be sent again."""
+        """Mark every call that was sent as to be sent again."""
         for action in self.actions:
             action.again = action.again or action.sent
             action.sent = False

@@ -1,4 +1,5 @@
-"""One tool call: sent to the tools workers until one tells how it ended. The ledger makes a repeat harmless."""
+"""One tool call: sent to the tools workers until one returns the outcome. The ledger makes a repeat
+harmless."""
 
 import logging
 
@@ -18,14 +19,16 @@ NO_WORKER_TIMEOUT = 60.0
 """Seconds without any tools worker after which a call fails."""
 
 PAUSE, LONGEST_PAUSE = 0.2, 1.0
-"""Seconds before a call is sent again of which no tools worker has heard, doubled each time."""
+"""The first and the longest pause in seconds before a call is sent again that no tools worker has received.
+It doubles."""
 
 MAX_SILENT_PAUSE = 5.0
-"""The same for a call whose worker went silent or has too many: asking more often makes neither quicker."""
+"""The longest pause for a call whose worker is silent or busy: asking more often would not help."""
 
 
 class ToolCaller:
-    """Sends tool calls. ``silence`` is after how many seconds without a sign of life a worker counts as gone."""
+    """Sends tool calls. ``silence`` is the number of seconds without a reply after which a worker counts as
+    gone."""
 
     def __init__(self, bus: Bus, silence: float) -> None:
         self._bus = bus
@@ -34,7 +37,7 @@ class ToolCaller:
     async def call(
         self, command: RunToolCall, scope: Scope, actor: str, forked_from: str | None = None
     ) -> ToolOutcome:
-        """How the call ended; every failure of the way there is an outcome too."""
+        """Return the outcome of the call. Failures on the way to the worker are outcomes too."""
         request = CallTool(
             call=command.key,
             name=command.call.name,
@@ -67,13 +70,17 @@ class ToolCaller:
                     return _failed(command, fault.message, error_kind_for_code(fault.code))
                 deadline = anyio.current_time() + NO_WORKER_TIMEOUT
             except CallTimeout:
-                # Somebody had the call: ask again under the same key, the ledger knows how far it came.
+                # A worker had the call: send it again under the same key; the ledger knows its state.
                 log.warning(
-                    "tool call %s (%s): its worker went silent, asking again", command.key, request.name
+                    "tool call %s (%s): its worker is silent; sending the call again",
+                    command.key,
+                    request.name,
                 )
                 deadline, heard = anyio.current_time() + NO_WORKER_TIMEOUT, True
             except BusError as error:
-                heard = heard or not isinstance(error, NoResponders)  # it may have been sent before it failed
+                heard = heard or not isinstance(
+                    error, NoResponders
+                )  # the request may have been sent before the error
                 if anyio.current_time() > deadline:
                     log.error("tool call %s (%s): %s", command.key, request.name, error)
                     return _unavailable(command, heard)
@@ -83,11 +90,12 @@ class ToolCaller:
             pause = min(2 * pause, longest)
 
     async def cancel(self, key: str, reason: str) -> None:
-        """Have whoever runs the call stop it. Said once: a call that goes on all the same has its own timeout."""
+        """Tell the worker that runs the call to stop it. Sent once; a call that continues has its own
+        timeout."""
         try:
             await self._bus.publish(CANCEL_CALL, CancelCall(reason=reason), call=key)
         except BusError as error:
-            log.warning("tool call %s could not be told to stop: %s", key, error)
+            log.warning("the cancel of tool call %s could not be sent: %s", key, error)
 
     async def _ask(self, request: CallTool, scope: Scope) -> ToolOutcome:
         endpoint = CALL_DECIDED_TOOL if request.has_decisions else CALL_TOOL
@@ -101,12 +109,12 @@ class ToolCaller:
 
 
 class UnattendedToolCaller(ToolCaller):
-    """Sends calls of a loop at which nobody can be asked: one that needs a person's yes is refused."""
+    """Sends calls of a loop without a person: a call that needs an approval is refused."""
 
     async def call(
         self, command: RunToolCall, scope: Scope, actor: str, forked_from: str | None = None
     ) -> ToolOutcome:
-        """How the call ended; never ``approval``."""
+        """Return the outcome of the call; never ``approval``."""
         outcome = await super().call(command, scope, actor, forked_from)
         if outcome.status != "approval":
             return outcome
@@ -123,7 +131,8 @@ class UnattendedToolCaller(ToolCaller):
 
 
 def _is_asked_again(request: CallTool, outcome: ToolOutcome) -> bool:
-    """Report whether a person is to be asked for the very approval that the request carries. The first yes counts."""
+    """Report whether the outcome asks for the very approval that the request carries. The first approval
+    counts."""
     return (
         outcome.status == "approval"
         and request.approved is not None
@@ -137,7 +146,8 @@ def _unapproved(command: RunToolCall) -> ToolOutcome:
 
 
 def _unavailable(command: RunToolCall, heard: bool) -> ToolOutcome:
-    """``heard``: a worker may have had the call before all went silent, so nobody can say what it did."""
+    """Return the outcome of a call that no worker answers. With ``heard`` a worker may have received it, so
+    its effect is unknown."""
     text = f"The tool {command.call.name} is unavailable: no tools worker answers."
     if not heard:
         return _failed(command, f"{text} It was not run.", "unavailable")

@@ -1,10 +1,12 @@
-"""A person runs a tool: ``/tool NAME key=value key="two words" json={...}``, whatever model answers otherwise. Pure.
+"""Running a tool by a message: ``/tool NAME key=value key="two words" json={...}``, independently of the
+model. Pure.
 
-The command stands in for the model: it makes the call, which goes the way of every call, and shows what came of it. So
-it costs no token, works without a model, and leaves a call with its result for the next model call.
+The command replaces the model's answer: it makes a call, which is dispatched like any other, and shows the
+result. So it costs no tokens, works without a model, and leaves a call with its result for the next model
+call.
 
-Only the message that begins a turn is one, and only where a person's words are that message: no text that a tool, a
-file, a transcript or a steering message brings.
+Only the message that begins a turn can be a command, and only when a person wrote it: never a text from a
+tool, a file, a transcript or a steering message.
 """
 
 import json
@@ -26,7 +28,7 @@ COMMAND = "/tool"
 LIST = "`/tool` lists the tools."
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What a vendor takes for a tool's name: a call by another name would spoil the transcript for good."""
+"""The form of tool names that providers accept: a call by another name would make the transcript unusable."""
 
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'')
 _BARE = re.compile(r"\S+")
@@ -37,17 +39,18 @@ AnyTool = ToolSpec | ToolSchema
 
 
 SHOWN = 80
-"""Letters of what cannot be read that are shown."""
+"""Characters of unreadable input that are shown."""
 
 
 class CommandError(Exception):
-    """The command cannot be run; the text tells the person why, and what would do."""
+    """The command cannot be run; the text tells the person why, and the correct form."""
 
 
 def find_command(request: TurnRequested) -> str | None:
-    """What stands behind ``/tool`` in the message that began the turn; None when a person said no such thing."""
-    said = request.message.role == "user" and (request.fork is None or request.fork.says)
-    if not said or request.trigger != "message":
+    """Return the text after ``/tool`` in the message that began the turn; None when it is no command of a
+    person."""
+    written_by_person = request.message.role == "user" and (request.fork is None or request.fork.says)
+    if not written_by_person or request.trigger != "message":
         return None
     first, _, rest = request.message.content.strip().replace("\n", " ", 1).partition(" ")
     return rest.strip() if first == COMMAND else None
@@ -60,8 +63,11 @@ def answer_command(
     tools: Sequence[AnyTool],
     barred: frozenset[str] = frozenset(),
 ) -> ModelCallFinished:
-    """What stands for the model's answer after these steps: the call, or what people are shown. ``tools`` are all that
-    there are, ``barred`` those of them that the block may not use."""
+    """Return the replacement of the model's answer after these steps: the call, or the text that people are
+    shown.
+
+    ``tools`` are all tools, ``barred`` the names of those that the block may not use.
+    """
     number = len(steps)
     if steps:
         return _text_answer(number, "\n\n".join(_results(steps[-1], tools, barred)))
@@ -76,30 +82,31 @@ def answer_command(
 
 
 def format_listing(tools: Sequence[AnyTool], barred: frozenset[str] = frozenset()) -> str:
-    """The tools that can be run, with their parameters, and the names of those that the block may not use."""
-    free = [tool for tool in tools if tool.name not in barred]
-    if not free:
+    """Return the list of tools that can be run, with their parameters, and the names of those that the block
+    may not use."""
+    permitted = [tool for tool in tools if tool.name not in barred]
+    if not permitted:
         return "No tools are offered here."
-    lines = (f"- `{_usage(tool)}`: {tool.description.partition(chr(10))[0]}" for tool in free)
-    told = "Tools that I can run for you with `/tool NAME key=value`:\n\n" + "\n".join(lines)
+    lines = (f"- `{_usage(tool)}`: {tool.description.partition(chr(10))[0]}" for tool in permitted)
+    listing = "Tools that I can run for you with `/tool NAME key=value`:\n\n" + "\n".join(lines)
     if not barred:
-        return told
+        return listing
     names = ", ".join(f"`{tool.name}`" for tool in tools if tool.name in barred)
-    return f"{told}\n\nThis block may not use: {names}. Run one to read why, and how to permit it."
+    return f"{listing}\n\nThis block may not use: {names}. Run one to read why, and how to permit it."
 
 
 def parse_command(
     command: str, tools: Sequence[AnyTool], barred: frozenset[str] = frozenset()
 ) -> tuple[str, dict[str, Any]]:
-    """The tool and its arguments. A name that nobody knows is for the tools worker to refuse, which says what is meant.
+    """Return the tool's name and its arguments. The tools worker refuses unknown names with a suggestion.
 
     Raises:
-        BadCommand: the name is none that a tool could have, or the arguments cannot be read.
+      CommandError: the name is not a possible tool name, or the arguments cannot be read.
     """
     name, _, rest = command.replace("\n", " ", 1).partition(" ")
     if _NAME.fullmatch(name) is None:
-        meant = _nearest_tool(name[:SHOWN], tools, barred)
-        hint = f" Did you mean `{meant.name}`?" if meant else ""
+        suggestion = _nearest_tool(name[:SHOWN], tools, barred)
+        hint = f" Did you mean `{suggestion.name}`?" if suggestion else ""
         raise CommandError(f"There is no tool {name[:SHOWN]!r}.{hint} {LIST}")
     tool = _named(name, tools) or ToolSchema(name=name, description="", parameters={})
     return name, _arguments(rest, tool)
@@ -110,35 +117,35 @@ def _text_answer(step: int, text: str) -> ModelCallFinished:
 
 
 def _results(step: Step, tools: Sequence[AnyTool], barred: frozenset[str]) -> Iterable[str]:
-    """What the calls came to, as people read it: without the mark and the JSON that are meant for models.
+    """Yield the results of the calls for people, without the marks and JSON that are meant for models.
 
-    The tools worker tells a model only of tools that read in place of a name that nobody has. A person who mistyped a
-    stronger tool's name is told of it here.
+    For an unknown name the tools worker suggests only reading tools to a model. Other tools are suggested to
+    the person here.
     """
     for action in step.actions:
         name, outcome = action.call.name, action.outcome
         if outcome is None:
             continue
         text = format_result(unwrap_tool_result(outcome.output))
-        ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
-        shown = f"{name} {'failed' if outcome.kind else 'says'}:\n\n{ticks}\n{text}\n{ticks}"
+        fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
+        shown = f"{name} {'failed' if outcome.kind else 'says'}:\n\n{fence}\n{text}\n{fence}"
         if _named(name, tools) or not outcome.kind:
             yield shown
             continue
-        meant = _nearest_tool(name, tools, barred)
-        hint = f"Did you mean `{meant.name}`? " if meant and _effect(meant) != "read" else ""
+        suggestion = _nearest_tool(name, tools, barred)
+        hint = f"Did you mean `{suggestion.name}`? " if suggestion and _effect(suggestion) != "read" else ""
         yield f"{shown}\n\n{hint}{LIST}"
 
 
 def _nearest_tool(name: str, tools: Sequence[AnyTool], barred: frozenset[str]) -> AnyTool | None:
-    """The tool that a person means by a name that no tool has."""
+    """Return the tool whose name is closest to an unknown name, or None."""
     known = {other: tool for tool in tools if tool.name not in barred for other in _names(tool)}
-    meant = suggest_tool(name, {other: _effect(tool) for other, tool in known.items()})
-    return known[meant] if meant is not None else None
+    suggestion = suggest_tool(name, {other: _effect(tool) for other, tool in known.items()})
+    return known[suggestion] if suggestion is not None else None
 
 
 def _effect(tool: AnyTool) -> str:
-    """A tool of a program that asks for answers says nothing of it, and may do anything."""
+    """Return the effect of a tool. A client's tool declares none and may do anything."""
     return tool.effect if isinstance(tool, ToolSpec) else "exec"
 
 
@@ -168,7 +175,7 @@ def _arguments(text: str, tool: AnyTool) -> dict[str, Any]:
 
 
 def _value(text: str, start: int, schema: dict[str, Any]) -> tuple[Any, int]:
-    """One value, and where it ends: a quoted text, JSON in brackets, or a bare word."""
+    """Return one value and its end: a quoted text, JSON in brackets, or a bare word."""
     if quoted := _QUOTED.match(text, start):
         single = quoted[2] is not None
         return (quoted[2] if single else _unescaped(quoted[1])), quoted.end()
@@ -192,7 +199,7 @@ def _unescaped(text: str) -> str:
 
 
 def _parse_word(word: str, schema: dict[str, Any]) -> Any:
-    """A bare word as what the tool wants: JSON is read only where the tool wants no text."""
+    """Return a bare word as the type that the parameter wants: JSON unless it wants text."""
     if schema.get("type") in ("string", None) and not schema.get("anyOf"):
         return word
     try:

@@ -1,7 +1,7 @@
-"""The definition of a tool as a model is shown it: without what tells a model nothing. Pure.
+"""The definition of a tool as a model is sent it, without redundant parts. Pure.
 
-The tools worker checks each call against the whole schema. What is left out here is what follows from the rest: titles,
-defaults that are empty, formats that are the platform's own, and that an optional parameter may also be null.
+The tools worker checks each call against the whole schema. Left out are titles, empty defaults, Trunkline's
+own formats, and that an optional parameter may also be null.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _EMPTY: tuple[Any, ...] = (None, "", False, 0, [], {})
 _OWN_FORMATS = ("block-path", "memory-path", "memory-tree")
 
 _SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-"""Keywords whose value holds schemas by name."""
+"""Keywords whose value maps names to schemas."""
 
 _SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 
@@ -24,7 +24,7 @@ _NULL = {"type": "null"}
 
 
 def compact_schema(spec: ToolSpec) -> ToolSchema:
-    """What a model needs to call the tool."""
+    """Return the definition that a model needs to call the tool."""
     return ToolSchema(name=spec.name, description=spec.description, parameters=_compact(spec.parameters))
 
 
@@ -64,7 +64,7 @@ def _compact_value(key: str, value: Any) -> Any:
 
 
 def _without_null(part: Any) -> Any:
-    """A parameter that may be left out need not be null besides: ``X or null`` becomes ``X``."""
+    """Return an optional parameter without null: ``X or null`` becomes ``X``."""
     if not isinstance(part, dict) or _NULL not in part.get("anyOf", ()):
         return part
     options = [one for one in part["anyOf"] if one != _NULL]

@@ -1,5 +1,5 @@
-"""Which tools a model is given. Pure: it follows from the block's tools, the owner's choice and the transcript alone,
-so it survives whatever these survive, and a fork has it too."""
+"""The selection of tools for a model. Pure: it depends only on the block's tools, the owner's choice and the
+transcript, so it is the same after a restart and in a fork."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -12,13 +12,16 @@ from trunkline.contracts.tools.messages import DISCOVER_TOOLS, LOAD_TOOLS, ToolO
 from trunkline.plugins.discovery import bundled_distributions
 
 LOADED_TOOLS_KEY = "loads"
-"""Where the metadata of a tool's result names the tools that are given from then on."""
+"""The metadata key of a tool result that names the tools which are shown from then on."""
 
 
 class ToolSelectionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How tools are shown: whether the model finds most of them by itself (``discovery``), and the names and patterns
-    of those that it has all the same; None: those whose authors advise it, so that there are at most ``most`` with
-    the two that find the others."""
+    """The settings for showing tools.
+
+    With ``discovery`` the model finds most tools itself. ``always`` are names and patterns of tools that are
+    shown all the same; None stands for those whose authors advise it, so that with the two discovery tools at
+    most ``most`` are shown.
+    """
 
     discovery: bool = False
     always: tuple[str, ...] | None = None
@@ -26,11 +29,12 @@ class ToolSelectionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def selection_settings(
-    wish: Discovery, always: tuple[str, ...] | None, count: int, above: int
+    discovery: Discovery, always: tuple[str, ...] | None, count: int, above: int
 ) -> ToolSelectionSettings:
-    """What the owner's wish comes to with so many tools; ``auto`` is discovery where there are more than ``above``."""
+    """Return the settings for ``count`` tools; ``auto`` means discovery when there are more than
+    ``above``."""
     return ToolSelectionSettings(
-        discovery=wish == "on" or (wish == "auto" and count > above), always=always, most=above
+        discovery=discovery == "on" or (discovery == "auto" and count > above), always=always, most=above
     )
 
 
@@ -41,44 +45,47 @@ def select_tools(
     messages: Iterable[Message],
     restricted: frozenset[str] = frozenset(),
 ) -> tuple[ToolSpec, ...]:
-    """The tools to show after these messages: those that are always shown, by name, then what was loaded or called, in
-    that order. So what was shown before stays where it was, as a provider's cache wants it. Of the ``restricted`` ones
-    only those are shown that were loaded for whoever may use them."""
+    """Return the tools to show after these messages.
+
+    First come the tools that are always shown, by name, then those that were loaded or called, in that order.
+    So earlier tools keep their place, as prompt caches need. Of the ``restricted`` tools only loaded ones are
+    shown.
+    """
     known = {spec.name: spec for spec in (*specs, *own)}
-    free = [spec for spec in specs if spec.name not in restricted]
-    begin = [spec.name for spec in free]
-    if len(free) < len(specs):  # so that a model can say what a person would have to permit
-        begin.append(DISCOVER_TOOLS)
+    permitted = [spec for spec in specs if spec.name not in restricted]
+    first = [spec.name for spec in permitted]
+    if len(permitted) < len(specs):  # lets the model name the tools that a person would have to permit
+        first.append(DISCOVER_TOOLS)
     if how.discovery and DISCOVER_TOOLS in known:
-        begin = [*_always_shown(free, how), DISCOVER_TOOLS, LOAD_TOOLS]
-    wanted = _loaded_or_called(messages, restricted)
-    return tuple(known[name] for name in dict.fromkeys([*begin, *wanted]) if name in known)
+        first = [*_always_shown(permitted, how), DISCOVER_TOOLS, LOAD_TOOLS]
+    added = _loaded_or_called(messages, restricted)
+    return tuple(known[name] for name in dict.fromkeys([*first, *added]) if name in known)
 
 
 def missing_tools(
     specs: Sequence[ToolSpec], own: Sequence[ToolSpec], messages: Iterable[Message]
 ) -> tuple[str, ...]:
-    """The tools that were loaded and are not there any more."""
+    """Return the tools that were loaded and no longer exist."""
     known = {spec.name for spec in (*specs, *own)}
     loaded = dict.fromkeys(name for message in messages for name in _loads(message))
     return tuple(name for name in loaded if name not in known)
 
 
 def loaded_tools(outcome: ToolOutcome) -> tuple[str, ...]:
-    """The tools that an outcome brings along."""
+    """Return the tools that an outcome loads."""
     return () if isinstance(outcome.loads, msgspec.UnsetType) else outcome.loads
 
 
 def unknown_tool_names(
     always: Iterable[str], specs: Sequence[ToolSpec], own: Sequence[ToolSpec]
 ) -> tuple[str, ...]:
-    """The names and patterns that stand for none of the tools (PA-F43)."""
+    """Return the names and patterns that match no tool (PA-F43)."""
     tools = (*specs, *own)
     return tuple(one for one in always if not any(_matches(spec, one) for spec in tools))
 
 
 def _loaded_or_called(messages: Iterable[Message], restricted: frozenset[str]) -> Iterator[str]:
-    """The tools that were loaded, or called without: who calls what it was not shown is shown it from then on."""
+    """Yield the tools that were loaded, or called without being shown."""
     for message in messages:
         yield from (call.name for call in message.tool_calls if call.name not in restricted)
         yield from _loads(message)
@@ -91,8 +98,12 @@ def _loads(message: Message) -> Iterator[str]:
 
 
 def _always_shown(specs: Sequence[ToolSpec], how: ToolSelectionSettings) -> list[str]:
-    """The tools that are always shown, by name: the owner's choice, however many, else their authors' advice. Where
-    that comes to more than there is room for, the platform's own plugins go first: anybody may advise his tools."""
+    """Return the tools that are always shown, by name: the owner's choice without limit, else those whose
+    authors advise it.
+
+    When too many authors advise it, the platform's own plugins come first, since any author may advise its
+    tools.
+    """
     if how.always is not None:
         return [spec.name for spec in specs if any(_matches(spec, one) for one in how.always)]
     advised = [spec for spec in specs if spec.category == "always-send"]

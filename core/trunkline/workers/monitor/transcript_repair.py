@@ -1,7 +1,9 @@
-"""Makes a transcript one that every vendor takes, where it becomes a model request. Pure; a valid one stays the same.
+"""Repairs transcripts so that every provider accepts them in a model request. Pure; a valid transcript stays
+the same.
 
-Vendors want each tool call answered exactly once, directly after the message that made it, and ids that are unique.
-What is stored need not be so: a client may never answer a call, or answer late; a transcript may be imported or cut.
+Providers require that each tool call is answered exactly once, directly after the message that made it, and
+that ids are unique. Stored transcripts may violate this: a client may never answer a call, or answer late; a
+transcript may be imported or cut.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,35 +14,35 @@ from msgspec.structs import replace
 from trunkline.contracts.conversations.messages import Message, ToolCall
 
 UNANSWERED = "No result of this call was returned. Whether it took effect is not known."
-"""The result of a call that has none: the client did not return one, or it is not in the transcript any more."""
+"""The result of a call without one: the client returned none, or it is no longer in the transcript."""
 
 
 @dataclass(slots=True)
 class _PairedCall:
-    """A call under the id that it leaves with, and its result."""
+    """A call under its unique id, with its result."""
 
     call: ToolCall
     result: Message | None = None
 
 
 def repair_transcript(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages with one result for each call, after its message and in the order of the calls.
+    """Return the messages with one result for each call, after its message and in the order of the calls.
 
-    A call without a result gets one that says so. Results of no call, second results, and assistant messages that say
-    nothing are left out. A call whose id was used before gets another.
+    A call without a result gets UNANSWERED. Results without a call, second results, and empty assistant
+    messages are dropped. A call whose id was used before gets a new id.
     """
-    asked = _pair_calls(messages)
-    told: list[Message] = []
-    for message, calls in zip(messages, asked, strict=True):
+    pairs = _pair_calls(messages)
+    repaired: list[Message] = []
+    for message, calls in zip(messages, pairs, strict=True):
         if message.role == "assistant":
-            told += _with_results(message, calls)
+            repaired += _with_results(message, calls)
         elif message.role != "tool":
-            told.append(message)
-    return tuple(told)
+            repaired.append(message)
+    return tuple(repaired)
 
 
 def _pair_calls(messages: Sequence[Message]) -> list[list[_PairedCall]]:
-    """The calls of each message, each with the first result that came after it."""
+    """Return the calls of each message, each with the first result that came after it."""
     taken = {call.id for message in messages for call in message.tool_calls}
     used: dict[str, int] = {}
     latest: dict[str, _PairedCall] = {}
@@ -54,15 +56,18 @@ def _pair_calls(messages: Sequence[Message]) -> list[list[_PairedCall]]:
             latest.update(mine)
             found[-1] = list(mine.values())
         elif message.role == "tool":
-            asked = latest.get(message.tool_call_id or "")
-            if asked is not None and asked.result is None:
-                asked.result = message
+            pair = latest.get(message.tool_call_id or "")
+            if pair is not None and pair.result is None:
+                pair.result = message
     return found
 
 
 def _with_unique_id(call: ToolCall, used: dict[str, int], taken: set[str]) -> ToolCall:
-    """The call under an id that no earlier one has. ``used`` has the last number given to each id: some models call
-    every call alike, and to count from the start for each would be quadratic."""
+    """Return the call under an id that no earlier one has.
+
+    ``used`` has the last number given to each id: some models give every call the same id, and counting from
+    the start for each would be quadratic.
+    """
     if call.id and call.id not in used:
         return call
     number = used.get(call.id, 1) + 1
@@ -77,14 +82,14 @@ def _with_results(message: Message, calls: list[_PairedCall]) -> Iterable[Messag
     """The assistant's message and the results of its calls."""
     if not (message.content or calls):
         return
-    made = tuple(asked.call for asked in calls)
+    made = tuple(pair.call for pair in calls)
     yield message if made == message.tool_calls else replace(message, tool_calls=made)
-    for asked in calls:
-        yield _result(message, asked)
+    for pair in calls:
+        yield _result(message, pair)
 
 
-def _result(message: Message, asked: _PairedCall) -> Message:
-    call, result = asked.call, asked.result
+def _result(message: Message, pair: _PairedCall) -> Message:
+    call, result = pair.call, pair.result
     if result is None:
         return Message(
             id=f"{message.id}_{call.id}",

@@ -46,7 +46,7 @@ from trunkline_bus import key_of
 
 
 class Phase(Enum):
-    """Where a turn stands."""
+    """The state of a turn."""
 
     NEW = "new"
     READY = "ready"
@@ -58,7 +58,7 @@ class Phase(Enum):
 
 
 class TurnProtocolError(Exception):
-    """An entry came that the turn's phase has no place for: the journal or its writer is wrong."""
+    """An entry came that the turn's phase does not allow: the journal or its writer is wrong."""
 
 
 # Commands ----------------------------------------------------------------------------------------------------
@@ -66,16 +66,19 @@ class TurnProtocolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallModel:
-    """Ask the model for this step."""
+    """Call the model for this step."""
 
     step: int
 
 
 @dataclass(frozen=True, slots=True)
 class RunToolCall:
-    """Have a tools worker run the call under this ledger key. ``approved`` is the hash that a person allowed,
-    ``answers`` what people said to the call's questions. ``again``: an owner before this one may have sent it.
-    ``permissions`` are the scopes that the call is kept within."""
+    """Have a tools worker run the call under this ledger key.
+
+    ``approved`` is the hash of the call that a person approved, ``answers`` are people's answers to the
+    call's questions. With ``again`` a former owner may have sent the call. ``permissions`` are the scopes
+    that limit the call.
+    """
 
     call: ToolCall
     key: str
@@ -102,13 +105,13 @@ class StoreTurn:
 
 @dataclass(frozen=True, slots=True)
 class ParkTurn:
-    """Let go of the turn: nothing is to be done until a decision comes through the inbox."""
+    """Stop working on the turn until a decision comes through the inbox."""
 
 
 Command = CallModel | RunToolCall | StoreTurn | ParkTurn
 
 StopRule = Callable[["Turn"], str | None]
-"""Says why a turn must not take its next step; None to let it. Pure."""
+"""Returns the reason why a turn must not take its next step; None to let it. Pure."""
 
 
 # State -------------------------------------------------------------------------------------------------------
@@ -120,31 +123,32 @@ class Turn:
     def __init__(self) -> None:
         self.phase = Phase.NEW
         self.entries: list[JournalEntry] = []
-        """All that was taken in, in the journal's order."""
+        """The applied entries, in the journal's order."""
         self.request: TurnRequested | None = None
         self.started: TurnStarted | None = None
         self.permissions = ActorPermissions(())
-        """What its calls are kept within: what everybody may do whose words it follows."""
+        """The scopes that limit its calls: the intersection of the permissions of all people whose messages
+        it follows."""
         self.steps: list[Step] = []
         self.usage = Usage()
         self.last_input_tokens = 0
         self.cost: int | None = None
-        """What its model calls cost, in millionths of a US dollar; None as soon as one has no price."""
+        """The cost of its model calls in millionths of a US dollar; None as soon as one has no price."""
         self.early: list[Message] = []
         """Messages steered in before the first answer."""
         self.pending: list[Message] = []
-        """Messages steered in while the model is thinking."""
+        """Messages steered in during a model call."""
         self.reason: FinishReason = "stop"
         self.code: ErrorCode | None = None
         self.detail = ""
         self.stopping = False
         self.cancelled: CancelRecorded | None = None
-        """Who ended it, and how, if somebody did."""
+        """The entry that cancelled the turn, if it was cancelled."""
         self.finished: TurnFinished | None = None
 
     @property
     def step(self) -> int:
-        """The number of the step that is due or under way: as many as have been answered."""
+        """The number of the step that is due or under way: the number of answered steps."""
         return len(self.steps)
 
     @property
@@ -153,7 +157,7 @@ class Turn:
         return self.steps[-1].actions if self.steps else ()
 
     def has_message(self, message_id: str) -> bool:
-        """Report whether this message was taken into the turn already."""
+        """Report whether this message was already taken into the turn."""
         assert self.request is not None
         taken = [message.id for step in self.steps for message in step.steered]
         return message_id in {
@@ -163,27 +167,29 @@ class Turn:
         }
 
     def accepts(self, entry: JournalEntry) -> bool:
-        """Report whether the table has a place for the entry now. A turn that is about to stop answers nobody else."""
+        """Report whether the table allows the entry now. A turn that is stopping takes no further
+        messages."""
         return type(entry) in TRANSITIONS[self.phase] and not (
             self.stopping and isinstance(entry, SteerRecorded)
         )
 
     def apply(self, entry: JournalEntry) -> None:
-        """Take in an entry that is in the journal. Raises TurnProtocolError when it has no place here."""
+        """Apply an entry of the journal. Raises TurnProtocolError when the phase does not allow it."""
         following = TRANSITIONS[self.phase].get(type(entry))
         if following is None:
             raise TurnProtocolError(f"{type(entry).__name__} in phase {self.phase.value}")
-        _note(self, entry)
+        _apply_state(self, entry)
         self.entries.append(entry)
         self.phase = following if isinstance(following, Phase) else following(self)
 
     def advance(
         self, *inputs: JournalEntry, stop: StopRule = lambda turn: None
     ) -> tuple[tuple[JournalEntry, ...], tuple[Command, ...]]:
-        """Take in what happened; return what to record, the plan included, and what to do once it is recorded.
+        """Apply inputs; return the entries to record, including the plan, and the commands to carry out once
+        they are recorded.
 
-        What came too late has no place any more and is left out: a tool's result after a cancel, a second decision.
-        ``stop`` is asked before each step is planned.
+        Inputs that come too late are dropped: a tool's result after a cancel, a second decision. ``stop`` is
+        called before each step is planned.
         """
         taken = []
         for entry in inputs:
@@ -199,7 +205,7 @@ class Turn:
         return (*taken, *plan), commands
 
     def _plan(self, stop: StopRule) -> Iterable[JournalEntry]:
-        """What must be recorded before the next commands may be carried out."""
+        """Yield the entries that must be recorded before the next commands."""
         if self.phase is Phase.READY:
             enough = stop(self)
             yield CancelRecorded(by=enough, mode="after_step") if enough else ModelCallPlanned(step=self.step)
@@ -211,7 +217,7 @@ class Turn:
                 yield TurnParked()
 
     def _free_slots(self, step: Step) -> int:
-        """How many more calls of the step may be under way."""
+        """Return how many more calls of the step may run."""
         limit = self.started.parallel if self.started is not None else None
         return max(0, limit - len(step.running)) if isinstance(limit, int) else len(step.due)
 
@@ -229,10 +235,10 @@ class Turn:
                 return ParkTurn()
 
 
-# What an entry leaves behind ---------------------------------------------------------------------------------
+# Application of entries --------------------------------------------------------------------------------------
 
 
-def _note(turn: Turn, entry: JournalEntry) -> None:
+def _apply_state(turn: Turn, entry: JournalEntry) -> None:
     match entry:
         case TurnStarted():
             turn.started, turn.request, turn.permissions = (
@@ -294,7 +300,7 @@ def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
 
 
 def _total_cost(turn: Turn, cost: int | None) -> int | None:
-    """What the turn cost with this call, which is among its steps already."""
+    """Return the turn's cost with this call, which is already among its steps."""
     if cost is None or (turn.cost is None and turn.step > 1):
         return None
     return cost + (turn.cost or 0)
@@ -318,7 +324,8 @@ def _keep_partial(turn: Turn, text: str) -> None:
 
 
 def _note_steered(turn: Turn, message: Message) -> None:
-    """A message during a model call comes after its answer, which cannot have known it; else after what there is."""
+    """Queue a message. During a model call it follows the answer, which cannot know it; else it follows the
+    last step."""
     turn.pending.append(message)
     if turn.phase is not Phase.THINKING:
         _settle(turn)
@@ -344,8 +351,11 @@ def _note_of_call(turn: Turn, entry: ToolPlanned | ToolFinished | ApprovalAsked 
 
 
 def _note_question(action: ToolAction, entry: ApprovalAsked) -> None:
-    """An approval is of the call as it was shown last, and whoever asks for one has not run it. A call that has a
-    question has begun, and what was approved of it stays so."""
+    """Record a question. An approval covers the call as it was shown last, and a call that asks for one has
+    not run.
+
+    A call that asks a question has started, and its earlier approval stays valid.
+    """
     action.asked, action.decision = entry, None
     if entry.is_question:
         action.again = True
@@ -356,11 +366,11 @@ def _note_question(action: ToolAction, entry: ApprovalAsked) -> None:
 def _note_decision(action: ToolAction, entry: ApprovalRecorded) -> None:
     asked = action.asked
     if asked is None:
-        raise TurnProtocolError(f"a decision about {entry.call_id}, of which nobody was asked")
+        raise TurnProtocolError(f"a decision about {entry.call_id} without a question")
     if action.decision is not None:
-        return  # the first decision holds
+        return  # the first decision counts
     action.decision, action.sent = entry, False
-    if asked.is_question:  # what is said allows nothing, and no answer is for the call itself to tell
+    if asked.is_question:  # an answer approves nothing; without an answer the tool gets None
         text = entry.answer if entry.allow and isinstance(entry.answer, str) else None
         action.answers += (QuestionAnswer(question=asked.call_hash, by=entry.by, text=text),)
     elif entry.allow:
@@ -380,16 +390,16 @@ def _action(turn: Turn, call_id: str) -> tuple[Step, ToolAction]:
     raise TurnProtocolError(f"no call {call_id} in step {turn.step - 1}")
 
 
-# Where an entry leads when it depends ------------------------------------------------------------------------
+# Transitions that depend on the state ------------------------------------------------------------------------
 
 
 def _after_answer(turn: Turn) -> Phase:
-    """Act when the model asked for tools of ours, go on when somebody steered, else close."""
+    """Run tools when the model called ours, continue when a message was steered in, else close."""
     return Phase.ACTING if turn.steps[-1].open else _after_results(turn)
 
 
 def _after_tool(turn: Turn) -> Phase:
-    """Go on when every call has its result. A turn that is about to stop asks nobody any more."""
+    """Continue when every call has its result. A turn that is stopping asks nobody any more."""
     step = turn.steps[-1]
     owed = step.due or step.running or (step.waiting and not turn.stopping)
     return Phase.ACTING if owed else _after_results(turn)
@@ -406,12 +416,12 @@ def _after_results(turn: Turn) -> Phase:
 
 
 def _after_cancel(turn: Turn) -> Phase:
-    """End now, or when the model has answered and its calls are done."""
+    """End now, or after the answer and its calls."""
     return Phase.CLOSING if turn.reason == "cancelled" else Phase.THINKING
 
 
 def _after_cancel_of_calls(turn: Turn) -> Phase:
-    """End now, or when the calls are done."""
+    """End now, or after the calls."""
     return Phase.CLOSING if turn.reason == "cancelled" else _after_tool(turn)
 
 
@@ -454,7 +464,8 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
     Phase.CLOSING: {TurnFinished: Phase.DONE, TurnResumed: Phase.CLOSING},
     Phase.DONE: {},
 }
-"""From which phase which entry leads where. A function decides when it depends on what the turn holds.
+"""The phase that each entry leads to from each phase. A function decides when it depends on the turn's state.
 
-``TurnFinished`` has its place everywhere, because a turn that cannot be run is given up wherever it stands.
+``TurnFinished`` is allowed in every phase but the first and the last, because a turn that cannot run is given
+up in any of them.
 """

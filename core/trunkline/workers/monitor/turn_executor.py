@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class TurnExecutor:
-    """Runs one turn at a call; several may run at once, of different conversations."""
+    """Runs one turn per call; turns of different conversations may run concurrently."""
 
     def __init__(
         self,
@@ -70,15 +70,15 @@ class TurnExecutor:
         parked = run.parked
         feed = parked.feed if parked is not None else self._open_feed(run.request, run.epoch)
         translator = parked.translator if parked is not None else JournalTranslator()
-        kept = False
+        cached = False
         try:
             await self._execute(run, await self._preparer.prepare(run), feed, translator)
             # Only a turn that has parked without an error is kept in memory: after any other end the journal is the
             # one state that counts (ADR 0005). The cache only saves the replay. A crash empties it, and the item
             # that brings the decision has the turn replayed.
-            kept = self._keep_parked(run, feed, translator)
+            cached = self._keep_parked(run, feed, translator)
         finally:
-            if not kept:
+            if not cached:
                 self._feeds.close(feed)
 
     async def _execute(
@@ -104,11 +104,11 @@ class TurnExecutor:
         async def record(entries: tuple[JournalEntry, ...]) -> None:
             await self._recorder.record(run, entries)
 
-        async def settle(held: ClaimedItem) -> None:
+        async def settle(claimed: ClaimedItem) -> None:
             # The carrier stays in the inbox until the queue has published what the turn leaves behind: until then it
             # is what brings the turn back after a crash (ADR 0002).
-            if held is not run.carrier:
-                await self._inbox.settle(held)
+            if claimed is not run.carrier:
+                await self._inbox.settle(claimed)
 
         return RunnerEnvironment(
             record=record,
@@ -120,7 +120,7 @@ class TurnExecutor:
         )
 
     def _keep_parked(self, run: TurnRun, feed: FeedWriter, translator: JournalTranslator) -> bool:
-        """Keep a parked turn in memory for the next decision. Returns whether it is kept."""
+        """Cache a parked turn for the next decision. Return whether it is cached."""
         end = run.journal.last_seq
         if run.turn.phase is not Phase.PARKED or end is None:
             return False
@@ -130,19 +130,21 @@ class TurnExecutor:
         return True
 
     def take_parked(self, turn: str, end: int | None) -> ParkedTurn | None:
-        """Take a turn that was parked here out of the cache, if its conversation's journal still ends at ``end``."""
+        """Take a parked turn out of the cache, if its conversation's journal still ends at ``end``."""
         return self._parked.take(turn, end)
 
     def cancel_all(self, by: str) -> None:
-        """End every turn that runs here."""
+        """Cancel every turn that runs here."""
         for runner in self._runners:
             runner.cancel(by)
 
     async def give_up(
         self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
     ) -> None:
-        """End a turn that cannot be run with the code ``internal``. Its messages so far are stored. ``missing`` are
-        entries that the journal does not have yet. Raises Fenced and BusError."""
+        """End a turn that cannot be run, with the code ``internal``. Its messages so far are stored.
+
+        ``missing`` are entries that the journal does not have yet. Raises Fenced and BusError.
+        """
         request = turn.request
         assert request is not None
         # Stored first, then ended: a turn that the journal calls finished is in memory (ADR 0040), except what memory
@@ -164,11 +166,12 @@ class TurnExecutor:
 
 
 async def _no_notice() -> None:
-    """Readers of a turn that is given up learn only of its end."""
+    """Give no notice: readers of a turn that is given up only learn of its end."""
 
 
 def _deciding_failure(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The failure that decides what becomes of the turn: the loss of its ownership counts before any other."""
+    """Return the failure that decides the fate of the turn: the loss of its ownership counts before any
+    other."""
     flat: list[BaseException] = []
     for failure in failures.exceptions:
         flat.append(_deciding_failure(failure) if isinstance(failure, BaseExceptionGroup) else failure)

@@ -18,11 +18,11 @@ class TurnHooks:
         self._context = context
 
     def select_model(self, preference: str | None) -> str | None:
-        """The model that a plugin selects for a turn that has not begun, else ``preference``."""
+        """Return the model that a plugin selects for a turn that has not started, else ``preference``."""
         return self._plugins.select_model(self._info(Turn()), preference or "") or preference
 
     def stop_reason(self, turn: Turn) -> str | None:
-        """Why a plugin ends the turn before its next model call; None if none does."""
+        """Return why a plugin ends the turn before its next model call; None when none does."""
         return self._plugins.stop_turn(self._info(turn))
 
     async def run_with_middleware(self, turn: Turn, run: Callable[[], Awaitable[None]]) -> None:

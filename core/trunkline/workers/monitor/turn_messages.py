@@ -1,6 +1,7 @@
-"""A turn as messages: what the model is given, and what is stored. Pure functions over the machine's state.
+"""The messages of a turn: those that the model is sent, and those that are stored. Pure functions of the
+turn's state.
 
-Ids are derived from the turn, so storing a turn twice stores each message once.
+Message ids are derived from the turn, so storing a turn twice stores each message once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,28 +17,30 @@ from trunkline.workers.monitor.turn import Turn
 from trunkline_bus import key_of
 
 UNFINISHED = "The turn ended before this call did; whether it took effect is not known."
-"""The result of a call that was under way when the turn was cancelled."""
+"""The result of a call that was running when the turn was cancelled."""
 
 NOT_BEGUN = "The turn ended before this call began; it was not run."
-"""The result of a call that had to wait for others of the same answer."""
+"""The result of a call that waited for other calls of the same answer."""
 
 UNDECIDED = "The turn ended before anybody decided about this call; it was not run."
-"""The result of a call that a person was still to allow."""
+"""The result of a call that waited for a person's decision."""
 
 SHOWN_TO_PERSON = "The person was shown this as it is."
-"""What a model is given for a text that only shows what a command brought: the result stands before it, marked as data,
-and would else come a second time as the model's own words."""
+"""The content that a model is sent in place of a text that only shows a command's result.
+
+The result precedes it, marked as data, and must not come a second time as the model's own words.
+"""
 
 
 def message_id(turn: str, *parts: str) -> str:
-    """The id of a message that this turn makes."""
+    """Return the id of a message that this turn creates."""
     return f"msg_{key_of(turn, *parts)}"
 
 
 def new_messages(turn: Turn, *, closing: bool = False) -> tuple[Message, ...]:
-    """What the turn adds to the conversation: what the client said, the person's message last, then its own.
+    """Return the messages that the turn adds to the conversation: the client's, the user's, then its own.
 
-    When ``closing``, a call of ours that never finished gets a result that says so: no model takes a call without one.
+    With ``closing``, a call of ours without a result gets one that says so, because models require one.
     """
     assert turn.request is not None
     id, preceding = turn.request.turn, turn.request.preceding or ()
@@ -53,7 +56,8 @@ def new_messages(turn: Turn, *, closing: bool = False) -> tuple[Message, ...]:
 
 
 def _cached_step_messages(turn: str, step: Step) -> tuple[Message, ...]:
-    """The messages of a step that another one follows, made once: a turn may have thousands of steps."""
+    """Return the messages of a step that another one follows, computed once: a turn may have thousands of
+    steps."""
     if step.messages is None:
         step.messages = tuple(_step_messages(turn, step, closing=True))
     return step.messages
@@ -62,17 +66,17 @@ def _cached_step_messages(turn: str, step: Step) -> tuple[Message, ...]:
 def model_messages(
     context: Sequence[Message], history: Sequence[Message], new: Sequence[Message]
 ) -> tuple[Message, ...]:
-    """What the model is given. Context that changes with each turn comes just before the person's message, so that
-    all before it stays as it was."""
+    """Return the messages that the model is sent. Context that changes with each turn comes just before the
+    user's message, so that everything before it stays the same."""
     history, new = tuple(map(_as_model_input, history)), tuple(map(_as_model_input, new))
-    staying = [message for message in context if message.role == "system"]
+    constant = [message for message in context if message.role == "system"]
     changing = [message for message in context if message.role != "system"]
     if not changing:
-        return (*staying, *history, *new)
-    told = [*history, *new]
-    backwards = range(len(history), -1, -1)  # a client may bring a tool's result, which stays with its call
-    at = next((number for number in backwards if told[number].role == "user"), 0)
-    return (*staying, *told[:at], *changing, *told[at:])
+        return (*constant, *history, *new)
+    messages = [*history, *new]
+    backwards = range(len(history), -1, -1)  # a client may send a tool's result, which must follow its call
+    at = next((number for number in backwards if messages[number].role == "user"), 0)
+    return (*constant, *messages[:at], *changing, *messages[at:])
 
 
 def _as_model_input(message: Message) -> Message:
@@ -82,12 +86,12 @@ def _as_model_input(message: Message) -> Message:
 
 
 def _with_turn(turn: str, message: Message) -> Message:
-    """Marked as this turn's, so that a later reader can tell them from what came before it."""
+    """Return the message marked as this turn's."""
     return message if message.turn == turn else msgspec.structs.replace(message, turn=turn)
 
 
 def append_request(turn: Turn) -> AppendConversation:
-    """What is appended to the conversation when the turn ends."""
+    """Return the request that appends the turn's messages to the conversation."""
     request = turn.request
     assert request is not None
     return AppendConversation(
@@ -102,7 +106,7 @@ def append_request(turn: Turn) -> AppendConversation:
 
 
 def last_answer_id(messages: Iterable[Message]) -> str | None:
-    """The id of the last assistant message, which ``done`` names."""
+    """Return the id of the last assistant message, which ``done`` names."""
     ids = [message.id for message in messages if message.role == "assistant"]
     return ids[-1] if ids else None
 
@@ -133,7 +137,7 @@ def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
 
 
 def _unfinished(action: ToolAction) -> tuple[str, ToolErrorKind]:
-    """What is known of a call of ours that has no result, and which kind of error that is."""
+    """Return the text and error kind of a call of ours without a result."""
     if action.waiting:
         return UNDECIDED, "cancelled"
     if action.due and not action.again:
@@ -142,7 +146,7 @@ def _unfinished(action: ToolAction) -> tuple[str, ToolErrorKind]:
 
 
 def _ran_messages(turn: str, step: Step) -> Iterable[Message]:
-    """Calls that the model's side ran, each with the text that came before it, as if we had run them."""
+    """Yield the calls that the provider ran, each with the text before it, as if Trunkline had run them."""
     begin = 0
     for at, together in groupby(step.ran, key=lambda ran: ran.at):
         group = tuple(together)

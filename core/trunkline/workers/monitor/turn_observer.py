@@ -1,4 +1,4 @@
-"""What is visible of a running turn from outside: its span, the status of its block, and the check of its trace."""
+"""The observation of running turns: the span, the status of the block, and the check of the trace."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ class TurnObserver:
 
     @contextmanager
     def observe(self, run: TurnRun) -> Iterator[None]:
-        """The run of a turn happens inside this context."""
+        """Observe the run of a turn within this context."""
         request = run.request
         error: str | None = "interrupted"
         self._status.turn_started(request.block, request.turn)
@@ -44,7 +44,7 @@ class TurnObserver:
                 error = run.turn.code
         except BaseExceptionGroup as failures:
             if failures.subgroup(Fenced) is not None:
-                error = None  # another monitor owns the turn: that is no failure of the block
+                error = None  # another monitor owns the turn, which is no failure of the block
             raise
         finally:
             self._status.turn_ended(request.block, request.turn, error)

@@ -1,4 +1,4 @@
-"""What a turn needs before its runner starts: context, model, plugin hooks and the first journal entries."""
+"""Prepares a turn for its runner: context, model, plugin hooks and the first journal entries."""
 
 from dataclasses import dataclass
 
@@ -27,8 +27,8 @@ from trunkline_bus import Bus
 
 @dataclass(frozen=True, slots=True)
 class PreparedTurn:
-    """A turn that a runner can start with. ``partial_text`` is what people have seen of an interrupted model call that
-    the run continues, or that a cancel keeps."""
+    """A turn that a runner can start with. ``partial_text`` is the text of an interrupted model call that
+    readers have; the run continues it, or a cancel keeps it."""
 
     context: TurnContext
     choice: SelectedModel | ModelError
@@ -94,7 +94,7 @@ class TurnPreparer:
         )
 
     async def _partial_text(self, run: TurnRun) -> str:
-        """The text of the interrupted model call, as far as people have seen it."""
+        """Return the text of the interrupted model call that is in the feed."""
         text = ""
         keys = {"conversation": run.request.conversation, "turn": run.request.turn}
         async for stored in self._bus.history(FEED, after=0, **keys):
@@ -107,7 +107,8 @@ class TurnPreparer:
 
 
 def _needs_partial_text(run: TurnRun, choice: SelectedModel | ModelError) -> bool:
-    """Report whether the interrupted text counts: the model can continue it, or a cancel ends the turn with it."""
+    """Report whether the interrupted text is used: the model can continue it, or a cancel ends the turn with
+    it."""
     if run.turn.phase is not Phase.THINKING:
         return False
     can_continue = isinstance(choice, SelectedModel) and choice.adapter.continues

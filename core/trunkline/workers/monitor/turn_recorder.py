@@ -31,7 +31,7 @@ _STATISTICS: Mapping[type, Literal["started", "parked"]] = {TurnStarted: "starte
 
 
 class TurnRecorder:
-    """Writes to the journals of conversations under this monitor's name."""
+    """Writes to the journals of conversations in this monitor's name."""
 
     def __init__(self, bus: Bus, worker: str, approvals: ApprovalPublisher) -> None:
         self._bus = bus
@@ -71,7 +71,7 @@ class TurnRecorder:
         )
 
     async def _publish_statistic(self, request: TurnRequested, entry: JournalEntry) -> None:
-        """Publish that the turn started or parked, if that is what the entry says. No acknowledgement is awaited."""
+        """Publish that the turn started or parked, if the entry says so. No acknowledgement is awaited."""
         kind = _STATISTICS.get(type(entry))
         if kind is None:
             return

@@ -1,4 +1,4 @@
-"""A turn that is about to run in this monitor, with what its run works on."""
+"""One run of a turn in this monitor: the turn, its inbox items, journal and caches."""
 
 from dataclasses import dataclass, field
 
@@ -16,8 +16,8 @@ from trunkline.workers.monitor.turn import Turn
 class TurnRun:
     """One run of a turn. ``messages`` caches the conversation's messages between its turns.
 
-    ``carrier`` is the inbox item that brings the turn back if this monitor dies. The conversation queue settles it
-    after everything else. ``parked`` is the turn as this monitor parked it, if it goes on from there.
+    ``carrier`` is the inbox item that brings the turn back if this monitor crashes. The conversation queue
+    settles it last. ``parked`` is the turn as this monitor parked it, if the run continues from there.
     """
 
     turn: Turn
@@ -30,7 +30,7 @@ class TurnRun:
     messages: list[Message]
     parked: ParkedTurn | None = None
     published: PublishedApprovals = field(init=False)
-    """What was published of the turn's approvals."""
+    """The approvals of the turn that were published."""
 
     def __post_init__(self) -> None:
         published = PublishedApprovals() if self.parked is None else self.parked.published

@@ -46,7 +46,8 @@ from trunkline.workers.monitor.turn_recorder import TurnRecorder
 
 
 class MonitorWorker(Worker):
-    """Runs the turns of the partitions that the server pins to it, and serves the bare agent loop on loopback."""
+    """Runs the turns of the partitions that the server pins to it, and serves the bare agent loop on
+    loopback."""
 
     kind: ClassVar[WorkerKind] = "monitor"
 
@@ -105,10 +106,11 @@ class MonitorWorker(Worker):
             lambda: _http_auth(context),
         )
 
-    def with_status(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
-        """Which partitions it has, which turns it ends for others, and how many it could not have stored so far."""
+    def with_status(self, heartbeat: WorkerHeartbeat) -> WorkerHeartbeat:
+        """Add the pins, the conversations that are finishing, and the number of unstored answers to the
+        heartbeat."""
         return replace(
-            beat,
+            heartbeat,
             pins=self._inbox.pins,
             finishing=self._queues.finishing_conversations,
             unstored=self._messages.late_count,
@@ -116,11 +118,11 @@ class MonitorWorker(Worker):
 
     @property
     def engine_url(self) -> str:
-        """The HTTP address of the bare agent loop; "" where ``monitor.engine`` does not ask for it."""
+        """The HTTP address of the bare agent loop; "" unless ``monitor.engine`` is set."""
         return self._engine.url
 
     async def open(self) -> None:
-        """Get ready to run turns; items are taken from the inbox once ``serve()`` runs."""
+        """Prepare for running turns; items are taken from the inbox once ``serve()`` runs."""
         await self._builder.open()
         self.resources.callback(self._builder.close)
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
@@ -148,7 +150,7 @@ class MonitorWorker(Worker):
             tasks.start_soon(self._queues.drop_stale_items)
 
     async def drain(self) -> None:
-        """Let another monitor have the partitions, and finish the turns and completions that run."""
+        """Give up the partitions, and finish the turns and completions that run."""
         self._inbox.close()
         with anyio.move_on_after(self._settings.drain_timeout):
             await self._queues.drain()
@@ -156,7 +158,7 @@ class MonitorWorker(Worker):
         self._completions.stop()
 
     async def _stop_everything(self) -> None:
-        """What panic ends: every turn that runs, and every question outside of turns."""
+        """On panic, cancel every running turn and completion."""
         self._executor.cancel_all("panic")
         self._completions.stop()
 
@@ -166,8 +168,8 @@ class MonitorWorker(Worker):
             address=self._engine.url, purpose="the bare agent loop (monitor.engine)", credential=credential
         )
 
-    async def _offer(self, held: ClaimedItem) -> None:
-        await self._queues.offer(held)
+    async def _offer(self, claimed: ClaimedItem) -> None:
+        await self._queues.offer(claimed)
 
     def _make_executor(self, tasks: anyio.abc.TaskGroup) -> TurnExecutor:
         bus, plugins = self.context.bus, self.context.plugins
@@ -203,7 +205,8 @@ class MonitorWorker(Worker):
         )
 
     def _trace_callback(self, tasks: anyio.abc.TaskGroup) -> Callable[[TurnRequested], None]:
-        """Called at the end of a turn: exports the spans of its trace that dead workers left open."""
+        """Return the function that is called at the end of a turn: it exports spans that crashed workers left
+        open."""
         if not self.context.config.settings.telemetry.traces or not is_exported("traces"):
             return lambda request: None
         orphan_spans = OrphanSpanExporter(self.context.bus, tasks)
@@ -216,5 +219,5 @@ class MonitorWorker(Worker):
 
 
 def _http_auth(context: WorkerContext) -> HttpAuth:
-    """The same credentials as at the gateway."""
+    """Return the authentication with the same credentials as at the gateway."""
     return HttpAuth(load_token(context.home.token_file), context.plugins.authenticators())
