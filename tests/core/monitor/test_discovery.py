@@ -214,7 +214,7 @@ async def test_a_tool_that_goes_is_told_of(tmp_path: Path) -> None:
         told = [
             message.content
             for message in world.model.requests[-1].messages
-            if "not there any more" in message.content
+            if "no longer exist" in message.content
         ]
         assert len(told) == 1 and "tide" in told[0]
         assert "There is no tool called 'tide'" in result(

@@ -111,7 +111,7 @@ async def test_a_write_whose_worker_dies_is_unknown_and_never_done_again(process
         await caller.until(lambda: bool(found), 50)
         assert found[0].status == "unknown"
         assert "The outcome of pay is unknown" in found[0].output
-        assert "Find out what is the case" in found[0].output
+        assert "Check before you call it again" in found[0].output
         outside.release()
         again = await caller.call("pay", key="call_pay")
         assert (again.status, again.repeated) == ("unknown", True)

@@ -441,10 +441,10 @@ async def test_without_a_ledger_only_reads_run(tools: Any, monkeypatch: pytest.M
         await request_with_retry(caller.bus.link, "STREAM.DELETE.EFFECT", {})
         refused = await caller.call("note", {"text": "x"})
         assert refused.status == "error"
-        assert refused.output.startswith("note was not run, because it cannot be recorded now")
+        assert refused.output.startswith("note was not run, because its start cannot be recorded now")
         refused = await caller.call("note", {"text": "x"}, again=True)
         assert refused.status == "unknown"
-        assert refused.output.startswith("note was not run now, and whether it ran before is unknown")
+        assert refused.output.startswith("note was not run now, and it may have run before")
         assert shop.ran == ["before"]
         assert (await caller.call("echo", {"text": "x"})).output == "x"
 

@@ -1,7 +1,8 @@
-"""A call's arguments: from what a model sent to what the tool's schema asks for, or an error the model can act on.
+"""A call's arguments: conversion of a model's input to the types of the tool's schema, or an error that the
+model can act on.
 
-Models send text in place of numbers, whole arguments as text, or ``{'query="x"': ''}``. What can be read in only one
-way is read that way; anything else is refused with the parameter, what was expected and what came.
+Models send text in place of numbers, whole arguments as text, or ``{'query="x"': ''}``. Input with only one
+possible reading is converted; anything else is refused with the parameter, the expected type and the input.
 """
 
 import difflib
@@ -19,14 +20,14 @@ from trunkline.workers.tools.json_schema import SchemaMismatch, coerce, describe
 Arguments = dict[str, Any]
 
 CallSchema = ToolSpec | ToolSchema
-"""What says how a call is put: a tool, or another name for one."""
+"""A tool, or an alias of one, with the schema of its arguments."""
 
 
 def prepare_arguments(spec: CallSchema, arguments: Mapping[str, Any]) -> Arguments:
-    """The arguments as the tool's schema has them.
+    """Return the arguments in the types of the tool's schema.
 
     Raises:
-        ToolError: they do not fit; the text names the parameter, what was expected and what came.
+      ToolError: they do not fit; the text names the parameter, the expected type and the input.
     """
     schema = resolve_ref(spec.parameters, spec.parameters)
     properties: Mapping[str, Any] = schema.get("properties", {})
@@ -38,7 +39,8 @@ def prepare_arguments(spec: CallSchema, arguments: Mapping[str, Any]) -> Argumen
 
 
 def _decoded(spec: CallSchema, arguments: Mapping[str, Any]) -> Arguments:
-    """Arguments that came as one text are JSON of an object, possibly quoted once more, or ``name=value`` pairs."""
+    """Decode arguments that came as one text: JSON of an object, possibly quoted once more, or ``name=value``
+    pairs."""
     if set(arguments) != {RAW_ARGUMENTS}:
         return dict(arguments)
     value = arguments[RAW_ARGUMENTS]
@@ -55,7 +57,7 @@ def _decoded(spec: CallSchema, arguments: Mapping[str, Any]) -> Arguments:
         )
     if why := json_problem(value):
         raise ToolError(
-            f"{spec.name}: the arguments hold {why}, which cannot be passed on. {_NOT_RUN}",
+            f"{spec.name}: the arguments contain {why}, which cannot be passed on. {_NOT_RUN}",
             kind="invalid_arguments",
         )
     return value
@@ -81,7 +83,7 @@ _LAST_PAIR = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([^\"'=]+?)\s*")
 
 
 def _pairs(text: str, properties: Mapping[str, Any]) -> Arguments | None:
-    """``a="x", b=3`` as arguments; None when the text is anything else, or names what is no parameter."""
+    """Return ``a="x", b=3`` as arguments; None for any other text, and for names that are no parameters."""
     found: Arguments = {}
     position = 0
     while position < len(text):
@@ -103,7 +105,7 @@ def _unquoted(text: str) -> str:
 
 
 def _repaired(spec: CallSchema, properties: Mapping[str, Any], given: Arguments) -> Arguments:
-    """``{'query="x"': ''}`` means ``{query: x}`` (MN-F11). Anything with more in it is left as it is."""
+    """Return ``{'query="x"': ''}`` as ``{query: x}`` (MN-F11). Other arguments are returned unchanged."""
     if len(given) != 1:
         return given
     ((name, value),) = given.items()
@@ -113,17 +115,21 @@ def _repaired(spec: CallSchema, properties: Mapping[str, Any], given: Arguments)
 
 
 def _renamed(properties: Mapping[str, Any], given: Arguments) -> Arguments:
-    """``filePath`` for ``file_path``: another spelling of a parameter that was not given."""
+    """Rename arguments such as ``filePath`` to ``file_path``: another spelling of a parameter that is not
+    given."""
     spelled: dict[str, list[str]] = {}
     for name in properties:
         spelled.setdefault(_plain(name), []).append(name)
     renamed: Arguments = {}
     for name, value in given.items():
-        meant = spelled.get(_plain(name), [])
-        clear = (
-            name not in properties and len(meant) == 1 and meant[0] not in given and meant[0] not in renamed
+        candidates = spelled.get(_plain(name), [])
+        unambiguous = (
+            name not in properties
+            and len(candidates) == 1
+            and candidates[0] not in given
+            and candidates[0] not in renamed
         )
-        renamed[meant[0] if clear else name] = value
+        renamed[candidates[0] if unambiguous else name] = value
     return renamed
 
 
@@ -132,11 +138,11 @@ def _plain(name: str) -> str:
 
 
 def _without_nulls(schema: Mapping[str, Any], given: Arguments, root: Mapping[str, Any]) -> Arguments:
-    """Null for a parameter that can be left out, and that cannot be null, means that it was left out."""
+    """Remove null for parameters that are optional and cannot be null."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     required = schema.get("required", ())
 
-    def meant(name: str, value: Any) -> bool:
+    def is_given(name: str, value: Any) -> bool:
         if value is not None or name in required or name not in properties:
             return True
         try:
@@ -144,7 +150,7 @@ def _without_nulls(schema: Mapping[str, Any], given: Arguments, root: Mapping[st
         except SchemaMismatch:
             return False
 
-    return {name: value for name, value in given.items() if meant(name, value)}
+    return {name: value for name, value in given.items() if is_given(name, value)}
 
 
 def _refuse_missing(spec: CallSchema, schema: Mapping[str, Any], given: Arguments) -> None:
@@ -165,7 +171,7 @@ def _asked(spec: CallSchema, part: Mapping[str, Any]) -> str:
 
 
 def _refuse_unknown(spec: CallSchema, schema: Mapping[str, Any], given: Arguments) -> None:
-    """A name that the schema does not list is a mistake, unless ``additionalProperties`` says that more may come."""
+    """Refuse a name that the schema does not list, unless ``additionalProperties`` permits it."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     if schema.get("additionalProperties", "properties" not in schema) is not False:
         return

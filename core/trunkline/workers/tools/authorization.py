@@ -1,6 +1,8 @@
-"""What a call may do, by the block's table of permissions and the owner's policies. Asks nobody, refuses nothing.
+"""The authorization of calls, by the block's permission table and the owner's policies. Asks nobody and
+refuses nothing.
 
-The policy stage refuses what is denied here, the path stage asks how far files reach, the gatekeeper whom to ask.
+The policy stage refuses denied calls, the path stage checks the scopes of files, the gatekeeper asks a
+person.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,11 +42,12 @@ from trunkline.workers.tools.sandboxes import ProgramBounds
 FAR_SCOPES = SCOPES[1:]
 
 OWNER_ACTOR = "owner"
-"""A permission for the owner does not extend to the owner's agents: theirs names the agent or its block."""
+"""The owner as an actor. A permission for the owner does not extend to the owner's agents; theirs names the
+agent or its block."""
 
 
 class _Caller(NamedTuple):
-    """Who would call: the agent of a block, for somebody, in a conversation."""
+    """The caller: the agent of a block, working for an actor, in a conversation."""
 
     block: str
     actor: str
@@ -52,8 +55,10 @@ class _Caller(NamedTuple):
 
 
 class CallAuthorizer:
-    """Decides about calls, by the table of each block and the owner's policies. When one of them cannot be read, every
-    method raises ToolError, so the call is refused."""
+    """Decides about calls, by the permission table of each block and the owner's policies.
+
+    Every method raises ToolError when the table or a policy cannot be read, so the call is refused.
+    """
 
     def __init__(
         self,
@@ -66,7 +71,7 @@ class CallAuthorizer:
         self._quotas = quotas
 
     async def decide(self, invocation: ToolInvocation) -> Decision:
-        """Report whether the call may be made, and whether a person must be asked."""
+        """Return whether the call is allowed, and whether a person must be asked."""
         policies = await self.policies(invocation.context.block)
         requests = [*_call_requests(invocation, policies), *_memory_requests(invocation, policies)]
         return await self._decided(invocation.context.block, requests, policies)
@@ -74,14 +79,14 @@ class CallAuthorizer:
     async def decide_tools(
         self, specs: Sequence[ToolSpec], block: str, actor: str, conversation: str = ""
     ) -> list[Decision]:
-        """For each tool whether there is any call of it that may be made, as far as that can be said without
-        arguments, and whether a person must be asked."""
+        """Return for each tool whether any call of it is allowed, as far as this is known without arguments,
+        and whether a person must be asked."""
         policies, now = await self.policies(block), datetime.now(UTC)
         who = _Caller(block, actor, conversation)
         return [_first_allowed(block, _possible_requests(spec, who), policies, now) for spec in specs]
 
     async def summary(self, context: ToolContext) -> list[tuple[str, str]]:
-        """What the block's agent may do in general: what, and whether it may."""
+        """Return the block's general permissions: each activity with its permission."""
         lines = explain_permissions(context.block, await self.policies(context.block), datetime.now(UTC))
         return [(line.what, WORDS[line.answer]) for line in lines]
 
@@ -96,11 +101,11 @@ class CallAuthorizer:
                 await self._quotas.take(policy, datetime.now(UTC))
 
     async def require(self, invocation: ToolInvocation) -> None:
-        """Raises ToolError when the call may not be made."""
+        """Raise ToolError when the call is not allowed."""
         refuse_unless_allowed(invocation, await self.decide(invocation))
 
     async def path_scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[FileScope]:
-        """How far beyond the block's own folder the files of a call of this tool may reach."""
+        """Return the scopes beyond the block's own folder that files of a call of this tool may reach."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
         request = AccessRequest(
             subjects=_subjects(call.block, call.actor),
@@ -115,7 +120,7 @@ class CallAuthorizer:
         )
 
     async def program_bounds(self, call: CallTool) -> ProgramBounds:
-        """What the programs of a call may at most."""
+        """Return the most that programs of a call may have."""
         request = AccessRequest(
             subjects=_subjects(call.block, call.actor),
             resources=("system:network",),
@@ -124,16 +129,17 @@ class CallAuthorizer:
         )
         policies, now = await self.policies(call.block), datetime.now(UTC)
         decision = decide(request, policies, now, {})
-        lent = decide(replace(request, resources=(HOST_NETWORK,)), policies, now, {}).allowed
+        host_network = decide(replace(request, resources=(HOST_NETWORK,)), policies, now, {}).allowed
         return ProgramBounds(
-            network=decision.allowed or lent,
-            host="lent" if lent else "no",
+            network=decision.allowed or host_network,
+            host="lent" if host_network else "no",
             seconds=(await self.table_of(call.block)).max_timeout,
             hint=refusal_hint(call.block, request, decision.by),
         )
 
     async def decide_memory(self, call: CallTool, path: str, action: str, whole: bool) -> Decision:
-        """Report whether a path of memory may be read or written so; with ``whole``, with all that lies below it."""
+        """Return whether a path of memory may be read or written; with ``whole`` including everything below
+        it."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
         request = AccessRequest(
             subjects=_subjects(call.block, call.actor),
@@ -146,7 +152,7 @@ class CallAuthorizer:
         )
 
     async def policies(self, block: str) -> list[Policy]:
-        """All policies: the owner's, and those that the block's table stands for."""
+        """Return all policies: the owner's, and those that the block's table is translated to."""
         return [*table_policies(block, await self.table_of(block)), *await self._owner_policies()]
 
     async def _decided(self, block: str, requests: list[AccessRequest], policies: list[Policy]) -> Decision:
@@ -166,13 +172,13 @@ class CallAuthorizer:
 
 
 def _is_preapproved(of_tool: Decision, policies: list[Policy]) -> bool:
-    """Report whether a person has allowed calls of this very shape for longer, with all that they do."""
-    ruling = (policy for policy in policies if policy.id in of_tool.by)
-    return not of_tool.asks and any(policy.conditions.shape is not None for policy in ruling)
+    """Report whether a person has granted a lasting approval for calls of this shape."""
+    granting = (policy for policy in policies if policy.id in of_tool.by)
+    return not of_tool.asks and any(policy.conditions.shape is not None for policy in granting)
 
 
 def refuse_unless_allowed(invocation: ToolInvocation, decision: Decision) -> None:
-    """Raises ToolError for a refusal: what was refused, why, and what would be allowed."""
+    """Raise ToolError for a refusal. It names the call, the reason, and the way to permit it."""
     if decision.allowed:
         return
     spec, block = invocation.spec, invocation.context.block
@@ -184,11 +190,11 @@ def refuse_unless_allowed(invocation: ToolInvocation, decision: Decision) -> Non
 
 
 def _first_allowed(
-    block: str, ways: Iterable[list[AccessRequest]], policies: list[Policy], now: datetime
+    block: str, alternatives: Iterable[list[AccessRequest]], policies: list[Policy], now: datetime
 ) -> Decision:
-    """What is decided about the first of several ways that is allowed, else about the first."""
+    """Return the decision about the first allowed way, else about the first way."""
     refusals = list[Decision]()
-    for requests in ways:
+    for requests in alternatives:
         decisions = [(request, decide(request, policies, now, {})) for request in requests]
         refused = next(((request, one) for request, one in decisions if not one.allowed), None)
         if refused is None:
@@ -201,7 +207,7 @@ def _first_allowed(
 
 
 def _possible_requests(spec: ToolSpec, who: _Caller) -> Iterator[list[AccessRequest]]:
-    """What a call of the tool wants, by each action that some call of it may be."""
+    """Yield the access requests of a call of the tool, one list for each action that a call may have."""
     own, others = resource_names(spec)
     for action in actions_of(spec):
         request = AccessRequest(
@@ -215,12 +221,12 @@ def _possible_requests(spec: ToolSpec, who: _Caller) -> Iterator[list[AccessRequ
 
 
 def actions_of(spec: ToolSpec) -> tuple[str, ...]:
-    """What calls of the tool may do, apart from reaching other hosts."""
+    """Return the actions that calls of the tool may have, apart from reaching other hosts."""
     match spec.effect:
         case "exec":
             return ("exec:run", READ_ONLY_EXEC) if spec.argv or spec.read_only else ("exec:run",)
         case "write":
-            empty = _action(spec, {})  # a note stays one, whatever the arguments
+            empty = _action(spec, {})  # a note remains a note for all arguments
             return (
                 (NOTE_ACTION,)
                 if empty == NOTE_ACTION
@@ -233,7 +239,8 @@ def actions_of(spec: ToolSpec) -> tuple[str, ...]:
 
 
 def _call_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[AccessRequest]:
-    """What the call wants of its tool, of hosts and of files. Its shape is made only if a policy speaks of one."""
+    """Yield the access requests for the tool, its hosts and files. The shape is computed only if a policy has
+    one."""
     spec, context = invocation.spec, invocation.context
     shaped = any(policy.conditions.shape is not None for policy in policies)
     own, others = resource_names(spec)
@@ -255,7 +262,7 @@ def _call_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iterat
 
 
 def _memory_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[AccessRequest]:
-    """What the call wants of the paths of memory among its arguments."""
+    """Yield the access requests for the memory paths among the arguments."""
     spec, context = invocation.spec, invocation.context
     request = AccessRequest(
         subjects=_subjects(context.block, context.actor),
@@ -270,9 +277,10 @@ def _memory_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iter
 def _host_requests(
     spec: ToolSpec, arguments: Mapping[str, Any], request: AccessRequest
 ) -> Iterator[AccessRequest]:
-    """The same of each host that the arguments choose. Who owns a name owns it with ``www.``, and may send us there.
+    """Yield the same request for each host in the arguments. The owner of a name also owns its ``www.`` name,
+    and the site may redirect there.
 
-    Raises UrlRefused for what is no address.
+    Raises UrlRefused for an argument that is no address.
     """
     for name in spec.urls:
         if isinstance(text := arguments.get(name), str):
@@ -286,20 +294,21 @@ def _host_requests(
 
 
 def resource_names(spec: ToolSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The tool's names in rules, and further ones that a rule may mean it by and that permit nothing: others may have
-    them too."""
+    """Return the tool's names in policies, and its aliases. An alias can deny but not permit, because other
+    tools may have the same one."""
     others = (f"tool:{name}" for name in (spec.own_name, *spec.aliases) if name)
     return (f"tool:{spec.name}", f"tool:{spec.identity}"), tuple(others)
 
 
 def _subjects(block: str, actor: str) -> frozenset[str]:
-    """The names of the agent of a block that works for somebody."""
+    """Return the subjects of the agent of a block that works for an actor."""
     names = {"*", "type:agent", f"block:{block}"}
     return frozenset(names if actor == OWNER_ACTOR else {*names, actor})
 
 
 def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    """What the call does, as far as that can be told by its arguments: the most that they leave possible."""
+    """Return the action of the call, as far as the arguments determine it: the widest action that they leave
+    possible."""
     if spec.effect == "exec":
         return READ_ONLY_EXEC if is_read_only_call(spec, arguments) else "exec:run"
     if spec.effect == "write":
@@ -311,7 +320,7 @@ def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
 
 
 def _is_plan(path: str) -> bool:
-    """Report whether a path is that of a plan: Markdown below ``plans/`` in the block's folder."""
+    """Report whether a path is a plan: Markdown below ``plans/`` in the block's folder."""
     if is_absolute_path(path):
         return False
     names = check_path(path).split("/")

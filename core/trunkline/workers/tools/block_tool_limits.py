@@ -1,7 +1,8 @@
-"""Which tools a block may use: the ``tools`` line of its ``block.toml`` (read through memory, never from the disk).
+"""The tools that a block may use: the ``tools`` setting of its ``block.toml``, read through memory and never
+from the disk.
 
-It is enforced here and not by the asker, because every call must pass policy in the tools worker. A block whose file
-cannot be used has no tools: guards fail closed.
+It is enforced here and not by the caller, because every call must pass policy in the tools worker. A block
+whose file cannot be read has no tools: guards fail closed.
 """
 
 import logging
@@ -19,19 +20,19 @@ from trunkline_bus import Bus, RemoteFault
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 5.0
+TIMEOUT = 5.0
 
 
 class BrokenBlockConfig(ToolError):
-    """The block's ``block.toml`` is there and cannot be used; waiting does not help."""
+    """The block's ``block.toml`` exists and is not valid; waiting does not help."""
 
     kind: ToolErrorKind = "unsupported"
 
 
 @dataclass(frozen=True, slots=True)
 class BlockToolLimits:
-    """A block's limits: the names it may use, or None for all, the remotes whose tools may be among them, and which
-    block it is, for tools that only some have."""
+    """A block's limits: the names that it may use, or None for all; the remotes whose tools it may use; and
+    the block itself, for tools that only certain blocks have."""
 
     names: frozenset[str] | None = None
     remotes: frozenset[str] = frozenset()
@@ -47,16 +48,18 @@ class BlockToolLimits:
 
 
 def _is_platform_tool(spec: ToolSpec) -> bool:
-    """Report whether it is the platform's, so that who may use any tool may use it: what the others gave or are."""
+    """Report whether the tool is the platform's own. A block that may use any tool may use it, since it
+    serves the others."""
     return spec.source == PLATFORM_SOURCE
 
 
 def block_config_cache(bus: Bus) -> GuardCache[BlockConfig]:
-    """The ``block.toml`` of every block. Raises BrokenLimits besides for one that cannot be used."""
+    """Return a cache of the ``block.toml`` of every block. It also raises BrokenBlockConfig for one that is
+    not valid."""
 
     async def read(block: str) -> BlockConfig:
         try:
-            file = await bus.call(MEMORY_READ, ReadMemory(path=block_file_path(block)), timeout=PATIENCE)
+            file = await bus.call(MEMORY_READ, ReadMemory(path=block_file_path(block)), timeout=TIMEOUT)
         except RemoteFault as fault:
             if fault.code == "not_found":
                 return BlockConfig()
@@ -65,7 +68,7 @@ def block_config_cache(bus: Bus) -> GuardCache[BlockConfig]:
             raise
         return _config(block, file.content)
 
-    unknown = "Which tools this block may use cannot be read now."
+    unknown = "The tools that this block may use cannot be read now."
     return GuardCache(bus, read, counts=is_block_file, unknown=unknown)
 
 
@@ -79,5 +82,5 @@ def _config(block: str, text: str) -> BlockConfig:
 def _broken(block: str, error: Exception) -> BrokenBlockConfig:
     log.error("block %s may use no tool: %s", block, error)
     return BrokenBlockConfig(
-        f"This block's block.toml is not valid, so none of its tools may be used until a person mends it. {error}"
+        f"This block's block.toml is not valid, so the block may use no tools until a person repairs it. {error}"
     )

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class SchemaStage:
-    """Brings the arguments into the types of the tool's schema, or refuses with what is wrong."""
+    """Converts the arguments to the types of the tool's schema, or refuses with the error."""
 
     stage: Stage = "schema"
 
@@ -27,11 +27,11 @@ class SchemaStage:
 
 
 class PathStage:
-    """Refuses paths that lead out of what the block may reach, through links, or to protected names (MB-F15).
+    """Refuses paths beyond the block's reach, paths through links, and protected names (MB-F15).
 
-    It looks at the parameters that the tool declares in ``paths``, as the plugins of the policy stage left them. The
-    tool itself must open what it finds there with ``ToolContext.files``, which has the same reach and checks again at
-    the moment of opening.
+    It checks the parameters that the tool declares in ``paths``, after the plugins of the policy stage. The
+    tool itself must open files with ``ToolContext.files``, which has the same reach and checks again at the
+    moment of opening.
     """
 
     stage: Stage = "path"
@@ -40,7 +40,7 @@ class PathStage:
         self._permissions = permissions
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        """Proceed, or raise PathRefused, which says what would be allowed."""
+        """Proceed, or raise PathRefused, which states the permitted paths."""
         paths = [
             path if is_absolute_path(path) else check_path(path) for path in invocation_paths(invocation)
         ]
@@ -86,7 +86,7 @@ class GateStage:
             log.warning("call %s carries an approval of another call", invocation.context.call)
             raise ToolError(
                 f"The approval is for another call of {invocation.spec.name}: the tool, its description, its "
-                "arguments or where their paths lead differ. "
+                "arguments or the targets of their paths differ. "
                 "The call was not run. Call the tool again to ask for approval.",
                 kind="conflict",
             )

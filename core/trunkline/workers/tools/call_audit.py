@@ -1,4 +1,4 @@
-"""The line of the audit log that a call leaves behind when it ends."""
+"""The entry that a call writes into the audit log when it ends."""
 
 from time import perf_counter
 
@@ -12,22 +12,23 @@ CANCELLED = "cancelled"
 
 
 def with_audit(work: CallHandler, audit: AuditLog) -> CallHandler:
-    """The same work, noted. A result out of the ledger was noted when the call ended."""
+    """Return the handler, extended to write the audit entry. A result from the ledger already has an
+    entry."""
 
-    async def with_note(run: ActiveCall) -> ToolOutcome | None:
-        began = perf_counter()
+    async def with_entry(run: ActiveCall) -> ToolOutcome | None:
+        started_at = perf_counter()
         try:
             outcome = await work(run)
         except Exception:
-            await _note(
-                audit, run, perf_counter() - began, status="unknown", why="it could not be carried out."
+            await _write_entry(
+                audit, run, perf_counter() - started_at, status="unknown", why="it could not be carried out."
             )
             raise
         if outcome is not None and not outcome.repeated:
-            await _note(
+            await _write_entry(
                 audit,
                 run,
-                perf_counter() - began,
+                perf_counter() - started_at,
                 effect=outcome.effect,
                 status=_status(outcome),
                 why=f"{run.stopped}." if run.stopped and outcome.status in ("error", "unknown") else "",
@@ -38,10 +39,10 @@ def with_audit(work: CallHandler, audit: AuditLog) -> CallHandler:
             )
         return outcome
 
-    return with_note
+    return with_entry
 
 
-async def _note(audit: AuditLog, run: ActiveCall, seconds: float, **more: object) -> None:
+async def _write_entry(audit: AuditLog, run: ActiveCall, seconds: float, **more: object) -> None:
     call = run.call
     await audit.record(
         event="call",
@@ -57,6 +58,6 @@ async def _note(audit: AuditLog, run: ActiveCall, seconds: float, **more: object
 
 
 def _status(outcome: ToolOutcome) -> str:
-    """How it ended: one that somebody stopped before it could have an effect did not fail."""
+    """Return the status. A call that was stopped before it could have an effect did not fail."""
     cancelled = outcome.status == "error" and outcome.error_kind == CANCELLED
     return CANCELLED if cancelled else outcome.status

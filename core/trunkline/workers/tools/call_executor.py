@@ -1,4 +1,5 @@
-"""Executes one call: ledger, guards, tool, ledger. What a caller sees while it lasts is in ``call_registry.py``."""
+"""Executes one call: ledger, guards, tool, ledger. ``call_registry.py`` reports its progress to the
+callers."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -37,19 +38,22 @@ from trunkline.workers.tools.sandboxes import with_read_only_sandbox
 from trunkline.workers.tools.tool_execution import run_tool
 from trunkline_bus import BusError
 
-MOST_LOADED = 50
-"""Tools that one call may have the model given."""
+MAX_LOADED_TOOLS = 50
+"""Largest number of tools that one call may load for the model."""
 
 ContextFactory = Callable[[ActiveCall, ToolSpec], Awaitable[ToolContext]]
-"""Makes what a tool is given. Raises TrunklineError when the workspace cannot be made, ToolError when nobody can say
-what it may reach."""
+"""Creates the context of a tool. Raises TrunklineError when the workspace cannot be created, ToolError when
+the permissions of the call cannot be determined."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutorDeps:
-    """What a ``CallExecutor`` works with. ``slots`` limits how many tools run at once, ``timeout`` is for tools that
-    set none, ``tasks`` is where tools run, ``record_activity`` notes whose tool it is. Without ``results`` no result is
-    shortened or marked as data."""
+    """The objects that a ``CallExecutor`` uses.
+
+    ``slots`` limits the number of concurrent tools, ``timeout`` is for tools that set none, ``tasks`` runs
+    the tools, ``record_activity`` records the plugin that is active. Without ``results`` no result is
+    shortened or marked as data.
+    """
 
     ledger: Ledger
     catalogue: LiveCatalogue
@@ -65,10 +69,10 @@ class ExecutorDeps:
 
 @dataclass(slots=True)
 class _Attempt:
-    """What is known of a call while it is carried out.
+    """The state of a call while it is carried out.
 
-    ``seq`` is the ledger's last record, ``record`` whether the outcome is to be written over it, ``started`` whether
-    the tool may have begun, ``lost`` whether another worker was first.
+    ``seq`` is the ledger's last record, ``record`` whether the outcome is to be written after it, ``started``
+    whether the tool may have begun, ``lost`` whether another worker was first.
     """
 
     spec: ToolSpec | None = None
@@ -79,15 +83,16 @@ class _Attempt:
 
 
 class CallExecutor:
-    """Executes calls, any number at once. Its ``execute`` is the handler of ``CallRegistry``."""
+    """Executes calls concurrently. Its ``execute`` is the handler of ``CallRegistry``."""
 
     def __init__(self, deps: ExecutorDeps) -> None:
         self._deps = deps
 
     async def execute(self, run: ActiveCall) -> ToolOutcome | None:
-        """The outcome of the call, recorded where it has to be; None when another worker has it and we must leave.
+        """Return the outcome of the call, recorded where necessary; None when another worker has it and this
+        one drains.
 
-        Raises nothing that a tool or guard raised.
+        Exceptions of tools and guards never leave it.
         """
         attempt = _Attempt()
         outcome = await self._run_once(run, attempt)
@@ -98,24 +103,26 @@ class CallExecutor:
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":
             await self._deps.ledger.record_soon(run.call, outcome, attempt.seq)
-            return outcome  # nobody waits for that: a read whose result is not recorded may run again
+            return outcome  # recorded in the background: a read without a recorded result may run again
         patient = attempt.spec is None or not attempt.spec.repeatable
         return await self._deps.ledger.record_outcome(run.call, outcome, attempt.seq, patient=patient)
 
     async def _fit_result(self, run: ActiveCall, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
-        """The outcome as a conversation can take it, with the tools that it loads. The platform's own are bounded, and
-        mark by themselves."""
+        """Return the outcome in the size that a conversation takes, with the tools that it loads. The
+        platform's own tools limit and mark their results themselves."""
         if run.loads and outcome.status == "ok" and not outcome.repeated:
-            outcome = msgspec.structs.replace(outcome, loads=tuple(dict.fromkeys(run.loads))[:MOST_LOADED])
+            outcome = msgspec.structs.replace(
+                outcome, loads=tuple(dict.fromkeys(run.loads))[:MAX_LOADED_TOOLS]
+            )
         if self._deps.results is None or outcome.repeated or spec.source == PLATFORM_SOURCE:
             return outcome
         return await self._deps.results.fit(run.call, spec, outcome)
 
     async def _run_once(self, run: ActiveCall, attempt: _Attempt) -> ToolOutcome | None:
-        """Run the call unless the ledger knows how it ended; as often as another worker is quicker.
+        """Run the call unless the ledger has its outcome; start over each time another worker was faster.
 
-        Of a call that nobody has asked for before the ledger knows nothing. Should it know something all the same, the
-        start cannot be written, and it is looked at then.
+        For a call that is sent for the first time the ledger is not read. If it has a record all the same,
+        the record of the start fails, and the ledger is read then.
         """
         # 1. The ledger comes first: an outcome that it has is the answer, whatever the catalogue or the policies say
         # now, since the effect has happened. 2. Then the tool is looked up: only its effect tells whether an abandoned
@@ -153,7 +160,7 @@ class CallExecutor:
                     return refusal
                 continue
             run.resumed, run.away = isinstance(state, Abandoned), listed.spec.is_remote
-            # Nobody can say whether it has run. What may run again is run all the same.
+            # It is unknown whether the call has run. A repeatable call runs all the same.
             if trouble is not None and not listed.spec.repeatable:
                 return error_outcomes.unreadable_record_outcome(run.call.call, run.call.name, trouble)
             outcome = await self._try_dispatch(run, catalogue, listed, attempt)
@@ -165,7 +172,8 @@ class CallExecutor:
                 return outcome
 
     async def _with_hint(self, catalogue: Catalogue, missing: NoSuchTool, block: str) -> ToolError:
-        """What is missing, with what may have been meant; without that where nobody can tell what the block may use."""
+        """Return the error with a similar tool's name; without one when the block's limits cannot be
+        determined."""
         try:
             limits = await self._deps.policies.limits_of(block)
         except ToolError:
@@ -173,9 +181,11 @@ class CallExecutor:
         return NoSuchTool(missing.name, catalogue.suggest(missing.name, limits))
 
     async def _is_final(self, run: ActiveCall, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
-        """Report whether the outcome may be told. A refusal of a call that another worker may have, under other rules
-        or by other plugins, is recorded first, so that none begins it any more; if one has, its outcome is waited
-        for. So is a question to a person: none begins the call but with that approval.
+        """Report whether the outcome may be returned.
+
+        When another worker may have the call, under other policies or plugins, a refusal is recorded first,
+        so that no worker starts it any more; if one has started it, its outcome is awaited. The same holds
+        for a question to a person: the call then starts only with that approval.
         """
         unmade = outcome is not None and outcome.status in ("error", "approval") and not attempt.started
         if outcome is None or not (unmade and run.call.again) or (attempt.spec and attempt.spec.repeatable):
@@ -189,18 +199,21 @@ class CallExecutor:
         return True
 
     async def _outcome_elsewhere(self, run: ActiveCall) -> ToolOutcome | None:
-        """What came of a call that was stopped before it began here: another worker may have begun it meanwhile."""
+        """Return the outcome of a call that was stopped before it began here, if another worker has run it
+        meanwhile."""
         state, _ = await self._ledger_state(run)
         return as_repeated(state.outcome) if isinstance(state, Completed) else None
 
     async def _ledger_state_or_leave(self, run: ActiveCall) -> tuple[SettledState | None, BusError | None]:
-        """As ``_ledger_state``; None when this worker drains before another worker has ended the call."""
+        """Return the state as ``_ledger_state``; None when this worker drains before another worker has ended
+        the call."""
         with anyio.CancelScope() as run.waiting:
             return await self._ledger_state(run)
         return None, None
 
     async def _ledger_state(self, run: ActiveCall) -> tuple[SettledState, BusError | None]:
-        """How the call stands in the ledger, and why that cannot be read; what may run again waits shortly for it."""
+        """Return the state of the call in the ledger, and the error when it cannot be read. For a call that
+        may run again the ledger is awaited only briefly."""
         listed = _resolve_tool(await self._deps.catalogue.current(), run)
         patient = not (isinstance(listed, CatalogueEntry) and listed.spec.repeatable)
         try:
@@ -257,13 +270,13 @@ class CallExecutor:
     async def _perform(
         self, run: ActiveCall, listed: CatalogueEntry, invocation: ToolInvocation, attempt: _Attempt
     ) -> ToolOutcome:
-        """The last step: take the resources, record the start, run the tool."""
+        """Acquire locks and slot, record the start, run the tool."""
         # Locks and slot before the record of the start: a call that waits for them has not begun, and a crash or a stop
         # while it waits leaves no doubt about it. A stop during the record raises behind it, so the call does not
         # begin, and its recorded outcome is "was not run" (ADR 0029). ``attempt.record`` is set before that, so that
         # the record of the start does not stay without an end.
         spec, deps = listed.spec, self._deps
-        slot = nullcontext() if spec.is_remote else deps.slots  # what runs elsewhere takes no place here
+        slot = nullcontext() if spec.is_remote else deps.slots  # a remote's tool takes no slot here
         async with deps.path_locks.acquire(invocation), slot:
             if spec.effect != "read":
                 try:
@@ -277,22 +290,23 @@ class CallExecutor:
             await anyio.lowlevel.checkpoint_if_cancelled()  # it was stopped while its start was recorded
             attempt.started = True
             timeout = deps.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
-            noted = deps.record_activity(listed.owner, "tool")
+            activity = deps.record_activity(listed.owner, "tool")
             return await run_tool(
                 listed.tool,
                 with_planning_end(with_read_only_sandbox(invocation)),
                 timeout=timeout,
                 limit=run.limit,
                 tasks=deps.tasks,
-                noted=noted,
+                noted=activity,
             )
 
 
-_NO_LEDGER = "{} was not run, because it cannot be recorded now that it runs."
+_NO_LEDGER = "{} was not run, because its start cannot be recorded now."
 
 
 def _with_tool_facts(run: ActiveCall, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
-    """The outcome with what is known of its tool; of a repeated one the ledger knows whether it is derived."""
+    """Return the outcome with the facts of its tool. For a repeated one the ledger knows whether it is
+    derived."""
     derived = outcome.derived if outcome.repeated else spec.derived or run.derived
     return msgspec.structs.replace(outcome, effect=spec.effect, derived=derived)
 

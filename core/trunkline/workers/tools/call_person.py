@@ -1,7 +1,8 @@
-"""What a call asks a person in its middle: how it waits for the answer, and what it is told of it.
+"""Questions of a running call to a person: waiting for the answer, and handing it to the tool.
 
-What may run again is given up and run again with the answer, so no worker holds anything for days. What must not run
-twice waits in its worker, not for long. Who is asked, and how, the monitor and the channels know.
+A repeatable call is ended and run again with the answer, so that no worker waits for days. A call that must
+not run twice waits in its worker for a limited time. The monitor and the channels decide who is asked and
+how.
 """
 
 import json
@@ -22,19 +23,19 @@ from trunkline.workers.tools.call_registry import ActiveCall
 from trunkline_bus import Bus, BusError, NoResponders, RemoteFault, SubjectError, key_of
 
 TELL_SECONDS, ABSENT_SECONDS = 20.0, 2.0
-"""How long a channel may take to tell its owner something, and how long one that starts again may be away: a model may
-name any channel, and most names are nobody's."""
+"""Seconds that a channel may take to deliver a message, and seconds that a restarting channel may be absent.
+A model may name any channel, and most names belong to none."""
 
-MOST_QUESTIONS = 20
-"""How often one call may ask: each question parks its turn, and a server or a plugin could go on for ever."""
+MAX_QUESTIONS = 20
+"""Largest number of questions of one call: each question parks its turn, and a tool could ask forever."""
 
-MOST_OPTIONS, LONGEST_OPTION = 20, 200
-"""How many answers may be proposed, and how many characters each may have."""
+MAX_OPTIONS, MAX_OPTION_CHARS = 20, 200
+"""Largest number of proposed answers, and of characters of each."""
 
 
 class CallPerson(Person):
-    """The person whom one call asks. ``answer_wait`` is for how many seconds a call that must not
-    run twice waits."""
+    """The person whom one call asks. ``answer_wait`` is the number of seconds that a call waits which must
+    not run twice."""
 
     def __init__(self, bus: Bus, run: ActiveCall, spec: ToolSpec, answer_wait: float) -> None:
         self._bus = bus
@@ -46,9 +47,9 @@ class CallPerson(Person):
         """See ``Person.ask``."""
         run, outcome = self._run, _question_outcome(self._run, self._spec, question, tuple(options))
         answer = run.answer_to(outcome.call_hash)
-        if answer is None and len(run.call.answers) + run.unanswered >= MOST_QUESTIONS:
+        if answer is None and len(run.call.answers) + run.unanswered >= MAX_QUESTIONS:
             raise NoAnswer(
-                f"This call has asked {MOST_QUESTIONS} times, which is as often as one may. Nobody was asked again."
+                f"This call has asked {MAX_QUESTIONS} times, which is the limit. Nobody was asked again."
             )
         if answer is None and self._spec.repeatable:
             await run.suspend(outcome)
@@ -63,12 +64,12 @@ class CallPerson(Person):
             TELL_OWNER.subject.format(channel=channel)
         except SubjectError as error:
             raise ToolError(
-                f"{channel!r} is no name of a channel. Nothing was sent.", kind="invalid_arguments"
+                f"{channel!r} is not the name of a channel. Nothing was sent.", kind="invalid_arguments"
             ) from error
-        news = TellOwner(block=self._run.call.block, text=text)
+        message = TellOwner(block=self._run.call.block, text=text)
         try:
             await self._bus.call(
-                TELL_OWNER, news, timeout=TELL_SECONDS, absent=ABSENT_SECONDS, channel=channel
+                TELL_OWNER, message, timeout=TELL_SECONDS, absent=ABSENT_SECONDS, channel=channel
             )
         except NoResponders as error:
             raise ToolError(
@@ -77,7 +78,9 @@ class CallPerson(Person):
         except RemoteFault as fault:
             raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
         except BusError as error:
-            raise OutcomeUnknown(f"The channel {channel} did not say whether it told the owner.") from error
+            raise OutcomeUnknown(
+                f"The channel {channel} did not confirm the delivery to the owner."
+            ) from error
 
 
 def _answer_text(answer: QuestionAnswer | None) -> str:
@@ -93,16 +96,17 @@ def _answer_text(answer: QuestionAnswer | None) -> str:
 def _question_outcome(
     run: ActiveCall, spec: ToolSpec, question: str, options: tuple[str, ...]
 ) -> ToolOutcome:
-    """What the monitor is told: a question of this call, whose hash is no call's, so that no answer approves one."""
+    """Return the outcome that tells the monitor of a question. Its hash differs from every call's hash, so
+    that no answer approves a call."""
     text, proposed = (
         printable(question).strip(),
         tuple(" ".join(printable(option).split()) for option in options),
     )
     if not text:
         raise ToolError("The question is empty. Nobody was asked.", kind="invalid_arguments")
-    if len(proposed) > MOST_OPTIONS or any(not 0 < len(option) <= LONGEST_OPTION for option in proposed):
+    if len(proposed) > MAX_OPTIONS or any(not 0 < len(option) <= MAX_OPTION_CHARS for option in proposed):
         raise ToolError(
-            f"Propose {MOST_OPTIONS} answers at most, each of 1 to {LONGEST_OPTION} characters. Nobody was asked.",
+            f"Propose {MAX_OPTIONS} answers at most, each of 1 to {MAX_OPTION_CHARS} characters. Nobody was asked.",
             kind="invalid_arguments",
         )
     shown = preview("question", text)

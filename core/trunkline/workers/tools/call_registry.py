@@ -1,6 +1,7 @@
-"""The calls under way in this worker: each key once, however many ask for it. No bus subscription in here.
+"""The active calls of this worker: one run per key, however many requests ask for it. No bus subscriptions.
 
-A call outlives the request that brought it: who asks again under the same key joins it, or gets what the ledger has.
+A call outlives the request that started it: another request with the same key joins it, or gets the outcome
+from the ledger.
 """
 
 import logging
@@ -30,19 +31,19 @@ log = logging.getLogger(__name__)
 
 PROGRESS_SECONDS = 1.0
 
-MOST_EARLY = 4096
-"""Stops that are remembered for calls that have not come yet; a call is seconds behind its stop at most."""
+MAX_EARLY_STOPS = 4096
+"""Stops that are remembered for calls that have not arrived yet; a call follows its stop within seconds."""
 
 
 @dataclass(eq=False, slots=True)
 class ActiveCall:
-    """One call on its way. ``note`` is its line of progress, ``stopped`` says why it was stopped.
+    """One active call. ``note`` is its line of progress, ``stopped`` the reason why it was stopped.
 
-    ``attempt`` is open while this worker runs the call, ``waiting`` while it looks after another that does. When it
-    ended without an outcome it was handed back, and the caller asks another worker. ``resumed``: another worker began
-    it. ``away``: it runs on another host and goes on there without us. ``tool`` and ``arguments`` are the call that is
-    meant, once that is known: models call tools by other names too. ``loads`` names tools
-    that the model is to have. ``derived``: its result repeats what memory holds.
+    ``attempt`` is set while this worker runs the call, ``waiting`` while it watches another worker that does.
+    A call that ends without an outcome was handed back, and the caller sends it to another worker.
+    ``resumed``: another worker began it. ``away``: it runs on another host and continues there without this
+    worker. ``tool`` and ``arguments`` are the canonical call, once it is resolved. ``loads`` names tools to
+    show to the model. ``derived``: the result repeats memory's content.
     """
 
     call: CallTool
@@ -53,11 +54,11 @@ class ActiveCall:
     outcome: ToolOutcome | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
     question: ToolOutcome | None = None
-    """What the call wants to know from a person, while it waits for that."""
+    """The question that the call asks a person, while it waits for the answer."""
     news: anyio.Event = field(default_factory=anyio.Event)
-    """Set while there is something to tell its caller: a question, or the end."""
+    """Set while the caller has to be told something: a question, or the end."""
     limit: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    """Ends the tool when its time is over."""
+    """Ends the tool at its time limit."""
     attempt: anyio.CancelScope | None = None
     waiting: anyio.CancelScope | None = None
     resumed: bool = False
@@ -66,30 +67,31 @@ class ActiveCall:
     derived: bool = False
     handed_back: bool = False
     unanswered: int = 0
-    """How many questions it waited for in vain, which it may ask again and again."""
+    """The number of questions that it waited for in vain and may ask again."""
     _answered: anyio.Event = field(default_factory=anyio.Event)
 
     def report(self, note: str) -> None:
-        """Show a line of progress with the next sign of life. May be called from any thread."""
+        """Set the line of progress that the next heartbeat carries. May be called from any thread."""
         self.note = encodable_text(str(note)[:500])
 
     def load(self, names: Sequence[str]) -> None:
-        """Have the model given these tools if the call succeeds. May be called from any thread."""
+        """Show these tools to the model if the call succeeds. May be called from any thread."""
         self.loads = (*self.loads, *(encodable_text(str(name)) for name in names))
 
     def mark_derived(self) -> None:
-        """Take it that the result repeats what memory holds. May be called from any thread."""
+        """Mark the result as a repetition of memory's content. May be called from any thread."""
         self.derived = True
 
     def stop(self, why: str) -> None:
-        """Cancel what of the call runs here; its records are still written. What runs elsewhere is waited for."""
+        """Cancel the part of the call that runs here; its records are still written. A part on another host
+        is awaited."""
         if self.stopped is None:
             self.stopped = why
             if self.attempt is not None:
                 self.attempt.cancel()
 
     def answer_to(self, question: str) -> QuestionAnswer | None:
-        """What a person said to the question with this hash."""
+        """Return a person's answer to the question with this hash, or None."""
         return next((answer for answer in self.call.answers if answer.question == question), None)
 
     async def suspend(self, question: ToolOutcome) -> None:
@@ -100,7 +102,7 @@ class ActiveCall:
         await anyio.sleep_forever()
 
     async def wait_for_answer(self, question: ToolOutcome) -> QuestionAnswer:
-        """Let the caller know the question, and wait until somebody asks for the call again with the answer."""
+        """Report the question to the caller, and wait until the call is sent again with the answer."""
         self.question = question
         self.unanswered += 1
         self.news.set()
@@ -113,7 +115,7 @@ class ActiveCall:
         return answer
 
     def add_answers(self, answers: tuple[QuestionAnswer, ...]) -> None:
-        """Take in what people said meanwhile."""
+        """Add answers that arrived meanwhile."""
         if len(answers) > len(self.call.answers):
             self.call = msgspec.structs.replace(self.call, answers=answers)
             self.question, self.news = None, anyio.Event()
@@ -122,15 +124,15 @@ class ActiveCall:
 
     @contextmanager
     def pause_timeout(self) -> Iterator[None]:
-        """The tool's time stands still."""
-        left, self.limit.deadline = self.limit.deadline - anyio.current_time(), math.inf
+        """Suspend the tool's time limit within the context."""
+        remaining, self.limit.deadline = self.limit.deadline - anyio.current_time(), math.inf
         try:
             yield
         finally:
-            self.limit.deadline = anyio.current_time() + left
+            self.limit.deadline = anyio.current_time() + remaining
 
     def release(self) -> None:
-        """Wait no longer for another worker's outcome, or another host's."""
+        """Stop waiting for the outcome of another worker or another host."""
         if self.away and self.attempt is not None:
             self.handed_back = True
             self.attempt.cancel()
@@ -143,75 +145,78 @@ CallHandler = Callable[[ActiveCall], Awaitable[ToolOutcome | None]]
 
 
 class CallRegistry:
-    """Runs calls in ``tasks`` by ``work``, at most ``most`` at a time."""
+    """Runs calls in ``tasks`` through ``work``, at most ``most`` concurrently."""
 
     def __init__(self, tasks: TaskGroup, work: CallHandler, most: int) -> None:
         self._tasks = tasks
         self._work = work
         self._most = most
         self._runs: dict[str, ActiveCall] = {}
-        self._early: dict[str, str] = {}
-        """Why calls were stopped that are not under way here: a stop is not stored, and may overtake its call."""
+        self._early_stops: dict[str, str] = {}
+        """The reasons of stops for calls that are not active here: a stop is not stored, and may overtake its
+        call."""
 
     async def call(self, call: CallTool) -> AsyncIterator[ToolReply]:
-        """Start or join the call; a sign of life each second, then its outcome, or its question to a person.
+        """Start or join the call; yield a heartbeat each second, then its outcome or its question to a
+        person.
 
         Raises:
-            Refusal: the same key is under way with another tool or other arguments, or in another conversation; or
-                there are as many calls as this worker takes (``busy``).
+          Refusal: the same key is active with another tool, other arguments or another conversation; or this worker
+            has reached its limit of calls (``busy``).
         """
         while (
             (run := self._joined(call)) is not None
             and run.call.approved is None
             and call.approved is not None
         ):
-            # Somebody asked for it before the person's yes, and was not heard: that one must not tell of a question.
-            async for sign in _heartbeats(run, attrgetter("ended")):
-                yield sign
+            # A run without the approval is active. Wait for its end: its question must not be returned to this request.
+            async for heartbeat in _heartbeats(run, attrgetter("ended")):
+                yield heartbeat
             if run.outcome is not None and run.outcome.status != "approval":
                 yield run.outcome
                 return
         run = run or self._begin(call)
         run.add_answers(call.answers)
-        async for sign in _heartbeats(run, attrgetter("news")):
-            yield sign
-        told = run.outcome or run.question
-        if told is not None:
-            yield told
+        async for heartbeat in _heartbeats(run, attrgetter("news")):
+            yield heartbeat
+        reply = run.outcome or run.question
+        if reply is not None:
+            yield reply
 
     def _joined(self, call: CallTool) -> ActiveCall | None:
-        """The run of this call, if it is under way. Raises Refusal when that is another call by the same key."""
+        """Return the active run of this call, or None. Raises Refusal when the key belongs to another
+        call."""
         run = self._runs.get(call.call)
         if run is not None and _call_identity(run.call) != _call_identity(call):
             raise Refusal(
                 "conflict",
-                f"The call {call.call} is under way with another tool or other arguments, or in another conversation.",
+                f"The call {call.call} is active with another tool, other arguments or in another conversation.",
             )
         return run
 
     def has(self, key: str) -> bool:
-        """Report whether a call is under way here."""
+        """Report whether a call is active here."""
         return key in self._runs
 
     def stop(self, key: str, why: str) -> None:
-        """Stop a call if it is under way here, or should it still come."""
+        """Stop a call that is active here or arrives later."""
         run = self._runs.get(key)
         if run is not None:
             run.stop(why)
             return
-        self._early[key] = why
-        if len(self._early) > MOST_EARLY:
-            forgotten = next(iter(self._early))
-            del self._early[forgotten]
+        self._early_stops[key] = why
+        if len(self._early_stops) > MAX_EARLY_STOPS:
+            forgotten = next(iter(self._early_stops))
+            del self._early_stops[forgotten]
             log.warning("the stop of call %s is forgotten: too many stops came before their calls", forgotten)
 
     def stop_all(self, why: str) -> None:
-        """Stop every call that is under way here."""
+        """Stop every active call."""
         for run in list(self._runs.values()):
             run.stop(why)
 
     async def drain(self, seconds: float) -> None:
-        """Wait until no call is under way; after ``seconds`` the rest is stopped, and its outcome recorded."""
+        """Wait until no call is active; after ``seconds`` stop the rest and record the outcomes."""
         with anyio.move_on_after(seconds):
             await self._all_ended()
         for run in list(self._runs.values()):
@@ -226,15 +231,15 @@ class CallRegistry:
 
     def _begin(self, call: CallTool) -> ActiveCall:
         if len(self._runs) >= self._most:
-            raise Refusal(BUSY, "This tools worker has as many calls as it takes. Ask again later.")
-        run = self._runs[call.call] = ActiveCall(call, stopped=self._early.pop(call.call, None))
+            raise Refusal(BUSY, "This tools worker has reached its limit of calls. Try again later.")
+        run = self._runs[call.call] = ActiveCall(call, stopped=self._early_stops.pop(call.call, None))
         self._tasks.start_soon(self._carry_out, run)
         return run
 
     async def _carry_out(self, run: ActiveCall) -> None:
         try:
             run.outcome = await self._work(run)
-        except Exception as error:  # a fault of ours must reach one caller, not the whole worker
+        except Exception as error:  # an internal error must affect one caller, not the whole worker
             sentence = f"{run.call.name} could not be carried out."
             run.outcome = incident_outcome(run.call.call, sentence, error)
         finally:
@@ -246,7 +251,7 @@ class CallRegistry:
 async def _heartbeats(
     run: ActiveCall, event_of: Callable[[ActiveCall], anyio.Event]
 ) -> AsyncIterator[ToolProgress]:
-    """A sign of life each second, until the event, which an answer may replace meanwhile."""
+    """Yield a heartbeat each second until the event is set. An answer may replace the event meanwhile."""
     while not event_of(run).is_set():
         with anyio.move_on_after(PROGRESS_SECONDS):
             await event_of(run).wait()
@@ -255,5 +260,6 @@ async def _heartbeats(
 
 
 def _call_identity(call: CallTool) -> tuple[Any, ...]:
-    """What two requests of one call have in common. An outcome is told to nobody else."""
+    """Return the fields that requests of one call have in common. The outcome is returned to no other
+    request."""
     return call.block, call.conversation, call.name, call.arguments

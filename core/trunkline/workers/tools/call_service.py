@@ -1,4 +1,4 @@
-"""Answers calls and cancels of callers on the bus. The call itself runs in ``CallRegistry``."""
+"""Answers calls and cancels on the bus. ``CallRegistry`` runs the calls."""
 
 from collections.abc import AsyncIterator
 
@@ -11,16 +11,16 @@ from trunkline.workers.tools.call_registry import CallRegistry
 from trunkline_bus import ReceivedMessage, Refusal, Request, SubjectError
 
 MAX_REQUESTS = 4096
-"""Requests for calls that are answered at once, if only by the answer that there are too many calls. Several may ask
-for one call."""
+"""Largest number of requests that are answered concurrently, including those refused because of too many
+calls. Several requests may join one call."""
 
 DECISION_FORBIDDEN = (
-    "Only the monitor may say what people decided about a call, and it does so elsewhere. Nothing was run."
+    "Only the monitor may send people's decisions about a call, on a subject of its own. Nothing was run."
 )
 
 
 class CallService:
-    """Checks who may say what, and hands calls to the registry."""
+    """Checks which caller may send what, and passes calls to the registry."""
 
     def __init__(self, calls: CallRegistry, ancestry: ConversationAncestry, audit: AuditLog) -> None:
         self._calls = calls
@@ -28,12 +28,12 @@ class CallService:
         self._audit = audit
 
     async def handle_call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
-        """Answer a call of anybody who may call tools."""
+        """Answer a call of any caller."""
         async for reply in self.call(request.data):
             yield reply
 
     async def handle_decided_call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
-        """Answer a call of the monitor, with what people decided about it. The server lets nobody else send it."""
+        """Answer a call of the monitor with people's decisions. The server lets nobody else send it."""
         async for reply in self._replies(request.data):
             yield reply
 
@@ -42,8 +42,8 @@ class CallService:
         self.stop(message.keys["call"], message.data)
 
     async def call(self, call: CallTool) -> AsyncIterator[ToolReply]:
-        """The replies to a call. One that claims a person's decision is refused: only the monitor may say that, on a
-        subject of its own (ADR 0025)."""
+        """Yield the replies to a call. A call that claims a person's decision is refused: only the monitor
+        may claim one, on a subject of its own (ADR 0025)."""
         if call.has_decisions:
             await self._audit.record(
                 event="decision", block=call.block, actor=call.actor, conversation=call.conversation, turn=call.turn,
@@ -58,18 +58,20 @@ class CallService:
         try:
             EFFECT.subject.format(call=call.call)
         except SubjectError as error:
-            raise Refusal("invalid_request", "The key of the call is not a key.") from error
+            raise Refusal(
+                "invalid_request", "The call's key must not contain blanks, dots or wildcards."
+            ) from error
         self._ancestry.record_fork(call)
         async for reply in self._calls.call(call):
             yield reply
 
     def stop(self, call: str, request: CancelCall) -> None:
-        """Stop a call, whether it runs here or arrives here later."""
+        """Stop a call that runs here or arrives here later."""
         self._calls.stop(call, request.reason or "the call was cancelled")
 
 
 def require_block_name(name: str) -> str:
-    """The name. Raises Refusal when it is no name of a block."""
+    """Return the name. Raises Refusal when it is not a block's name."""
     if not is_block_name(name):
-        raise Refusal("invalid_request", "The block's name is not a name of a block.")
+        raise Refusal("invalid_request", "The request names no valid block.")
     return name

@@ -1,4 +1,5 @@
-"""What a tool reaches during a call beside its own files and its sandbox: memory, a model, documents and people."""
+"""The services that a tool reaches during a call, besides its files and its sandbox: memory, a model,
+documents and people."""
 
 from typing import Protocol
 
@@ -30,31 +31,31 @@ from trunkline_bus import Bus
 
 
 class CallServices(Protocol):
-    """Each is made for one call, and does what that call may do."""
+    """The services of calls. Each object is made for one call and permits what that call may do."""
 
     def memory(self, call: CallTool) -> Memory:
-        """The memory of the call's block."""
+        """Return the memory of the call's block."""
         ...
 
     def model(self, call: CallTool) -> Completer:
-        """The model that a tool may ask."""
+        """Return the completer for the call's questions to a model."""
         ...
 
     def documents(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
-        """What reads and searches documents."""
+        """Return the object that reads and searches documents."""
         ...
 
     def person(self, run: ActiveCall, spec: ToolSpec) -> Person:
-        """The person whom a tool may ask or tell something."""
+        """Return the object that asks the person or sends them a message."""
         ...
 
     def planning(self, call: CallTool) -> Planning:
-        """How a tool keeps the agent to planning."""
+        """Return the object that starts and ends plan mode."""
         ...
 
 
 class PlatformServices:
-    """Asks the platform's other workers, in the name of the call."""
+    """Calls the platform's other workers in the name of the call."""
 
     def __init__(
         self,
@@ -75,8 +76,8 @@ class PlatformServices:
         self._answer_wait = answer_wait
 
     def memory(self, call: CallTool) -> Memory:
-        """The block's memory, as far as the policies let the call reach, without what was learned of another person or
-        in another block."""
+        """Return the block's memory, as far as the policies allow the call. Items learned of another person,
+        or in another block, are excluded."""
         return block_memory(
             self._bus,
             call.block,
@@ -97,7 +98,8 @@ class PlatformServices:
         )
 
     def documents(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
-        """Documents are part of memory: a request that may not read all of it gets none."""
+        """Return documents. They are part of memory, so a request that may not read all of memory gets
+        none."""
         if not ActorPermissions(call.permissions).allows_memory("/", whole=True):
             return NoDocuments()
         readers, pool = self._readers, self._reader_pool
@@ -116,21 +118,21 @@ class RemoteServices:
     """No services: a tool on a remote reaches nothing of the hub (ADR 0009)."""
 
     def memory(self, call: CallTool) -> Memory:
-        """No memory."""
+        """Return a memory that refuses every operation."""
         return Memory(NoTransport(), call.block)
 
     def model(self, call: CallTool) -> Completer:
-        """No model."""
+        """Return a completer that refuses every question."""
         return NoModel()
 
     def documents(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
-        """No documents."""
+        """Return documents that refuse every operation."""
         return NoDocuments()
 
     def person(self, run: ActiveCall, spec: ToolSpec) -> Person:
-        """Nobody. The hub would take a question for a call that was not run."""
+        """Return a person that cannot be asked. The hub would take a question for a call that was not run."""
         return Nobody()
 
     def planning(self, call: CallTool) -> Planning:
-        """No planning."""
+        """Return a planning that refuses every operation."""
         return NoPlanning()

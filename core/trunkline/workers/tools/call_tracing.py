@@ -1,8 +1,9 @@
-"""The span around a tool call, and its measurement, by the GenAI conventions. Uses the OpenTelemetry API alone.
+"""The span around a tool call, and its measurement, by the GenAI conventions. Uses the OpenTelemetry API
+alone.
 
-A call that a person approves comes twice: first it only asks. A call whose worker leaves comes again at another one.
-One call is one ``execute_tool`` span all the same, so the conventions' attributes are set at the end, and only if it
-was this attempt that carried the call out.
+A call that a person approves is sent twice: the first time it only asks. A call whose worker drains is sent
+again to another worker. One call is nevertheless one ``execute_tool`` span, so the conventions' attributes
+are set at the end, and only by the attempt that carried the call out.
 """
 
 import json
@@ -21,8 +22,8 @@ from trunkline_bus import start_span
 
 
 def with_tracing(work: CallHandler, *, capture: bool) -> CallHandler:
-    """The same work with a span around it. ``capture`` puts arguments and result into the span, without
-    what looks like a key or a password."""
+    """Return the handler within a span. ``capture`` puts arguments and result into the span, with secrets
+    redacted."""
     tracer = trace.get_tracer("trunkline.tools")
     instruments = Instruments(get_meter("trunkline.tools"))
     secrets = Redactor()
@@ -31,7 +32,7 @@ def with_tracing(work: CallHandler, *, capture: bool) -> CallHandler:
         with start_span(
             tracer, f"{semconv.EXECUTE_TOOL} {run.call.name}", attributes=_call_attributes(run)
         ) as span:
-            began = perf_counter()
+            started_at = perf_counter()
             try:
                 outcome = await work(run)
             except BaseException:
@@ -44,7 +45,7 @@ def with_tracing(work: CallHandler, *, capture: bool) -> CallHandler:
                 return outcome
             span.set_attributes(_execution_attributes(run))
             _set_outcome(span, outcome)
-            instruments.add(semconv.TOOL_DURATION, perf_counter() - began, _measured(outcome))
+            instruments.add(semconv.TOOL_DURATION, perf_counter() - started_at, _measured(outcome))
             if capture and span.is_recording():
                 span.set_attribute(
                     semconv.GEN_AI_TOOL_ARGUMENTS, secrets.redact(json.dumps(run.call.arguments))
@@ -65,7 +66,7 @@ def _call_attributes(run: ActiveCall) -> dict[str, str]:
 
 
 def _execution_attributes(run: ActiveCall) -> dict[str, str]:
-    """What makes a collector take a span for the call itself."""
+    """Return the attributes by which a collector recognises the span as the call itself."""
     return {
         semconv.GEN_AI_OPERATION: semconv.EXECUTE_TOOL,
         semconv.GEN_AI_TOOL_NAME: run.call.name,
@@ -75,7 +76,8 @@ def _execution_attributes(run: ActiveCall) -> dict[str, str]:
 
 
 def _measured(outcome: ToolOutcome) -> dict[str, str]:
-    """No tool's name: an MCP server may bring any number of them."""
+    """Return the metric's attributes. The tool's name is not among them, because MCP servers may have any
+    number of tools."""
     return {
         semconv.GEN_AI_OPERATION: semconv.EXECUTE_TOOL,
         semconv.EFFECT: outcome.effect or "",
@@ -86,7 +88,7 @@ def _measured(outcome: ToolOutcome) -> dict[str, str]:
 def _set_outcome(span: trace.Span, outcome: ToolOutcome) -> None:
     if (
         outcome.kind == "not_found" and outcome.effect is None
-    ):  # no tool's name but what a model made up, ids included
+    ):  # the name is not a tool's but invented by a model, possibly with ids
         span.update_name(semconv.EXECUTE_TOOL)
     span.set_attribute(semconv.TOOL_STATUS, outcome.status)
     span.set_attribute(semconv.REPEATED, outcome.repeated)

@@ -1,4 +1,4 @@
-"""The tools there are at one time, and the guards that stand around them. Does not change; runs none of them."""
+"""The tools of one moment, with the guards around them. It never changes and runs no tools."""
 
 import logging
 from collections.abc import Iterable
@@ -22,20 +22,20 @@ log = logging.getLogger(__name__)
 
 
 PLATFORM_OWNER = "trunkline"
-"""The owner of what is built in."""
+"""The owner of built-in tools."""
 
 
 class NoSuchTool(ToolError):
-    """No tool has this ``name``."""
+    """There is no tool with this ``name``."""
 
-    def __init__(self, name: str, meant: str | None = None) -> None:
+    def __init__(self, name: str, resolved: str | None = None) -> None:
         self.name = name
-        hint = f" Did you mean {meant}?" if meant else ""
+        hint = f" Did you mean {resolved}?" if resolved else ""
         super().__init__(f"There is no tool called {name!r}.{hint} Nothing was run.", kind="not_found")
 
 
 class CatalogueEntry(msgspec.Struct, frozen=True):
-    """A tool of the catalogue, its definition as it is shown, and who brought it."""
+    """A tool of the catalogue, its definition as shown, and its owner."""
 
     tool: Tool
     spec: ToolSpec
@@ -43,28 +43,29 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 
 
 class _Alias(msgspec.Struct):
-    """Another name, who brought it, and the tools that say it is one of theirs."""
+    """An alias, its owner, and the tools that declare it."""
 
-    means: ToolAlias
+    alias: ToolAlias
     owner: str
     tools: list[str]
 
 
 class Catalogue:
-    """All tools by name. ``refused`` tells of those that cannot be used, ``dispatch`` brings a call past the guards."""
+    """All tools by name. ``refused`` describes those that cannot be used, ``dispatch`` passes a call through
+    the guards."""
 
     def __init__(self, tools: Iterable[Owned[Tool]], dispatch: Dispatch) -> None:
         self.dispatch = dispatch
         self.refused: list[str] = []
         self._tools: dict[str, CatalogueEntry] = {}
         self._aliases: dict[str, _Alias] = {}
-        self._shown: dict[tuple[BlockToolLimits, tuple[str, ...]], ToolCatalogue] = {}
+        self._block_catalogues: dict[tuple[BlockToolLimits, tuple[str, ...]], ToolCatalogue] = {}
         for owned in tools:
             self._add(owned.owner, owned.item)
         self._record_aliases()
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """All of them by name, without the platform's own."""
+        """Return all definitions by name, without the platform's own."""
         return tuple(
             self._tools[name].spec
             for name in sorted(self._tools)
@@ -72,10 +73,10 @@ class Catalogue:
         )
 
     def find(self, name: str) -> CatalogueEntry:
-        """The tool of that name.
+        """Return the tool of that name.
 
         Raises:
-            NoSuchTool: there is none.
+          NoSuchTool: there is none.
         """
         found = self._tools.get(name)
         if found is None:
@@ -83,52 +84,57 @@ class Catalogue:
         return found
 
     def suggest(self, name: str, limits: BlockToolLimits) -> str | None:
-        """The name of a tool that the block may use which a model is told of in place of one that no tool has. Only of
-        one that reads: nobody knows what the missing one would have done, so every other might do more."""
+        """Return the name of a similar tool that the block may use, for a name that no tool has.
+
+        Only tools with the effect ``read`` are suggested to a model: any other might do more than the missing
+        one.
+        """
         usable = [one.spec for one in self._tools.values() if limits.allow(one.spec)]
         effects = {said: spec.effect for spec in usable for said in (spec.name, *spec.aliases)}
-        meant = suggest_tool(name, effects)
-        return meant if meant is not None and effects[meant] == "read" else None
+        resolved = suggest_tool(name, effects)
+        return resolved if resolved is not None and effects[resolved] == "read" else None
 
     def resolve(self, name: str, arguments: dict[str, Any] | str) -> tuple[CatalogueEntry, dict[str, Any]]:
-        """The tool that a call by this name means, and the arguments for it: its own, or what an alias makes of them.
-        A tool's own name goes before an alias of its plugin.
+        """Return the tool that a call by this name means, and its arguments: the call's own, or those that an
+        alias makes.
+
+        A tool's own name has precedence over an alias of its plugin.
 
         Raises:
-            ToolError: there is no such tool, the arguments are not as the alias wants them, or it means a tool at
-                which it does not stand: a rule about the name would not have reached that.
+          ToolError: there is no such tool, the arguments do not fit the alias, or the alias resolves to a tool that does
+            not declare it: a policy about the name would not have covered that tool.
         """
         given = {RAW_ARGUMENTS: arguments} if isinstance(arguments, str) else arguments
         alias = self._aliases.get(name)
         if alias is None or name in self._tools:
             return self.find(name), given
-        fitting = prepare_arguments(alias.means.schema, given)
+        fitting = prepare_arguments(alias.alias.schema, given)
         try:
-            meant = alias.means.means(fitting)
+            resolved = alias.alias.means(fitting)
         except ToolError:
             raise
         except Exception as error:  # a plugin's own code, before any guard: it refuses, and is audited
             log.exception("the alias %s failed", name)
-            raise ToolError(
-                f"What is meant by {name} cannot be told. Nothing was run.", kind="internal"
-            ) from error
-        if meant.name not in alias.tools:
+            raise ToolError(f"The alias {name} failed. Nothing was run.", kind="internal") from error
+        if resolved.name not in alias.tools:
             log.error(
-                "the alias %s means %s, which does not have it: add .alias to that tool", name, meant.name
+                "the alias %s resolves to %s, which does not declare it: add .alias to that tool",
+                name,
+                resolved.name,
             )
             raise ToolError(
-                f"{name} is no other name of {meant.name}, so it cannot mean it. Nothing was run.",
+                f"{name} is not an alias of {resolved.name}. Nothing was run.",
                 kind="internal",
             )
-        return self.find(meant.name), meant.arguments
+        return self.find(resolved.name), resolved.arguments
 
     def for_block(
         self, limits: BlockToolLimits, version: str | None, restricted: tuple[str, ...] = ()
     ) -> ToolCatalogue:
-        """The tools of a block with these limits; without them when the asker has this version."""
-        whole = self._shown.get((limits, restricted))
+        """Return the tools of a block with these limits; without them when the caller has this version."""
+        whole = self._block_catalogues.get((limits, restricted))
         if whole is None:
-            whole = self._shown[limits, restricted] = self._limited(limits, restricted)
+            whole = self._block_catalogues[limits, restricted] = self._limited(limits, restricted)
         return ToolCatalogue(version=whole.version) if whole.version == version else whole
 
     def _limited(self, limits: BlockToolLimits, restricted: tuple[str, ...]) -> ToolCatalogue:
@@ -143,36 +149,37 @@ class Catalogue:
         )
 
     def _add(self, owner: str, tool: Tool) -> None:
-        wrong = self._refusal(owner, tool)
-        if wrong is None:
+        problem = self._refusal(owner, tool)
+        if problem is None:
             self._tools[tool.spec.name] = CatalogueEntry(tool, _sourced(tool.spec, owner), owner)
             for alias in tool.aliases:
                 self._add_alias(owner, tool.spec.name, alias)
         else:
-            self.refused.append(f"{owner}: {wrong}")
-            log.warning("a tool of %s is left out: %s", owner, wrong)
+            self.refused.append(f"{owner}: {problem}")
+            log.warning("a tool of %s is left out: %s", owner, problem)
 
     def _add_alias(self, owner: str, tool: str, alias: ToolAlias) -> None:
         name = alias.schema.name
         taken = self._aliases.get(name)
-        if taken is not None and taken.owner == owner and taken.means.schema == alias.schema:
+        if taken is not None and taken.owner == owner and taken.alias.schema == alias.schema:
             taken.tools.append(tool)
         elif taken is not None or NAME.fullmatch(name) is None:
-            self.refused.append(f"{owner}: the alias {name!r} is taken, or no name; rename it")
-            log.warning("the alias %r of %s is taken, or no name, and is left out", name, owner)
+            self.refused.append(f"{owner}: the alias {name!r} is taken or not a valid name; rename it")
+            log.warning("the alias %r of %s is taken or not a valid name, and is left out", name, owner)
         else:
             self._aliases[name] = _Alias(alias, owner, [tool])
 
     def _record_aliases(self) -> None:
-        """Have each tool say by which other names it goes; what anybody wrote there himself does not count."""
+        """Set the aliases of each tool from the registered ones. Aliases that a definition lists itself do
+        not count."""
         names: dict[str, list[str]] = {}
         for name in sorted(self._aliases.keys() - self._tools.keys()):
             for tool in self._aliases[name].tools:
                 names.setdefault(tool, []).append(name)
         for tool, listed in self._tools.items():
-            also = tuple(names.get(tool, ()))
-            if listed.spec.aliases != also:
-                spec = msgspec.structs.replace(listed.spec, aliases=also)
+            aliases = tuple(names.get(tool, ()))
+            if listed.spec.aliases != aliases:
+                spec = msgspec.structs.replace(listed.spec, aliases=aliases)
                 self._tools[tool] = msgspec.structs.replace(listed, spec=spec)
 
     def _refusal(self, owner: str, tool: Tool) -> str | None:

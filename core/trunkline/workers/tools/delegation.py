@@ -1,8 +1,9 @@
-"""Calls of those to whom a block is lent, such as another agent over MCP. The subject says who asks, and of what block.
+"""Calls of outside agents to which a block is lent, such as another agent over MCP. The subject names agent
+and block.
 
-NATS lets each of them speak on subjects of its own, and what it says of itself counts for nothing. Its conversation,
-its turn and the keys of its calls are derived so that they belong to it alone. So it cannot use an approval that a
-person gave elsewhere, a stored result, or the record of another's call, and it cannot cancel another's call.
+NATS lets each agent publish only on subjects of its own; identities in the message are ignored. Conversation,
+turn and call keys are derived so that they belong to this agent alone. It cannot use an approval given
+elsewhere, a stored result or the record of another's call, and it cannot cancel another's call.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -17,19 +18,21 @@ from trunkline.contracts.tools.subjects import (
 from trunkline_bus import Bus, ReceivedMessage, Request, Service, key_of
 
 MAX_REQUESTS = 256
-"""Calls of theirs that are answered at once, so that they leave room for the agents of the house."""
+"""Largest number of delegated calls that are answered concurrently, so that capacity remains for the
+platform's agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class DelegationService:
-    """What it hands on to: ``list_tools`` answers with a block's tools, ``call`` answers a call, ``stop`` stops one."""
+    """The functions that serve delegated requests: ``list_tools`` returns a block's tools, ``call`` runs a
+    call, ``stop`` stops one."""
 
     list_tools: Callable[[ListTools], Awaitable[ToolCatalogue]]
     call: Callable[[CallTool], AsyncIterator[ToolReply]]
     stop: Callable[[str, CancelCall], None]
 
     async def answer(self, bus: Bus, service: Service) -> None:
-        """Answer, and hear cancels, from now on."""
+        """Serve the endpoints, and subscribe to cancels."""
         await bus.subscribe(DELEGATED_CANCEL_CALL, self._cancel)
         await service.add(DELEGATED_LIST_TOOLS, self._list)
         await service.add(DELEGATED_CALL_TOOL, self._call, limit=MAX_REQUESTS)
@@ -46,8 +49,8 @@ class DelegationService:
 
 
 def delegated_call(call: CallTool, keys: Mapping[str, str]) -> CallTool:
-    """The call as it counts: of the agent and the block that the subject names. What it says that people decided is
-    left in it, to be refused."""
+    """Return the call in the name of the agent and block of the subject. Claimed decisions stay in it, so
+    that they are refused."""
     return CallTool(
         call=_derived_key(keys, call.call),
         name=call.name,

@@ -13,30 +13,31 @@ from trunkline.errors import ToolError
 
 KEPT_VARIABLES = ("DOCKER_HOST", "HOME", "LANG", "PATH", "XDG_RUNTIME_DIR")
 KEPT_VARIABLE_PREFIXES = ("TRUNKLINE_PLUGINS__",)
-"""What of this worker's environment a keeper is given: what finding the sandbox takes, and no secret of the others."""
+"""The environment variables that the supervisor gets: those needed to find the sandbox, and no other plugin's
+secrets."""
 
 
 async def launch_detached(record: DetachedProgram, order: ProgramSpec) -> None:
-    """Record the order and begin it. Done when the program runs.
+    """Write the record and start the program. Returns when the program runs.
 
     Raises:
-        ToolError: it does not; nothing is left of it then.
+      ToolError: the program could not be started; its record is removed.
     """
     lock = await anyio.to_thread.run_sync(record.create, order)
     try:
-        with anyio.CancelScope(shield=True):  # else nobody would know whether it was begun
-            said = await _launch_supervisor(record, order.home, lock)
+        with anyio.CancelScope(shield=True):  # a cancel here would leave it unknown whether the program runs
+            problem = await _launch_supervisor(record, order.home, lock)
     finally:
         os.close(lock)
-    if said is not None:
+    if problem is not None:
         await anyio.to_thread.run_sync(record.remove)
-        raise ToolError(f"The program was not begun: {said}", kind="unavailable")
+        raise ToolError(f"The program was not started: {problem}", kind="unavailable")
 
 
 async def _launch_supervisor(record: DetachedProgram, home: str, lock: int) -> str | None:
-    """None once the program runs, else why it does not.
+    """Start the supervisor. Return None once the program runs, else the reason.
 
-    What is said goes into a file: a pipe would be waited for as long as anybody has its other end.
+    The message comes through a file: a pipe would stay open as long as any process has its other end.
     """
     command = (
         sys.executable,
@@ -45,22 +46,22 @@ async def _launch_supervisor(record: DetachedProgram, home: str, lock: int) -> s
         str(record.folder),
         str(lock),
     )
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as messages:
         done = await anyio.run_process(
-            command, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+            command, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages,
             env=_env(home), cwd="/", pass_fds=(lock,),
         )  # fmt: skip
         if done.returncode == 0:
             return None
-        said.seek(0)
-        lines = said.read().decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "its keeper ended."
+        messages.seek(0)
+        lines = messages.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "its supervisor ended."
 
 
 def _env(home: str) -> dict[str, str]:
-    given = {
+    kept = {
         name: value
         for name, value in os.environ.items()
         if name in KEPT_VARIABLES or name.startswith(KEPT_VARIABLE_PREFIXES)
     }
-    return {**given, "TRUNKLINE_HOME": home}
+    return {**kept, "TRUNKLINE_HOME": home}

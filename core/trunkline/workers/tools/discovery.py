@@ -1,4 +1,5 @@
-"""Which tools a block has, which it may use, and what could be done about the others. Runs none, changes nothing."""
+"""The tools of a block, the ones it may use, and the way to permit the others. Runs none and changes
+nothing."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -18,13 +19,13 @@ from trunkline.workers.tools.search_index import ToolSearchIndex
 from trunkline.workers.tools.tool_manifest import CLI_SOURCE
 
 KEPT_FOR = 5.0
-"""Seconds for which what is restricted is not worked out again while nothing changes."""
+"""Seconds for which the restricted names are cached while nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAvailability:
-    """A tool, and how the block stands to it: ``asks`` a person first, or is ``restricted``, a sentence that says why
-    and what a person could do about it."""
+    """A tool and the block's access to it: ``asks`` a person first, or ``restricted``, a sentence that gives
+    the reason and the way to permit it."""
 
     spec: ToolSpec
     asks: bool = False
@@ -33,7 +34,7 @@ class ToolAvailability:
 
 @dataclass(frozen=True, slots=True)
 class _CachedRestrictions:
-    """The names that were found restricted, and what they follow from."""
+    """The restricted names, and the objects that they were computed from."""
 
     catalogue: Catalogue
     limits: BlockToolLimits
@@ -42,13 +43,13 @@ class _CachedRestrictions:
     names: tuple[str, ...]
 
     def is_valid(self, catalogue: Catalogue, limits: BlockToolLimits, policies: list[Policy]) -> bool:
-        """Report whether they still follow."""
+        """Report whether the cached names are still valid."""
         same = self.catalogue is catalogue and self.limits == limits and self.policies == policies
         return same and anyio.current_time() < self.until
 
 
 class ToolDiscovery:
-    """Looks tools up. Raises ToolError when what holds for a block cannot be known."""
+    """Looks tools up. Methods raise ToolError when the block's permissions cannot be determined."""
 
     def __init__(
         self,
@@ -62,10 +63,10 @@ class ToolDiscovery:
         self._permissions = permissions
         self._sandboxes = sandboxes
         self._ranked: tuple[Catalogue, ToolSearchIndex] | None = None
-        self._kept: dict[str, _CachedRestrictions] = {}
+        self._restrictions: dict[str, _CachedRestrictions] = {}
 
     async def search(self, context: ToolContext, question: str) -> list[ToolSpec]:
-        """The tools that a question is about, the most fitting first; without a question all, by name."""
+        """Return the tools that match a question, the best match first; without a question all, by name."""
         catalogue = await self._catalogue()
         specs = catalogue.specs()
         if question.strip():
@@ -74,7 +75,7 @@ class ToolDiscovery:
         return [spec for spec in specs if not spec.blocks or context.block in spec.blocks]
 
     async def find(self, context: ToolContext, name: str) -> ToolSpec:
-        """The tool of that name. Raises ToolError when the block has none; the text names what is meant."""
+        """Return the tool of that name. Raises ToolError with a suggestion when the block has none."""
         catalogue = await self._catalogue()
         try:
             spec = catalogue.find(name).spec
@@ -85,56 +86,63 @@ class ToolDiscovery:
         return spec
 
     async def availability(self, context: ToolContext, specs: Sequence[ToolSpec]) -> list[ToolAvailability]:
-        """How the block stands to these tools."""
+        """Return the block's access to these tools."""
         limits = await self._limits_of(context.block)
         decisions = await self._permissions.decide_tools(
             specs, context.block, context.actor, context.conversation
         )
-        unsafe = await self._no_sandbox()
+        no_sandbox = await self._no_sandbox()
         return [
-            ToolAvailability(spec, decision.asks, _restriction(spec, decision, limits, context.block, unsafe))
+            ToolAvailability(
+                spec, decision.asks, _restriction(spec, decision, limits, context.block, no_sandbox)
+            )
             for spec, decision in zip(specs, decisions, strict=True)
         ]
 
     async def restricted(self, block: str) -> tuple[str, ...]:
-        """The tools that the block's agent may not use, by name; every tool when nobody can say.
+        """Return the names of the tools that the block's agent may not use; all names when they cannot be
+        determined.
 
-        Each turn asks. So the answer is kept while catalogue, limits and policies are the same, and for KEPT_FOR
-        seconds at most: a policy may have an end, and a sandbox may have been installed.
+        Each turn asks for them, so the names are cached while catalogue, limits and policies stay the same,
+        and for KEPT_FOR seconds at most: a policy may expire, and a sandbox may have been installed.
         """
         catalogue = await self._catalogue()
         try:
             limits, policies = await self._limits_of(block), await self._permissions.policies(block)
-            kept = self._kept.get(block)
-            if kept is None or not kept.is_valid(catalogue, limits, policies):
+            cached = self._restrictions.get(block)
+            if cached is None or not cached.is_valid(catalogue, limits, policies):
                 names = await self._refused(block, catalogue, limits)
                 until = anyio.current_time() + KEPT_FOR
-                kept = self._kept[block] = _CachedRestrictions(catalogue, limits, policies, until, names)
+                cached = self._restrictions[block] = _CachedRestrictions(
+                    catalogue, limits, policies, until, names
+                )
         except ToolError:
             return tuple(spec.name for spec in catalogue.specs())
-        return kept.names
+        return cached.names
 
     async def _refused(self, block: str, catalogue: Catalogue, limits: BlockToolLimits) -> tuple[str, ...]:
         specs = catalogue.specs()
         decisions = await self._permissions.decide_tools(specs, block, OWNER_ACTOR)
         both = list(zip(specs, decisions, strict=True))
         runs = any(decision.allowed and _needs_sandbox(spec) for spec, decision in both)
-        unsafe = await self._no_sandbox() if runs else ""  # a probe runs a program: only for who may run one
-        return tuple(spec.name for spec, one in both if _restriction(spec, one, limits, block, unsafe))
+        no_sandbox = (
+            await self._no_sandbox() if runs else ""
+        )  # a probe runs a program: only when the block may run one
+        return tuple(spec.name for spec, one in both if _restriction(spec, one, limits, block, no_sandbox))
 
     async def permissions_summary(self, context: ToolContext) -> str:
-        """What the block's agent may do in general, in a line."""
+        """Return the general permissions of the block's agent in one line."""
         return ", ".join(f"{what}: {answer}" for what, answer in await self._permissions.summary(context))
 
     async def _ranking(self, catalogue: Catalogue) -> ToolSearchIndex:
-        known = self._ranked
-        if known is None or known[0] is not catalogue:
-            made = await anyio.to_thread.run_sync(ToolSearchIndex, catalogue.specs())
-            known = self._ranked = (catalogue, made)
-        return known[1]
+        index = self._ranked
+        if index is None or index[0] is not catalogue:
+            built = await anyio.to_thread.run_sync(ToolSearchIndex, catalogue.specs())
+            index = self._ranked = (catalogue, built)
+        return index[1]
 
     async def _no_sandbox(self) -> str:
-        """Why no program can be run here; empty when one can."""
+        """Return why no program can run here; empty when programs can run."""
         try:
             await self._sandboxes.select()
         except ToolError as error:
@@ -142,14 +150,16 @@ class ToolDiscovery:
         return ""
 
 
-def _restriction(spec: ToolSpec, decision: Decision, limits: BlockToolLimits, block: str, unsafe: str) -> str:
+def _restriction(
+    spec: ToolSpec, decision: Decision, limits: BlockToolLimits, block: str, no_sandbox: str
+) -> str:
     if spec.is_remote and not limits.allow(spec):
         return f"it is on another host. A person can add {block} to that host's file in the home's remotes folder."
     if not limits.allow(spec):
         return f"{block} is limited to some tools. A person can add it to tools in the block's block.toml."
     if not decision.allowed:
         return f"{decision.why} {decision.hint}".strip().removesuffix(".") + "."
-    return unsafe if unsafe and _needs_sandbox(spec) else ""
+    return no_sandbox if no_sandbox and _needs_sandbox(spec) else ""
 
 
 def _needs_sandbox(spec: ToolSpec) -> bool:

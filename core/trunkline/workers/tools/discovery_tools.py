@@ -1,4 +1,5 @@
-"""``discover_tools`` and ``load_tools``: how a model gets at tools that it is not shown. They change no permission."""
+"""``discover_tools`` and ``load_tools``: how a model finds and loads tools that it is not shown. They change
+no permission."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -12,10 +13,10 @@ from trunkline.errors import ToolError
 from trunkline.workers.tools.discovery import ToolAvailability, ToolDiscovery
 
 MOST_SHOWN = 20
-"""Tools that a search shows."""
+"""Largest number of tools in a search result."""
 
 LONGEST_LIST = 12_000
-"""Characters of a list of all tools, and of those that are restricted."""
+"""Largest number of characters of a list of all tools, and of the restricted ones."""
 
 LONGEST_SENTENCE = 200
 
@@ -23,7 +24,7 @@ Names = Annotated[list[str], Meta(min_length=1, max_length=50)]
 
 
 def discovery_tools(discovery: ToolDiscovery) -> tuple[Tool, Tool]:
-    """Both tools."""
+    """Return both tools."""
 
     @tool(effect="read")
     async def discover_tools(context: ToolContext, query: str = "") -> str:
@@ -36,8 +37,8 @@ def discovery_tools(discovery: ToolDiscovery) -> tuple[Tool, Tool]:
         shown = specs[:MOST_SHOWN] if query.strip() else specs
         if not shown:
             return f"No tool has to do with {query!r}. Try other words, or none to have all listed."
-        known, more = await discovery.availability(context, shown), len(specs) - len(shown)
-        return _listing(context.block, await discovery.permissions_summary(context), known, more)
+        tools, more = await discovery.availability(context, shown), len(specs) - len(shown)
+        return _listing(context.block, await discovery.permissions_summary(context), tools, more)
 
     @discover_tools.alias
     def list_tools_available(query: str = "") -> CanonicalCall:
@@ -67,33 +68,35 @@ def discovery_tools(discovery: ToolDiscovery) -> tuple[Tool, Tool]:
 
 
 async def _refusal(discovery: ToolDiscovery, context: ToolContext, name: str) -> str:
-    """Why the tool is not loaded; empty when it may be."""
+    """Return why the tool is not loaded; empty when it may be loaded."""
     try:
         spec = await discovery.find(context, name)
     except ToolError as error:
         return str(error).removesuffix(" Nothing was run.")
-    (known,) = await discovery.availability(context, [spec])
-    return f"{name} is restricted and was not loaded: {known.restricted}" if known.restricted else ""
+    (tools,) = await discovery.availability(context, [spec])
+    return f"{name} is restricted and was not loaded: {tools.restricted}" if tools.restricted else ""
 
 
-def _listing(block: str, permissions: str, known: Sequence[ToolAvailability], more: int) -> str:
-    """What may be used and what may not, as far as there is room."""
-    free = [one for one in known if not one.restricted]
-    barred = [one for one in known if one.restricted]
-    available, left = _fitting([_line(one) for one in free])
-    restricted, unsaid = _fitting([f"{_line(one)} Restricted: {one.restricted}" for one in barred])
-    parts = [f"The block {block} may: {permissions}.", f"Available ({len(free)}):", *available]
-    if left + more:
-        parts.append(f"… and {left + more} more tools. Say in query what you want to do to find them.")
+def _listing(block: str, permissions: str, tools: Sequence[ToolAvailability], more: int) -> str:
+    """Return the permitted and the restricted tools, as far as there is room."""
+    permitted = [one for one in tools if not one.restricted]
+    barred = [one for one in tools if one.restricted]
+    available, omitted = _fitting([_line(one) for one in permitted])
+    restricted, omitted_restricted = _fitting(
+        [f"{_line(one)} Restricted: {one.restricted}" for one in barred]
+    )
+    parts = [f"The block {block} may: {permissions}.", f"Available ({len(permitted)}):", *available]
+    if omitted + more:
+        parts.append(f"… and {omitted + more} more tools. Say in query what you want to do to find them.")
     if restricted:
         parts += [f"Restricted ({len(barred)}), which only a person can change:", *restricted]
-    if unsaid:
-        parts.append(f"… and {unsaid} more restricted tools.")
+    if omitted_restricted:
+        parts.append(f"… and {omitted_restricted} more restricted tools.")
     return "\n".join([*parts, f"{LOAD_TOOLS} gives you those that you want to call."])
 
 
 def _fitting(lines: Sequence[str]) -> tuple[list[str], int]:
-    """The lines that there is room for, and how many are left."""
+    """Return the lines that fit, and the number of those that do not."""
     size = 0
     for number, line in enumerate(lines):
         size += len(line) + 1
@@ -102,13 +105,13 @@ def _fitting(lines: Sequence[str]) -> tuple[list[str], int]:
     return list(lines), 0
 
 
-def _line(known: ToolAvailability) -> str:
-    asks = " (a person is asked first)" if known.asks else ""
-    return f"- {known.spec.name}: {_sentence(known.spec)}{asks}"
+def _line(tools: ToolAvailability) -> str:
+    asks = " (a person is asked first)" if tools.asks else ""
+    return f"- {tools.spec.name}: {_sentence(tools.spec)}{asks}"
 
 
 def _sentence(spec: ToolSpec) -> str:
-    """The beginning of the description, on one line."""
+    """Return the first sentence of the description in one line."""
     text = " ".join(spec.description.split())
     first = text.partition(". ")[0].removesuffix(".") + "."
     return first if len(first) <= LONGEST_SENTENCE else f"{text[:LONGEST_SENTENCE]}…"

@@ -1,6 +1,7 @@
-"""What the model is told when a tool, a guard or the worker fails: fixed sentences. The log has the rest.
+"""The outcomes that a model gets when a tool, a guard or the worker fails: fixed sentences with a correlation
+id.
 
-A fixed sentence carries a correlation id, under which the log has the exception.
+The log has the exception under the same id.
 """
 
 import logging
@@ -15,16 +16,16 @@ from trunkline_bus import new_id
 
 log = logging.getLogger(__name__)
 
-VERIFY = "It may have had its effect, whole or in part. Find out what is the case before you call it again."
+VERIFY = "It may have had its effect, in whole or in part. Check before you call it again."
 
 
 def error_outcome(call: str, text: str, kind: ToolErrorKind) -> ToolOutcome:
-    """An outcome that tells the model what went wrong, and programs what kind of error it is."""
+    """Return an outcome with a text for the model and a kind for programs."""
     return ToolOutcome(call=call, status="error", output=text, error_kind=kind)
 
 
 def refusal_outcome(call: str, error: ToolError) -> ToolOutcome:
-    """The outcome of a ``ToolError``: its text, as the tool or guard wrote it."""
+    """Return the outcome of a ``ToolError``, with the text of the tool or guard."""
     text = encodable_text(str(error)) or "The tool refused without saying why."
     if isinstance(error, OutcomeUnknown):
         return _in_doubt(call, text)
@@ -34,21 +35,22 @@ def refusal_outcome(call: str, error: ToolError) -> ToolOutcome:
 def incident_outcome(
     call: str, sentence: str, error: BaseException | None = None, **facts: object
 ) -> ToolOutcome:
-    """A fixed sentence with a correlation id; what happened is logged under the same id."""
+    """Return a fixed sentence with a correlation id; the exception is logged under the same id."""
     number = new_id("incident")
     log.error("%s: %s", number, sentence, exc_info=error, extra={"incident": number, "call": call, **facts})
     return error_outcome(call, f"{sentence} The log has the details under {number}.", "internal")
 
 
 def leaves_doubt(spec: ToolSpec) -> bool:
-    """Report whether a call that was cut off leaves a doubt behind: not if it can be repeated. One on another host
-    can be under its own key alone, which the model's next call does not have.
+    """Report whether an interrupted call leaves its effect unknown: not if it is repeatable.
+
+    A call on another host is repeatable only under its own key, which the model's next call does not have.
     """
     return spec.effect != "read" if spec.is_remote else not spec.repeatable
 
 
 def interrupted_outcome(call: str, spec: ToolSpec, sentence: str, kind: ToolErrorKind) -> ToolOutcome:
-    """The outcome of a call that began and did not come to its own end: unknown, unless it can be repeated."""
+    """Return the outcome of a call that was interrupted: unknown, unless it is repeatable."""
     return (
         _in_doubt(call, f"{sentence} {VERIFY}") if leaves_doubt(spec) else error_outcome(call, sentence, kind)
     )
@@ -59,41 +61,43 @@ def _in_doubt(call: str, text: str) -> ToolOutcome:
 
 
 def crash_outcome(call: str, spec: ToolSpec, error: BaseException) -> ToolOutcome:
-    """The outcome of a tool that failed in a way of which it says nothing itself."""
-    ended = interrupted_outcome(call, spec, f"{spec.name} failed unexpectedly.", "internal")
-    told = incident_outcome(call, ended.output, error, tool=spec.name)
-    return msgspec.structs.replace(told, status=ended.status, error_kind=ended.error_kind)
+    """Return the outcome of a tool that failed with an unexpected exception."""
+    interrupted = interrupted_outcome(call, spec, f"{spec.name} failed unexpectedly.", "internal")
+    incident = incident_outcome(call, interrupted.output, error, tool=spec.name)
+    return msgspec.structs.replace(incident, status=interrupted.status, error_kind=interrupted.error_kind)
 
 
 def unknown_outcome(call: str, name: str) -> ToolOutcome:
-    """The outcome of a call whose worker died while the effect was under way."""
-    text = f"The outcome of {name} is unknown: the worker that ran it died before it could report. {VERIFY}"
+    """Return the outcome of a call whose worker crashed while the call ran."""
+    text = (
+        f"The outcome of {name} is unknown: the worker that ran it crashed before it could report. {VERIFY}"
+    )
     return _in_doubt(call, text)
 
 
 def unreadable_record_outcome(call: str, name: str, error: BaseException) -> ToolOutcome:
-    """The outcome of a call whose record cannot be read: it was not run now, but another worker may have run it."""
-    sentence = (
-        f"{name} was not run now, and whether it ran before is unknown: its record cannot be read. {VERIFY}"
-    )
-    told = incident_outcome(call, sentence, error)
-    return msgspec.structs.replace(told, status="unknown", error_kind="outcome_unknown")
+    """Return the outcome of a call whose record cannot be read: it was not run now, but another worker may
+    have run it."""
+    sentence = f"{name} was not run now, and it may have run before: its record cannot be read. {VERIFY}"
+    incident = incident_outcome(call, sentence, error)
+    return msgspec.structs.replace(incident, status="unknown", error_kind="outcome_unknown")
 
 
 def tool_error_in(error: BaseException) -> ToolError | None:
-    """The ``ToolError`` that this is, or that a task group wrapped as the only failure."""
+    """Return the ``ToolError`` that this is, or that a task group wrapped as the only failure; else None."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error if isinstance(error, ToolError) else None
 
 
 def is_being_cancelled() -> bool:
-    """Report whether the running task is asked to end; if not, a cancellation exception is the tool's own doing."""
+    """Report whether the running task is being cancelled. If not, a cancellation exception comes from the
+    tool itself."""
     return anyio.current_effective_deadline() == -math.inf
 
 
 def encodable_text(text: str) -> str:
-    """The text as it is, save for lone surrogates, which no encoding of the bus can carry."""
+    """Return the text with lone surrogates replaced, because no encoding of the bus can carry them."""
     try:
         text.encode()
     except UnicodeEncodeError:

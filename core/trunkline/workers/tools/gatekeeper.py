@@ -1,7 +1,7 @@
-"""The gatekeeper: whom the policies want asked before a call may run, and what the person is shown of it.
+"""The gatekeeper: asks a person about calls that need approval, and shows them what the call would do.
 
-The policies say whether a call needs approval. A call that needs approval is run only after a person has approved
-exactly this call.
+The policies decide which calls need approval. A call that needs approval runs only after a person has
+approved exactly this call.
 """
 
 import logging
@@ -33,7 +33,7 @@ EFFECT_PHRASES: dict[Effect, str] = {
 
 
 class Gatekeeper:
-    """Asks about calls that the policies want asked about."""
+    """Asks a person about calls for which the policies require approval."""
 
     stage: Stage = "gate"
 
@@ -43,7 +43,8 @@ class Gatekeeper:
         self._secrets = secrets
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        """Proceed with what needs no asking or was allowed, else ask. What a plugin's gate asks is shown as well."""
+        """Proceed with a call that needs no approval or has it, else ask. Questions of a plugin's gate are
+        shown too."""
         decision = await self._permissions.decide(invocation)
         if not decision.allowed:
             raise ToolError(
@@ -77,20 +78,20 @@ class Gatekeeper:
         )
 
     def _lasting_approval(self, invocation: ToolInvocation) -> dict[str, str]:
-        """What a lasting approval would cover. There is no lasting approval for the end of planning."""
+        """Return the description of a lasting approval. There is none for the end of planning."""
         spec, arguments = invocation.spec, resolved_arguments(invocation.spec, invocation.arguments)
         if spec.ends_planning:
             return {}
-        free = f"; any {', '.join(spec.unbound_params)}" if spec.unbound_params else ""
+        unbound = f"; any {', '.join(spec.unbound_params)}" if spec.unbound_params else ""
         arguments_text = arguments_summary(bound_arguments(spec, arguments)) or "no arguments"
-        covers = f"{_tool_with_origin(spec)} with {arguments_text}{free}"
+        covers = f"{_tool_with_origin(spec)} with {arguments_text}{unbound}"
         return {"shape": shape_of(spec, arguments), "covers": self._secrets.redact(covers)}
 
     async def _shown(self, invocation: ToolInvocation) -> ApprovalDetail:
-        """What the tool says that it would do, else its arguments; without secrets that can be told as such."""
+        """Return the tool's preview, else its arguments, with recognised secrets redacted."""
         shown = await self._tool_preview(invocation) or arguments_preview(invocation.arguments)
         text = self._secrets.redact(printable(shown.text))
-        again = preview(shown.kind, text)  # a tool's own words are bounded here too
+        again = preview(shown.kind, text)  # limits the length of a tool's own preview too
         return msgspec.structs.replace(again, left_out=again.left_out + shown.left_out)
 
     async def _tool_preview(self, invocation: ToolInvocation) -> ApprovalDetail | None:
@@ -99,15 +100,13 @@ class Gatekeeper:
             return None
         try:
             return await tool.preview(invocation.context, dict(invocation.arguments))
-        except (
-            Exception
-        ) as error:  # the person sees the arguments then; whether it can be done the call will tell
-            log.info("%s cannot show what it would do: %s", invocation.spec.name, error)
+        except Exception as error:  # the person is shown the arguments; the call itself will report the error
+            log.info("%s has no preview: %s", invocation.spec.name, error)
             return None
 
 
 def _tool_with_origin(spec: ToolSpec) -> str:
-    """The tool, with whose it is where it came with no plugin: a person decides about both."""
+    """Return the tool's name, with its origin when it comes from no plugin: a person decides about both."""
     return f"{spec.name} of {spec.origin}" if spec.origin else spec.name
 
 
@@ -116,6 +115,6 @@ def _effect_phrase(spec: ToolSpec) -> str:
         return "stop planning and work"
     if (
         spec.mcp and spec.effect == "send"
-    ):  # nobody here knows more: it counts as this unless its owner trusts it
+    ):  # the effect of an MCP tool is unknown; it counts as send unless the owner trusts it
         return "use a tool that may send something out"
     return "read from another host" if spec.urls and spec.effect == "read" else EFFECT_PHRASES[spec.effect]

@@ -1,4 +1,5 @@
-"""What guards read of memory, remembered until memory tells of a change. What cannot be known refuses."""
+"""A cache of the memory files that guards read, invalidated by memory's change events. Unknown content
+refuses the call."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -18,61 +19,63 @@ tracer = trace.get_tracer("trunkline.tools")
 T = TypeVar("T")
 
 FRESH_FOR = 30.0
-"""Seconds after which what is known is read again, in case a change was missed."""
+"""Seconds after which an entry is read again, in case a change event was lost."""
 
 STALE_FOR = 300.0
-"""Seconds for which what was known last still counts while memory does not answer."""
+"""Seconds for which the last known value is used while memory does not answer."""
 
 PATIENCE = 60.0
-"""Seconds for which a call waits while nothing is known and memory is away: as long as one waits for a tools worker."""
+"""Seconds that a call waits while nothing is known and memory does not answer: as long as a call waits for a
+tools worker."""
 
 PAUSE = 0.5
-"""Seconds between two looks while memory is away."""
+"""Seconds between two attempts while memory does not answer."""
 
 
 class GuardCache(Generic[T]):
-    """Answers by name with what ``read`` reads; ``open`` before use.
+    """Caches by name the values that ``read`` returns; call ``open`` before use.
 
-    A change of a file that ``counts`` has everything read again. ``unknown`` is what is said when nothing is known.
+    A change of a file for which ``counts`` is true clears the cache. ``unknown`` is the error text while
+    nothing is known.
     """
 
     def __init__(
         self, bus: Bus, read: Callable[[str], Awaitable[T]], *, counts: Callable[[str], bool], unknown: str
     ) -> None:
-        self._known = MemoryCache(bus, read, counts=counts, fresh_for=FRESH_FOR, stale_for=STALE_FOR)
+        self._cache = MemoryCache(bus, read, counts=counts, fresh_for=FRESH_FOR, stale_for=STALE_FOR)
         self._unknown = unknown
-        self.open = self._known.open
-        self.close = self._known.close
-        self.clear = self._known.clear
+        self.open = self._cache.open
+        self.close = self._cache.close
+        self.clear = self._cache.clear
 
     async def get(self, name: str) -> T:
-        """What is known by that name.
+        """Return the value of that name.
 
         Raises:
-            ToolError: it cannot be known now, or ``read`` says that it cannot be used.
+          ToolError: it cannot be read now, or ``read`` reports that it is not valid.
         """
         try:
-            return await self._known.get(name)
+            return await self._cache.get(name)
         except BusError as error:
             log.error("%s (%s): %s", self._unknown, name, error)
             raise ToolError(f"{self._unknown} Try again later.", kind="unavailable") from error
 
     async def wait_until_known(self, name: str) -> None:
-        """Return once ``of`` need not refuse because memory is away, or after ``PATIENCE`` seconds: then it refuses.
+        """Return once ``get`` need not refuse because memory is unavailable, or after ``PATIENCE`` seconds.
 
-        The wait is told by a span.
+        The wait is recorded in a span.
         """
         if await self._is_answered(name):
             return
         log.warning("%s (%s): a call waits for memory", self._unknown, name)
         with start_span(tracer, semconv.WAIT_FOR_MEMORY), anyio.move_on_after(PATIENCE):
-            while not await self._is_answered(name):  # noqa: ASYNC110 - nobody tells that memory is back
+            while not await self._is_answered(name):  # noqa: ASYNC110 - there is no event for memory's return
                 await anyio.sleep(PAUSE)
 
     async def _is_answered(self, name: str) -> bool:
-        """Report whether waiting is of no more use: it is known, or memory says why not."""
+        """Report whether waiting is over: the value is known, or memory gave a permanent error."""
         try:
-            await self._known.get(name)
+            await self._cache.get(name)
         except BusError as error:
             return isinstance(error, RemoteFault) and error.code not in TRANSIENT_CODES
         except ToolError:

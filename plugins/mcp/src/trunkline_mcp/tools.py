@@ -23,7 +23,7 @@ LONGEST_DESCRIPTION = 4000
 LARGEST_SCHEMA = 64 * 1024
 LONGEST_NAME = 64
 
-VERIFY = "It may have had its effect, whole or in part. Find out what is the case before you call it again."
+VERIFY = "It may have had its effect, in whole or in part. Check before you call it again."
 
 
 class ToolConnection(Protocol):
