@@ -278,7 +278,7 @@ async def test_a_yes_to_something_else_does_not_end_planning(tmp_path: Path) -> 
             assert len(held(running, talk)) == 3
             await running.gateway.decide(told.turn, told.call, told.call_hash, allow=False)
             tidied, begins, written = results((await running.answer(accepted)).events)
-            assert "Only a person ends planning" in tidied and "denied" in begins and "refused" in written
+            assert "Only a person can end planning" in tidied and "denied" in begins and "refused" in written
             assert len(held(running, talk)) == 3
 
 

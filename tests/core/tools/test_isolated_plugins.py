@@ -70,7 +70,7 @@ async def test_a_process_that_fails_over_a_call_leaves_its_outcome_unknown(tmp_p
     context = tool_context(tmp_path)
     async with acting(failing, tmp_path / "home") as (bus, _):
         with pytest.raises(
-            OutcomeUnknown, match=r"outcome of act is unknown.*acme ended, or broke, while it ran act"
+            OutcomeUnknown, match=r"outcome of act is unknown.*acme ended or failed while it ran act"
         ):
             await IsolatedTool(SPEC, "acme", bus, PluginHostSettings())(context, {})
         assert effects == ["act"]

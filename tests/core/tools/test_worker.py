@@ -437,7 +437,7 @@ async def test_without_a_ledger_only_reads_run(tools: Any, monkeypatch: pytest.M
     shop = Workshop()
     async with tools(shop) as caller:
         assert (await caller.call("note", {"text": "before"})).status == "ok"
-        monkeypatch.setattr(ledger, "PATIENT", 1.0)
+        monkeypatch.setattr(ledger, "PATIENT_TIMEOUT", 1.0)
         await request_with_retry(caller.bus.link, "STREAM.DELETE.EFFECT", {})
         refused = await caller.call("note", {"text": "x"})
         assert refused.status == "error"

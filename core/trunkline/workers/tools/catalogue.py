@@ -101,8 +101,8 @@ class Catalogue:
         A tool's own name has precedence over an alias of its plugin.
 
         Raises:
-          ToolError: there is no such tool, the arguments do not fit the alias, or the alias resolves to a tool that does
-            not declare it: a policy about the name would not have covered that tool.
+          ToolError: there is no such tool, the arguments do not fit the alias, or the alias resolves to a tool
+            that does not declare it: a policy about the name would not have covered that tool.
         """
         given = {RAW_ARGUMENTS: arguments} if isinstance(arguments, str) else arguments
         alias = self._aliases.get(name)

@@ -1,4 +1,5 @@
-"""Tools of plugins in processes of their own, as the catalogue sees them: only execution is there."""
+"""Tools of isolated plugins in the catalogue. The plugin's process executes them; everything else happens
+here."""
 
 import logging
 from dataclasses import replace
@@ -40,24 +41,25 @@ from trunkline_bus import Bus, BusError, CallTimeout, NoResponders
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 2.0
-"""Seconds between two looks at which tools a plugin has."""
+"""Seconds between two readings of a plugin's tools."""
 
-MISSED = 3
-"""Looks without an answer after which its tools are taken out of the catalogue."""
+MAX_MISSED = 3
+"""The number of missed readings after which a plugin's tools leave the catalogue."""
 
 IDLE_TIMEOUT = 5.0
-"""Seconds after which a process that says nothing while it runs a tool counts as dead."""
+"""Seconds without a message after which a process that runs a tool counts as dead."""
 
-LARGEST_OUTPUT = 16 * 1024 * 1024
-"""Characters of a result that are taken from a process of its own."""
+MAX_OUTPUT_CHARS = 16 * 1024 * 1024
+"""Largest number of characters of a result that is accepted from a plugin's process."""
 
-LARGEST_QUESTION = 100_000
-"""Bytes that may go to a plugin in one message: the bucket for larger ones is closed to it."""
+MAX_MESSAGE_BYTES = 100_000
+"""Largest number of bytes of one message to a plugin. The bucket for larger ones is closed to plugins."""
 
-MOST_TOOLS = 200
+MAX_TOOLS = 200
 
-MOST_OUT = 30_000
-"""Bytes of each stream of a program that go to a plugin; of more the beginning and the end."""
+MAX_STREAM_BYTES = 30_000
+"""Largest number of bytes of each output stream of a program that go to a plugin: the beginning and the
+end."""
 
 
 class IsolatedTool(Tool):
@@ -72,18 +74,18 @@ class IsolatedTool(Tool):
         self._hosting = hosting
 
     async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
-        """Have it run there.
+        """Run the tool in the plugin's process.
 
         Raises:
-            ToolError: the tool's own, or the process is not there.
-            OutcomeUnknown: the process died over it, and the tool may have had its effect.
+          ToolError: the tool's own error, or the process does not answer.
+          OutcomeUnknown: the process ended during the call, and the tool may have had its effect.
         """
         request = RunPluginTool(
             call=context.call, name=self.spec.name, arguments=arguments, block=context.block,
             conversation=context.conversation, turn=context.turn, actor=context.actor, workspace=str(context.workspace),
             roots=tuple(map(str, context.reach.roots)), closed=tuple(map(str, context.reach.closed)),
         )  # fmt: skip
-        if len(msgspec.json.encode(request)) > LARGEST_QUESTION:
+        if len(msgspec.json.encode(request)) > MAX_MESSAGE_BYTES:
             raise ToolError(
                 f"The arguments of {self.spec.name} are too large for a plugin in its own process.",
                 kind="too_large",
@@ -95,7 +97,7 @@ class IsolatedTool(Tool):
                 f"{self.spec.name} was not run: the process of the plugin {self._plugin} does not answer.",
                 kind="unavailable",
             ) from error
-        except (CallTimeout, BusError) as error:  # a fault of the process too may have come after the effect
+        except (CallTimeout, BusError) as error:  # an error of the process may come after the effect, too
             raise self._lost() from error
 
     async def _run(self, request: RunPluginTool, context: ToolContext) -> str:
@@ -108,7 +110,7 @@ class IsolatedTool(Tool):
                 match reply:
                     case PluginToolText(text=text):
                         size += len(text)
-                        if size > LARGEST_OUTPUT:
+                        if size > MAX_OUTPUT_CHARS:
                             raise ToolError(
                                 f"{self.spec.name} ran, but its output is too large.", kind="too_large"
                             )
@@ -133,62 +135,60 @@ class IsolatedTool(Tool):
         raise self._lost()
 
     async def _tell(self, answer: HostCallReply) -> None:
-        if len(answer.result) > LARGEST_QUESTION:
-            said = "That is too large for a plugin in a process of its own."
+        if len(answer.result) > MAX_MESSAGE_BYTES:
+            text_ = "The reply is too large for a plugin in its own process."
             answer = HostCallReply(
-                call=answer.call, number=answer.number, error=said, code=ErrorCode.TOO_LARGE
+                call=answer.call, number=answer.number, error=text_, code=ErrorCode.TOO_LARGE
             )
         try:
             await self._bus.call(HOST_CALL_REPLY, answer, plugin=self._plugin)
         except BusError as error:
-            raise self._lost() from error  # it asked in the middle of its work
+            raise self._lost() from error  # the tool had already begun
 
     def _cut_off(self, text: str, kind: ToolErrorKind) -> ToolError:
         return ToolError(text, kind=kind) if self.spec.repeatable else OutcomeUnknown(f"{text} {VERIFY}")
 
     def _lost(self) -> ToolError:
-        said = f"The process of the plugin {self._plugin} ended, or broke, while it ran {self.spec.name}."
+        text_ = f"The process of the plugin {self._plugin} ended or failed while it ran {self.spec.name}."
         if self.spec.repeatable:
-            return ToolError(
-                f"{said} It changed nothing that matters, so it may be called again.", kind="unavailable"
-            )
-        return OutcomeUnknown(f"The outcome of {self.spec.name} is unknown. {said} {VERIFY}")
+            return ToolError(f"{text_} The tool is safe to repeat: call it again.", kind="unavailable")
+        return OutcomeUnknown(f"The outcome of {self.spec.name} is unknown. {text_} {VERIFY}")
 
 
-async def _answer_model_call(wish: ModelHostCall, context: ToolContext) -> HostCallReply:
-    """Ask a model what the tool wants to know."""
-    wanted = msgspec.structs.asdict(wish.question)
-    del wanted["actor"]  # that of the call counts
+async def _answer_model_call(request: ModelHostCall, context: ToolContext) -> HostCallReply:
+    """Answer a host call that asks a model a question."""
+    arguments = msgspec.structs.asdict(request.question)
+    del arguments["actor"]  # the call's actor applies
     try:
-        done = await context.model.complete(wanted.pop("messages"), **wanted)
+        done = await context.model.complete(arguments.pop("messages"), **arguments)
     except CompletionError as error:
-        return HostCallReply(call=context.call, number=wish.number, error=str(error), code=error.code)
-    return HostCallReply(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
+        return HostCallReply(call=context.call, number=request.number, error=str(error), code=error.code)
+    return HostCallReply(call=context.call, number=request.number, result=msgspec.json.encode(done).decode())
 
 
 async def _answer_program_call(
-    wish: SandboxHostCall, context: ToolContext, hosting: PluginHostSettings
+    request: SandboxHostCall, context: ToolContext, hosting: PluginHostSettings
 ) -> HostCallReply:
-    """Run a program that the tool wants, in the sandbox, within the permissions of its call and what the owner lets the
-    plugin take."""
+    """Answer a host call that runs a program in the sandbox, within the permissions of the tool call and the
+    limits of the plugin host."""
     try:
-        limits = msgspec.convert(wish.limits, SandboxLimits)
-        if not wish.argv:
+        limits = msgspec.convert(request.limits, SandboxLimits)
+        if not request.argv:
             return HostCallReply(
-                call=context.call, number=wish.number, error=await context.sandbox.unavailable()
+                call=context.call, number=request.number, error=await context.sandbox.unavailable()
             )
         done = await context.sandbox.run(
-            wish.argv,
-            workspace=context.workspace if wish.placed else None,
-            env=wish.env,
-            folder=wish.folder,
-            stdin=wish.stdin,
+            request.argv,
+            workspace=context.workspace if request.placed else None,
+            env=request.env,
+            folder=request.folder,
+            stdin=request.stdin,
             limits=_within(limits, hosting),
         )
     except (ToolError, msgspec.ValidationError) as error:
         kind = error.kind if isinstance(error, ToolError) else "invalid_arguments"
-        return HostCallReply(call=context.call, number=wish.number, error=str(error), code=kind)
-    return HostCallReply(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
+        return HostCallReply(call=context.call, number=request.number, error=str(error), code=kind)
+    return HostCallReply(call=context.call, number=request.number, result=msgspec.json.encode(done).decode())
 
 
 def _within(limits: SandboxLimits, hosting: PluginHostSettings) -> SandboxLimits:
@@ -198,19 +198,19 @@ def _within(limits: SandboxLimits, hosting: PluginHostSettings) -> SandboxLimits
         memory=min(limits.memory, hosting.isolation_memory),
         cpus=min(limits.cpus, hosting.isolation_cpus),
         processes=min(limits.processes, hosting.isolation_processes),
-        output=min(limits.output, MOST_OUT),
+        output=min(limits.output, MAX_STREAM_BYTES),
         repository="",
     )
 
 
 async def _answer_memory_call(call: MemoryHostCall, context: ToolContext) -> HostCallReply:
-    """Send what the tool asks of memory, as if it ran here: its transport authorizes the request, and names its block,
-    its actor and its turn."""
+    """Answer a host call to memory as if the tool ran here: the call's transport authorizes the request and
+    sets block, actor and turn."""
     operation = next((one for one in MEMORY_OPERATIONS if one.name == call.operation), None)
     try:
         if operation is None or operation.scope is None:
             raise ToolError(
-                f"{call.operation[:80]!r} is no operation of memory that a plugin may call.",
+                f"A plugin may not call the memory operation {call.operation[:80]!r}.",
                 kind="permission_denied",
             )
         request = msgspec.json.decode(call.request, type=operation.request)
@@ -218,35 +218,35 @@ async def _answer_memory_call(call: MemoryHostCall, context: ToolContext) -> Hos
     except ToolError as error:
         return HostCallReply(call=context.call, number=call.number, error=str(error), code=error.kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        said = f"This is no request for memory: {error}."
-        return HostCallReply(call=context.call, number=call.number, error=said, code="invalid_arguments")
+        text_ = f"The memory request is not valid: {error}."
+        return HostCallReply(call=context.call, number=call.number, error=text_, code="invalid_arguments")
     return HostCallReply(call=context.call, number=call.number, result=msgspec.json.encode(reply).decode())
 
 
 class IsolatedToolIndex:
-    """Which tools the plugins in processes of their own have now. ``version`` counts how often that changed."""
+    """The current tools of isolated plugins. ``version`` increases with each change."""
 
     def __init__(self, bus: Bus, plugins: tuple[PluginState, ...], config: Config) -> None:
         self.version = 0
         self._config = config
         self._bus = bus
         self._plugins = plugins
-        self._told: dict[str, PluginTools] = {}
+        self._plugin_tools: dict[str, PluginTools] = {}
 
     def tools(self) -> tuple[Owned[Tool], ...]:
-        """The tools of those that answer, in the order of the plugins."""
+        """Return the tools of the plugins that answer, in the order of the plugins."""
         return tuple(
             Owned(
                 state.owner,
                 IsolatedTool(spec, state.name, self._bus, self._config.plugin_host(state.name, state.owner)),
             )
             for state in self._plugins
-            if state.name in self._told
-            for spec in self._told[state.name].tools[:MOST_TOOLS]
+            if state.name in self._plugin_tools
+            for spec in self._plugin_tools[state.name].tools[:MAX_TOOLS]
         )
 
     async def poll(self) -> None:
-        """Ask each plugin every few seconds, each by itself. Runs until cancelled."""
+        """Read the tools of each plugin repeatedly, until cancelled."""
         async with anyio.create_task_group() as tasks:
             for state in self._plugins:
                 tasks.start_soon(self._poll_plugin, state.name)
@@ -254,13 +254,13 @@ class IsolatedToolIndex:
     async def _poll_plugin(self, name: str) -> None:
         missed = 0
         while True:
-            told = await self._list_plugin_tools(name)
-            missed = 0 if told is not None else missed + 1
-            if told is not None and told != self._told.get(name):
-                self._told[name] = told
+            tools = await self._list_plugin_tools(name)
+            missed = 0 if tools is not None else missed + 1
+            if tools is not None and tools != self._plugin_tools.get(name):
+                self._plugin_tools[name] = tools
                 self.version += 1
-                log.info("plugin %s serves from its own process; its tools: %d", name, len(told.tools))
-            elif missed == MISSED and self._told.pop(name, None) is not None:
+                log.info("plugin %s serves from its own process; its tools: %d", name, len(tools.tools))
+            elif missed == MAX_MISSED and self._plugin_tools.pop(name, None) is not None:
                 self.version += 1
                 log.warning("plugin %s does not answer; its tools are out of the catalogue", name)
             await anyio.sleep(POLL_SECONDS if missed == 0 else POLL_SECONDS / 10)

@@ -1,7 +1,7 @@
-"""Fits a value to a JSON schema: checks it, and turns text into the type that the schema asks for (conflict C40).
+"""Fits a value to a JSON schema: checks it, and converts text to the type of the schema (conflict C40).
 
-Knows the part of JSON Schema that tools use (types, enums, objects, arrays, ranges, lengths, patterns, ``anyOf``,
-``$ref`` into the same schema). A keyword it does not know is not checked. No tools, no I/O.
+It knows the part of JSON Schema that tools use (types, enums, objects, arrays, ranges, lengths, patterns,
+``anyOf``, ``$ref`` into the same schema). Unknown keywords are not checked. No tools, no I/O.
 """
 
 import json
@@ -26,10 +26,10 @@ class SchemaMismatch(ValueError):
 
 
 def coerce(schema: Schema, value: Any, where: str, *, root: Schema | None = None, depth: int = 0) -> Any:
-    """The value in the type of the schema.
+    """Return the value in the type of the schema.
 
     Raises:
-        Misfit: it does not fit, not even after its text was read as that type.
+      SchemaMismatch: it does not fit, even after its text was converted.
     """
     top = schema if root is None else root
     if depth > _DEPTH:
@@ -44,7 +44,7 @@ def coerce(schema: Schema, value: Any, where: str, *, root: Schema | None = None
 
 
 def resolve_ref(schema: Schema, root: Schema) -> Schema:
-    """The schema with its ``$ref`` followed; a reference that leads nowhere allows anything."""
+    """Return the schema with its ``$ref`` resolved; a dangling reference allows any value."""
     for _ in range(_DEPTH):
         reference = schema.get("$ref")
         if not isinstance(reference, str):
@@ -57,7 +57,7 @@ def resolve_ref(schema: Schema, root: Schema) -> Schema:
 
 
 def describe_schema(schema: Schema, root: Schema) -> str:
-    """What the schema asks for, in words: ``a whole number``, ``one of "a", "b"``."""
+    """Return the schema in words: ``a whole number``, ``one of "a", "b"``."""
     schema = resolve_ref(schema, root)
     if "enum" in schema:
         return "one of " + ", ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
@@ -71,7 +71,7 @@ def describe_schema(schema: Schema, root: Schema) -> str:
 
 
 def describe_value(value: Any) -> str:
-    """A value as an error names it: shortened JSON and its type."""
+    """Return a value as an error names it: shortened JSON and its type."""
     if value is None:
         return "null"
     text = json.dumps(value, ensure_ascii=False, default=str)
@@ -113,7 +113,8 @@ def _types(schema: Schema) -> tuple[str, ...]:
 
 
 def _first_that_fits(choices: Any, value: Any, where: str, root: Schema, depth: int) -> Any:
-    """The value as it is if a choice takes it so, else as the first choice whose type its text can be read as."""
+    """Return the value unchanged if one of the choices accepts it so, else converted by the first choice that
+    can."""
     results = []
     last: SchemaMismatch | None = None
     for choice in choices:
@@ -222,9 +223,7 @@ def _matches(pattern: str, value: str) -> bool:
     try:
         return re.search(pattern, value) is not None
     except re.error:
-        return (
-            True  # a pattern of another dialect: what it allows cannot be told, so the tool itself must check
-        )
+        return True  # a pattern of another dialect cannot be checked here; the tool must check the value
 
 
 def _check_range(schema: Schema, value: Any, where: str, root: Schema, depth: int) -> Any:
@@ -279,7 +278,7 @@ def _check_size(schema: Schema, size: int, where: str, least: str, most: str, un
 
 
 def _chosen(schema: Schema, value: Any, where: str) -> Any:
-    """The allowed value that this one is, or that it spells in another case or type."""
+    """Return the allowed value that this one equals, or that it spells in another case or type."""
     allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if allowed is None or any(type(one) is type(value) and one == value for one in allowed):
         return value

@@ -44,22 +44,22 @@ from trunkline_bus import (
 log = logging.getLogger(__name__)
 
 POLL = 0.5
-"""Seconds between two looks at a call that another worker runs; a new record is seen at once."""
+"""Seconds between two checks of a call that another worker runs; a new record is seen at once."""
 
-PATIENT, IMPATIENT = 60.0, 2.0
-"""Seconds for which a ledger that does not answer is waited for: patiently, as the journal is, for what must not run
-twice, because servers that elect a leader need several; impatiently for what may."""
+PATIENT_TIMEOUT, SHORT_TIMEOUT = 60.0, 2.0
+"""Seconds to wait for a ledger that does not answer. Calls that must not run twice wait long, since servers
+that elect a leader need several seconds; repeatable calls wait briefly."""
 
-MOST_NOTED = 64
-"""Outcomes of reads that are being recorded at once, after whoever asked was answered."""
+MAX_BACKGROUND_RECORDS = 64
+"""Largest number of outcomes of reads that are recorded in the background."""
 
 LATE_PAUSE, LONGEST_LATE_PAUSE = 0.5, 5.0
-"""Seconds between tries to record an outcome that could not be recorded at once, doubled each time."""
+"""Seconds between attempts to record an outcome later, doubled each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotStarted:
-    """Nobody has started the call."""
+    """No worker has started the call."""
 
     seq: int = 0
 
@@ -82,7 +82,7 @@ class InProgress:
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """The worker that started the call is gone, or does not know of it any more."""
+    """The worker that started the call has gone, or no longer has the call."""
 
     seq: int
     started: EffectStarted
@@ -90,56 +90,59 @@ class Abandoned:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The call has its outcome."""
+    """The call has an outcome."""
 
     seq: int
     outcome: ToolOutcome
 
 
 SettledState = NotStarted | ApprovalPending | Abandoned | Completed
-"""How a call stands that no live worker is at."""
+"""The state of a call that no live worker runs."""
 
 
 class LedgerConflict(Exception):
-    """Another worker wrote first: look again."""
+    """Another worker wrote first: read the state again."""
 
 
 class Ledger:
-    """The ledger as one worker sees it. All methods raise ``BusError`` when the stream cannot be used. In ``tasks`` is
-    recorded what could not be at once."""
+    """The ledger as one worker sees it. ``tasks`` runs the recording that is done later.
+
+    All methods raise ``BusError`` when the stream cannot be used.
+    """
 
     def __init__(self, bus: Bus, worker: str, liveness: Liveness, tasks: TaskGroup) -> None:
         self._bus = bus
         self._worker = worker
         self._liveness = liveness
         self._tasks = tasks
-        self._noting = anyio.Semaphore(MOST_NOTED, fast_acquire=True)
-        self._late: dict[str, ToolOutcome] = {}
-        """What came of calls of which the ledger still says that they are under way here."""
+        self._background_slots = anyio.Semaphore(MAX_BACKGROUND_RECORDS, fast_acquire=True)
+        self._unrecorded: dict[str, ToolOutcome] = {}
+        """Outcomes that could not be recorded yet. The ledger shows these calls as running here."""
 
     def has_unrecorded(self, call: str) -> bool:
-        """Report whether this worker has an outcome of the call that it could not record yet."""
-        return call in self._late
+        """Report whether this worker has an outcome of the call that is not recorded yet."""
+        return call in self._unrecorded
 
     async def settled_state(self, call: str, *, patient: bool) -> SettledState:
-        """How the call stands, once no live worker is at it. The caller must not be running it itself.
+        """Return the state of the call, once no live worker runs it. The caller must not be running it
+        itself.
 
-        ``patient`` is how long the ledger is waited for: what is told of a call without it may be wrong.
+        ``patient`` selects how long to wait for the ledger.
         """
-        timeout = PATIENT if patient else IMPATIENT
+        timeout = PATIENT_TIMEOUT if patient else SHORT_TIMEOUT
         state = await self._look(call, timeout)
         if not isinstance(state, InProgress):
             return state
         if state.started.worker != self._worker:
             return await self._wait_until_left(call, timeout)
-        late = self._late.get(call)
-        return Abandoned(state.seq, state.started) if late is None else Completed(state.seq, late)
+        unrecorded = self._unrecorded.get(call)
+        return Abandoned(state.seq, state.started) if unrecorded is None else Completed(state.seq, unrecorded)
 
     async def record_start(self, call: CallTool, spec: ToolSpec, over: int) -> int:
-        """Record that this worker is about to run the call; returns the record's sequence.
+        """Record that this worker is about to run the call; return the record's sequence number.
 
         Raises:
-            LedgerConflict: the last record is not ``over`` any more, so another worker has the call.
+          LedgerConflict: ``over`` is no longer the last record, so another worker has the call.
         """
         record = EffectStarted(
             call=call.call, tool=spec.name, worker=self._worker, effect=spec.effect, turn=call.turn
@@ -147,7 +150,7 @@ class Ledger:
         try:
             with anyio.CancelScope(shield=True):
                 ack = await self._bus.append(
-                    EFFECT, record, expect=over, timeout=PATIENT, scope=scope_of(call), call=call.call
+                    EFFECT, record, expect=over, timeout=PATIENT_TIMEOUT, scope=scope_of(call), call=call.call
                 )
         except SequenceConflict as conflict:
             raise LedgerConflict(call.call) from conflict
@@ -156,56 +159,60 @@ class Ledger:
     async def record_outcome(
         self, call: CallTool, outcome: ToolOutcome, over: int, *, patient: bool
     ) -> ToolOutcome:
-        """Record the outcome and return the one that counts: another's, when that was recorded first.
+        """Record the outcome and return the one that counts: another worker's, if that was recorded first.
 
-        An outcome that cannot be recorded now is returned all the same, since its effect has happened, and recorded
-        later. ``patient`` is how long it is tried before that: it matters for what must not run again.
+        An outcome that cannot be recorded now is returned all the same, since the effect has happened, and
+        recorded later. ``patient`` selects how long to try first, which matters for calls that must not run
+        again.
         """
         # Shielded, because the effect has happened: a stop or a drain must not lose what came of it. Written over the
         # record of the start, so a worker that took this one for dead and recorded "unknown" first has the last word,
         # and every asker is told the same (ADR 0029). While the stream cannot be written the outcome is kept here, and
         # ``has_unrecorded`` keeps this worker responsible. A crash then loses it: the next worker finds the call
         # abandoned.
-        timeout = PATIENT if patient else IMPATIENT
+        timeout = PATIENT_TIMEOUT if patient else SHORT_TIMEOUT
         with anyio.CancelScope(shield=True):
             try:
                 await self._record(call, outcome, over, timeout)
             except SequenceConflict:
-                return await self._other(call.call, outcome, timeout)
+                return await self._other_outcome(call.call, outcome, timeout)
             except BusError as error:
-                log.error("the outcome of call %s is to be recorded later: %s", call.call, error)
-                self._late[call.call] = outcome
+                log.error("the outcome of call %s could not be recorded; trying again: %s", call.call, error)
+                self._unrecorded[call.call] = outcome
                 self._tasks.start_soon(self._record_late, call, outcome, over)
         return outcome
 
     async def record_soon(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
-        """Have the outcome of a call recorded that was never recorded as started, if that can be done: without it the
-        call may run again. Returns at once, unless many are being recorded."""
-        await self._noting.acquire()
-        self._tasks.start_soon(self._note, call, outcome, over)
+        """Record the outcome of a call whose start was not recorded, in the background. If that fails, the
+        call may run again.
 
-    async def _note(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
+        Returns at once, unless many outcomes are being recorded.
+        """
+        await self._background_slots.acquire()
+        self._tasks.start_soon(self._record_in_background, call, outcome, over)
+
+    async def _record_in_background(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
         try:
-            await self._record(call, outcome, over, IMPATIENT)
+            await self._record(call, outcome, over, SHORT_TIMEOUT)
         except BusError as error:
-            log.info("the outcome of call %s is not recorded: %s", call.call, error)
+            log.info("the outcome of call %s was not recorded: %s", call.call, error)
         finally:
-            self._noting.release()
+            self._background_slots.release()
 
     async def record_refusal(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
-        """Record that the call was refused, or that a person is asked about it. A ledger that cannot be written lets
-        nobody begin either.
+        """Record that the call was refused, or that a person is asked about it. While the ledger cannot be
+        written, no worker can start the call either.
 
         Raises:
-            LedgerConflict: the last record is not ``over`` any more, so another worker has begun the call.
+          LedgerConflict: ``over`` is no longer the last record, so another worker has started the call.
         """
         asked = EffectAsked(call=call.call, outcome=outcome) if outcome.status == "approval" else None
         try:
-            await self._record(call, outcome, over, IMPATIENT, asked)
+            await self._record(call, outcome, over, SHORT_TIMEOUT, asked)
         except SequenceConflict as conflict:
             raise LedgerConflict(call.call) from conflict
         except BusError as error:
-            log.info("the refusal of call %s is not recorded: %s", call.call, error)
+            log.info("the refusal of call %s was not recorded: %s", call.call, error)
 
     async def _record(
         self,
@@ -221,29 +228,30 @@ class Ledger:
         )
 
     async def _record_late(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
-        """Record it for those who wait for this worker. Only what the stream will never take is given up."""
+        """Record an outcome for requests that wait for this worker. Only an outcome that the stream rejects
+        for good is dropped."""
         pause = LATE_PAUSE
         while True:
             await anyio.sleep(pause)
             pause = min(2 * pause, LONGEST_LATE_PAUSE)
             try:
-                await self._record(call, outcome, over, PATIENT)
+                await self._record(call, outcome, over, PATIENT_TIMEOUT)
             except (ConnectionFailed, StorageFull, StreamUnavailable):
                 continue
             except SequenceConflict:
                 pass  # it was recorded after all
             except BusError as error:
                 log.error("the outcome of call %s cannot be recorded: %s", call.call, error)
-            del self._late[call.call]
+            del self._unrecorded[call.call]
             return
 
-    async def _other(self, call: str, ours: ToolOutcome, timeout: float) -> ToolOutcome:
+    async def _other_outcome(self, call: str, own: ToolOutcome, timeout: float) -> ToolOutcome:
         try:
             state = await self._look(call, timeout)
         except BusError as error:
-            log.error("another worker recorded call %s, but what cannot be read: %s", call, error)
-            return ours
-        return as_repeated(state.outcome) if isinstance(state, Completed) else ours
+            log.error("another worker recorded call %s, but its outcome cannot be read: %s", call, error)
+            return own
+        return as_repeated(state.outcome) if isinstance(state, Completed) else own
 
     async def _look(self, call: str, timeout: float) -> NotStarted | ApprovalPending | InProgress | Completed:
         last = await self._bus.last(EFFECT, timeout=timeout, call=call)
@@ -256,13 +264,13 @@ class Ledger:
         return InProgress(last.seq, last.data)
 
     async def _wait_until_left(self, call: str, timeout: float) -> SettledState:
-        """Wait until the worker that holds the call finishes it or has left it."""
+        """Wait until the worker that has the call finishes it or has gone."""
         # Subscribed before the first look, so that no record falls between the two. Looked at once more after its
         # worker has left: it may have recorded the outcome before it died. Only what is still in progress then is
         # abandoned; if its worker lives after all, the compare-and-set decides which of the two writes first.
-        bell = _Wakeup()
+        wakeup = _Wakeup()
         async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:
-            tasks.start_soon(bell.ring_on_items, records)
+            tasks.start_soon(wakeup.wake_on_items, records)
             while True:
                 state = await self._look(call, timeout)
                 if not isinstance(state, InProgress):
@@ -270,33 +278,34 @@ class Ledger:
                 if await self._liveness.has_left(state.started.worker, call):
                     state = await self._look(call, timeout)  # it may have finished just before it left
                     break
-                await bell.wait(POLL)
+                await wakeup.wait(POLL)
             tasks.cancel_scope.cancel()
         return Abandoned(state.seq, state.started) if isinstance(state, InProgress) else state
 
 
 class _Wakeup:
-    """Rings when something comes; an async generator must not be cancelled in its middle, a bell may."""
+    """Wakes a waiter when an item comes. It decouples the wait from the async generator, which must not be
+    cancelled in the middle."""
 
     def __init__(self) -> None:
-        self._rung = anyio.Event()
+        self._woken = anyio.Event()
 
-    async def ring_on_items(self, items: AsyncIterator[Any]) -> None:
+    async def wake_on_items(self, items: AsyncIterator[Any]) -> None:
         async for _ in items:
-            self._rung.set()
+            self._woken.set()
 
     async def wait(self, seconds: float) -> None:
-        """Return when it rang since the last wait, at the latest after ``seconds``."""
+        """Return when an item has come since the last wait, or after ``seconds``."""
         with anyio.move_on_after(seconds):
-            await self._rung.wait()
-        self._rung = anyio.Event()
+            await self._woken.wait()
+        self._woken = anyio.Event()
 
 
 def as_repeated(outcome: ToolOutcome) -> ToolOutcome:
-    """The outcome, marked as one out of the ledger."""
+    """Return the outcome, marked as repeated from the ledger."""
     return msgspec.structs.replace(outcome, repeated=True)
 
 
 def scope_of(call: CallTool) -> Scope:
-    """Where the records of a call belong."""
+    """Return the scope of a call's records."""
     return Scope(block=call.block, conversation=call.conversation, turn=call.turn)

@@ -1,11 +1,11 @@
-"""The catalogue as it is now. What lies in ``tool_sources`` is looked at again whenever it changes (SWAP-3).
+"""The current catalogue. It is rebuilt whenever a folder in ``tool_sources`` changes (SWAP-3).
 
 ``*.py``
     a plugin in one file, loaded by ``trunkline.plugins``. Its tools and guards come and go with the file.
 ``tool.json``, also one folder down
     a program with its definition (PA-F36), run in the sandbox; see ``tool_manifest.py``.
 
-What is broken is logged and left out; what is gone is gone.
+Broken files are logged and left out; removed files lose their tools.
 """
 
 import logging
@@ -34,16 +34,16 @@ log = logging.getLogger(__name__)
 MANIFEST_FILE = "tool.json"
 T = TypeVar("T")
 FILE_OWNER_PREFIX = "file:"
-"""How the owner of a plugin begins that is one file of a tool source."""
+"""The prefix of the owner of a file plugin."""
 
 ManifestStamp = tuple[Path, int, int, int]
-"""A manifest as it was: its path, inode, size, and the time of its last change in nanoseconds."""
+"""The state of a manifest file: its path, inode, size, and modification time in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSupply:
-    """Where tools come from: the worker's plugins, its configuration (for ``tool_sources``), the guards that are
-    built in, the tools of plugins in processes of their own, those that come and go, and the platform's ``own``."""
+    """The origins of tools: the worker's plugins, its configuration (for ``tool_sources``), the built-in
+    guards, the tools of isolated plugins, those of tool sources, and the platform's ``own``."""
 
     plugins: Plugins
     config: Config
@@ -54,7 +54,7 @@ class ToolSupply:
 
 
 class LiveCatalogue:
-    """Keeps the catalogue, and makes a new one when the tool sources or the remotes' tools changed."""
+    """Keeps the catalogue, and builds a new one when the tool sources or the remotes' tools changed."""
 
     def __init__(self, supply: ToolSupply, remotes: RemoteToolIndex) -> None:
         self._supply = supply
@@ -68,7 +68,7 @@ class LiveCatalogue:
         self._catalogue = self._build()
 
     async def current(self) -> Catalogue:
-        """The tools and guards that are there now."""
+        """Return the current tools and guards."""
         if self._index_versions != self._versions():
             self._index_versions = self._versions()
             self._catalogue = self._build()
@@ -116,13 +116,13 @@ class LiveCatalogue:
 
 
 def _merge_owned(fixed: Sequence[Owned[T]], files: Sequence[Owned[T]]) -> list[Owned[T]]:
-    """What does not come from files as it was loaded first, what does as it is now."""
+    """Return the items of installed plugins as first loaded, and those of file plugins as they are now."""
     kept = [owned for owned in fixed if not owned.owner.startswith(FILE_OWNER_PREFIX)]
     return kept + [owned for owned in files if owned.owner.startswith(FILE_OWNER_PREFIX)]
 
 
 def find_manifests(folders: Sequence[Path]) -> tuple[Path, ...]:
-    """The manifests of tools in the tool sources, readable or not."""
+    """Return the manifests of tools in the tool sources, readable or not."""
     return tuple(file for file, *_ in _manifest_stamps(folders))
 
 
@@ -148,5 +148,5 @@ def _folders_in(folder: Path) -> list[str]:
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads round in a circle takes nothing from the folders beside it
+    except OSError:  # a circular link; the other folders are still read
         return False

@@ -1,4 +1,5 @@
-"""Whether another tools worker still has a call: it is asked, and its beats are looked for. Decides nothing itself."""
+"""Liveness: whether another tools worker still has a call. The worker is asked and its heartbeat is read.
+Decides nothing."""
 
 from collections.abc import Callable
 
@@ -9,17 +10,17 @@ from trunkline.contracts.tools.subjects import CHECK_LIVENESS
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 from trunkline_bus import Bus, BusError, NoResponders
 
-SETTLING = 4.0
-"""Seconds after our own (re)connection in which an absence says nothing: the server may have been away, and others
-come back to it later than we."""
+SETTLE_SECONDS = 4.0
+"""Seconds after this worker's (re)connection in which an absence is ignored: the server may have been away,
+and other workers reconnect later."""
 
-ABSENCE = 0.6
-"""Seconds for which nobody must listen on a worker's own subject before it is gone: a connection that was cut comes
-back sooner."""
+ABSENCE_SECONDS = 0.6
+"""Seconds without a listener on a worker's own subject after which it counts as gone. A dropped connection
+returns sooner."""
 
 
 class Liveness:
-    """Asks other workers and the worker bucket. ``own`` is the id of the worker that asks."""
+    """Asks other workers and reads the worker bucket. ``own`` is the id of the asking worker."""
 
     def __init__(self, bus: Bus, own: str) -> None:
         self._bus = bus
@@ -30,37 +31,37 @@ class Liveness:
         """Stop watching for reconnections."""
 
     async def has_left(self, worker: str, call: str) -> bool:
-        """True only when nothing more is to come of the call from that worker: it says so, or it surely does not live
-        any more. Its id names one life, so it stays gone.
+        """Report whether the worker will certainly do nothing more for the call: it says so, or it is gone. A
+        worker's id names one life, so it stays gone.
 
-        The server knows at once that a dead process listens no more. Of one that listens and does not answer (it
-        stands still, or its host is cut off) the beats tell, some seconds later; one that drains has left off
-        listening and says so in its beat.
+        The server knows at once that a dead process no longer listens. For a worker that listens and does not
+        answer (it is suspended, or its host is disconnected) the heartbeat tells, some seconds later. A
+        draining worker no longer listens and says so in its heartbeat.
         """
         if worker == self._own:
             return False
         absent = False
         try:
             alive = await self._bus.call(
-                CHECK_LIVENESS, CheckLiveness(call=call), timeout=ABSENCE, worker=worker
+                CHECK_LIVENESS, CheckLiveness(call=call), timeout=ABSENCE_SECONDS, worker=worker
             )
             return not alive.at_work
         except NoResponders:
             absent = True
         except BusError:
-            pass  # the beats will tell
+            pass  # the heartbeat decides
         return await self._gone(worker, absent) and self._settled
 
     async def _gone(self, worker: str, absent: bool) -> bool:
         try:
-            beat = await self._bucket.get(worker)
+            heartbeat = await self._bucket.get(worker)
         except BusError:
             return False
-        return beat is None or (absent and beat.value is not None and not beat.value.draining)
+        return heartbeat is None or (absent and heartbeat.value is not None and not heartbeat.value.draining)
 
     @property
     def _settled(self) -> bool:
-        return anyio.current_time() - self._connected_at >= SETTLING
+        return anyio.current_time() - self._connected_at >= SETTLE_SECONDS
 
     async def _settle(self) -> None:
         self._connected_at = anyio.current_time()

@@ -1,4 +1,4 @@
-"""What of memory a call may reach while it runs, whatever way its tool goes there."""
+"""Checks every access of a running call to memory, whichever way its tool makes it."""
 
 from trunkline.contracts.memory.authorization import AuthorizingTransport
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
@@ -10,8 +10,11 @@ from trunkline.workers.tools.memory_requests import memory_paths_of, normal_path
 
 
 class MemoryAccess:
-    """Asks the policies about each path. One that a person must approve first is open when the call named it, because
-    then the gate has asked about it; ``named`` is told once the gates are passed."""
+    """Checks each path against the policies.
+
+    A path that needs approval is open when the call named it in its arguments, because then the gate has
+    asked about it; ``allow_named`` is called once the gates are passed.
+    """
 
     def __init__(self, permissions: CallAuthorizer, call: CallTool) -> None:
         self._permissions = permissions
@@ -21,21 +24,21 @@ class MemoryAccess:
         self._writes = False
 
     def allow_named(self, paths: frozenset[tuple[str, bool]], *, writes: bool) -> None:
-        """These were asked about, with all below them or without; to be read, or to be written too."""
+        """Open these paths, with everything below them or without; for reading, or also for writing."""
         self._named, self._writes = paths, writes
 
     async def __call__(self, path: str, action: str, whole: bool) -> None:
-        """Raises ToolError when the path may not be read or written."""
+        """Raise ToolError when the path may not be read or written."""
         where = normal_path(path)
         if not self._given.allows_memory(where, whole):
             raise ToolError(
                 f"The permissions of this request do not include {where} in memory.", kind="permission_denied"
             )
         decision = await self._permissions.decide_memory(self._call, path, action, whole)
-        answered = (where, True) in self._named or (not whole and (where, False) in self._named)
-        if decision.allowed and (not decision.asks or (answered and (self._writes or action == "read"))):
+        approved = (where, True) in self._named or (not whole and (where, False) in self._named)
+        if decision.allowed and (not decision.asks or (approved and (self._writes or action == "read"))):
             return
-        why = "a person would have to approve it first." if decision.asks else decision.why
+        why = "a person must approve it first." if decision.asks else decision.why
         raise ToolError(
             f"{where} may not be {'read' if action == 'read' else 'written'} here: {why}",
             kind="permission_denied",
@@ -43,7 +46,7 @@ class MemoryAccess:
 
 
 class MemoryStage:
-    """Opens to a call what the gates have let through. Refuses nothing."""
+    """Opens the approved paths to a call after the gates. Refuses nothing."""
 
     stage: Stage = "execute"
 

@@ -1,4 +1,4 @@
-"""What is wished of memory, as the policies are asked: by path, and with all that lies below where that is meant."""
+"""Access requests for memory paths, for a single path or with everything below it."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,8 +14,11 @@ from trunkline.workers.tools.path_locks import argument_texts
 def memory_access_requests(
     request: AccessRequest, path: str, whole: bool, policies: Iterable[Policy]
 ) -> Iterator[AccessRequest]:
-    """The request for a path from the memory root on. With ``whole`` besides for a name below it by each policy that
-    speaks of such names: who deletes or exports a folder does it to all that is in it."""
+    """Yield the request for a path from the memory root on.
+
+    With ``whole``, also yield one for each policy about names below the path: deleting or exporting a folder
+    affects everything in it.
+    """
     name = f"memory:{normal_path(path)}"
     below = f"{name.rstrip('/')}/"
     yield replace(request, resources=(name,), aliases=(below,))
@@ -25,7 +28,8 @@ def memory_access_requests(
 
 
 def memory_paths_of(invocation: ToolInvocation) -> Iterator[tuple[str, bool]]:
-    """The paths of memory among the arguments, from the memory root on, and whether all below is meant."""
+    """Yield the memory paths among the arguments, from the memory root on, and whether everything below is
+    included."""
     spec, block = invocation.spec, invocation.context.block
     for names, whole in ((spec.memory_paths, False), (spec.memory_trees, True)):
         for path in argument_texts(names, invocation.arguments):
@@ -33,5 +37,5 @@ def memory_paths_of(invocation: ToolInvocation) -> Iterator[tuple[str, bool]]:
 
 
 def normal_path(path: str) -> str:
-    """A path from the memory root on, with one slash before each name."""
+    """Return a path from the memory root on, with one slash before each name."""
     return "/" + "/".join(name for name in path.split("/") if name not in ("", "."))

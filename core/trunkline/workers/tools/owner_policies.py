@@ -1,7 +1,7 @@
-"""The owner's policies, as they lie in memory: ``policies/<id>.json``, one rule a file.
+"""The owner's policies in memory: ``policies/<id>.json``, one policy per file.
 
-One that cannot be read might be a denial, and so might what a link leads to, which nobody follows. So while there is
-one, no tool may be used.
+A file that cannot be read might be a denial, and so might the target of a link, since links are not followed.
+So while there is one, no tool may be used.
 """
 
 import logging
@@ -30,9 +30,9 @@ log = logging.getLogger(__name__)
 
 POLICY_FOLDER = "policies"
 ENDING = ".json"
-PATIENCE = 5.0
-AT_ONCE = 200
-"""Files that are asked for in one message."""
+TIMEOUT = 5.0
+BATCH_SIZE = 200
+"""Number of files that are read with one request."""
 
 NEVER = datetime.fromtimestamp(0, UTC)
 
@@ -40,25 +40,29 @@ OwnerPolicies = tuple[Policy, ...]
 
 
 class BrokenPolicy(ToolError):
-    """A file of the folder is no policy; waiting does not help."""
+    """A file of the folder is not a valid policy; waiting does not help."""
 
     kind: ToolErrorKind = "unsupported"
 
 
 def owner_policy_cache(bus: Bus) -> GuardCache[OwnerPolicies]:
-    """The owner's policies, under the one name ``POLICY_FOLDER``. Raises BrokenPolicy besides."""
+    """Return a cache of the owner's policies, under the single name ``POLICY_FOLDER``. It also raises
+    BrokenPolicy."""
 
     async def read(folder: str) -> OwnerPolicies:
         return tuple([require_policy(file) for file in await read_policy_files(bus)])
 
-    unknown = "The policies cannot be read now, so nothing may be done."
+    unknown = "The policies cannot be read now, so no tool may be used."
     return GuardCache(bus, read, counts=lambda path: path.startswith(POLICY_FOLDER), unknown=unknown)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyListing:
-    """What lies in the folder: the ``paths`` of policies; ``shut``, what may be or hold one and is not read; and
-    ``others``, the paths of files that are none by their endings."""
+    """The content of the folder.
+
+    ``paths`` are the policies, ``unread`` the entries that may be or contain a policy and cannot be read,
+    ``others`` the paths of files that are no policies by their endings.
+    """
 
     paths: tuple[str, ...] = ()
     unread: tuple[MemoryFile, ...] = ()
@@ -66,43 +70,44 @@ class PolicyListing:
 
 
 def classify_listing(listing: MemoryListing) -> PolicyListing:
-    """What lies in the folder, by a listing of it with what is not read."""
+    """Classify a listing of the folder, including the entries that cannot be read."""
     files = [entry.path for entry in listing.entries if entry.kind == "file"]
     paths = tuple(path for path in files if path.endswith(ENDING))
-    left = {
+    unread_reasons = {
         path: f"{path} is not read: its ending is not written {ENDING}."
         for path in files
         if path not in paths
     }
-    left |= {entry.path: entry.why for entry in listing.unread}
-    hiding = {entry.path for entry in listing.unread if entry.kind != "file"}
-    shut = [path for path in left if path in hiding or path.lower().endswith(ENDING)]
+    unread_reasons |= {entry.path: entry.why for entry in listing.unread}
+    unreadable = {entry.path for entry in listing.unread if entry.kind != "file"}
+    unread = [path for path in unread_reasons if path in unreadable or path.lower().endswith(ENDING)]
     return PolicyListing(
         paths,
-        unread=tuple(unread_policy_file(path, left[path]) for path in shut),
-        others=tuple(path for path in left if path not in shut),
+        unread=tuple(unread_policy_file(path, unread_reasons[path]) for path in unread),
+        others=tuple(path for path in unread_reasons if path not in unread),
     )
 
 
 def unread_policy_file(path: str, why: str) -> MemoryFile:
-    """What may be a policy and is not read; ``why`` is a sentence."""
+    """Return a placeholder for an entry that may be a policy and cannot be read; ``why`` is a sentence."""
     return MemoryFile(path=path, content=UNREADABLE, hash="", modified_at=NEVER, unread=why)
 
 
 async def read_policy_files(bus: Bus) -> list[MemoryFile]:
-    """The files of the owner's policies, as they are; among them what may be one and is not read. Raises BusError."""
+    """Return the files of the owner's policies, including entries that may be one and cannot be read. Raises
+    BusError."""
     found = await _list_folder(bus)
     files = list(found.unread)
-    for first in range(0, len(found.paths), AT_ONCE):
-        wish = ReadManyMemory(paths=found.paths[first : first + AT_ONCE])
-        files += (await bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE, repeatable=True)).files
+    for first in range(0, len(found.paths), BATCH_SIZE):
+        request = ReadManyMemory(paths=found.paths[first : first + BATCH_SIZE])
+        files += (await bus.call(MEMORY_READ_MANY, request, timeout=TIMEOUT, repeatable=True)).files
     return files
 
 
 async def _list_folder(bus: Bus) -> PolicyListing:
     try:
-        wish = ListMemory(path=POLICY_FOLDER, recursive=True, unread=True)
-        return classify_listing(await bus.call(MEMORY_LIST, wish, timeout=PATIENCE, repeatable=True))
+        request = ListMemory(path=POLICY_FOLDER, recursive=True, unread=True)
+        return classify_listing(await bus.call(MEMORY_LIST, request, timeout=TIMEOUT, repeatable=True))
     except RemoteFault as fault:
         if fault.code == "not_found":
             return PolicyListing()
@@ -112,18 +117,18 @@ async def _list_folder(bus: Bus) -> PolicyListing:
 
 
 def require_policy(file: MemoryFile) -> Policy:
-    """As ``parse_policy``. Raises BrokenPolicy."""
+    """Return the policy of a file as ``parse_policy`` does. Raises BrokenPolicy."""
     try:
         return parse_policy(file)
     except SettingsFileError as error:
-        log.error("no policy: %s", error)
+        log.error("invalid policy: %s", error)
         raise BrokenPolicy(
-            f"A policy cannot be read, so no tool may be used until a person mends or deletes it: {error}"
+            f"A policy cannot be read, so no tool may be used until a person repairs or deletes it: {error}"
         ) from error
 
 
 def parse_policy(file: MemoryFile) -> Policy:
-    """The policy of a file; its id is the file's name. Raises BadSettings."""
+    """Return the policy of a file; its id is the file's name. Raises SettingsFileError."""
     if file.unread:
         raise SettingsFileError(file.unread)
     data = file.content.encode(errors="replace")

@@ -1,6 +1,7 @@
-"""Which calls must not run at the same time: writes to the same path of a workspace (conflict C41). Nothing else.
+"""Locks for calls that must not run concurrently: writes to the same path of a workspace (conflict C41).
 
-It holds within one worker; workers on several machines that share a folder rely on the tools' atomic replacement.
+They hold within one worker; workers on several hosts that share a folder rely on the tools' atomic
+replacement.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -23,14 +24,15 @@ class _CountedLock:
 
 
 class PathLocks:
-    """One lock a path, for as long as somebody wants it."""
+    """One lock per path, for as long as a call uses it."""
 
     def __init__(self) -> None:
-        self._held: dict[str, _CountedLock] = {}
+        self._locks: dict[str, _CountedLock] = {}
 
     @asynccontextmanager
     async def acquire(self, invocation: ToolInvocation) -> AsyncIterator[None]:
-        """The block's turn at all resources of the call. Taken in one order, so no two calls wait for each other."""
+        """Hold the locks of all paths that the call changes. They are taken in a fixed order, so calls cannot
+        deadlock."""
         async with AsyncExitStack() as stack:
             for key in sorted(set(lock_keys(invocation))):
                 await stack.enter_async_context(self._one(key))
@@ -38,23 +40,23 @@ class PathLocks:
 
     @asynccontextmanager
     async def _one(self, key: str) -> AsyncIterator[None]:
-        turnstile = self._held.setdefault(key, _CountedLock())
-        turnstile.users += 1
+        counted = self._locks.setdefault(key, _CountedLock())
+        counted.users += 1
         try:
-            async with turnstile.lock:
+            async with counted.lock:
                 yield
         finally:
-            turnstile.users -= 1
-            if not turnstile.users:
-                del self._held[key]
+            counted.users -= 1
+            if not counted.users:
+                del self._locks[key]
 
 
 def lock_keys(invocation: ToolInvocation) -> Iterator[str]:
-    """The keys of what the call changes: whole paths. A read has none, nor has a program that only reads.
+    """Yield the keys of the paths that the call changes. A read has none, nor has a program that only reads.
 
-    Links are not followed below a workspace, so two texts mean the same file only if their plain forms are equal; in
-    absolute paths they are resolved.
-    Raises PathRefused for a path that no path stage would have let through.
+    Links are not followed below a workspace, so two texts mean the same file only if their plain forms are
+    equal; in absolute paths they are resolved. Raises PathRefused for a path that the path stage would
+    refuse.
     """
     if invocation.spec.effect == "read" or is_read_only_call(invocation.spec, invocation.arguments):
         return
@@ -66,7 +68,8 @@ def lock_keys(invocation: ToolInvocation) -> Iterator[str]:
 
 
 def invocation_paths(invocation: ToolInvocation) -> Iterator[str]:
-    """The paths among the arguments, as the tool's ``paths`` declare them; a parameter may hold a list of them."""
+    """Yield the paths among the arguments, as the tool's ``paths`` declare them; a parameter may contain a
+    list of them."""
     return path_arguments(invocation.spec, invocation.arguments)
 
 
@@ -76,7 +79,7 @@ def path_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> Iterator[str
 
 
 def argument_texts(names: Iterable[str], arguments: Mapping[str, Any]) -> Iterator[str]:
-    """The texts in the arguments of these names, in lists too."""
+    """Yield the texts in the arguments of these names, in lists too."""
     for name in names:
         value = arguments.get(name)
         for one in value if isinstance(value, list) else [value]:

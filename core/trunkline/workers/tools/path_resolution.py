@@ -1,5 +1,5 @@
-"""Where the paths of a call lead, which is what a person's yes is for: while it counts, a name may come to mean another
-file."""
+"""Resolution of the paths of a call, to which an approval is bound: a name may come to mean another file
+while the approval counts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from trunkline.contracts.tools.messages import ToolSpec
 
 
 def resolved_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments, with each absolute path among them as the place that it leads to now: without links, ``..`` and
+    """Return the arguments with each absolute path replaced by its current target, without links, ``..`` and
     ``~``.
 
-    A path of the block's folder stays as it is, since no link in it is followed; so does one that is refused, with
-    which no call is run.
+    A path in the block's folder stays as it is, since no link in it is followed; so does a refused path, with
+    which no call runs.
     """
     return {
         name: _resolved_value(value) if name in spec.paths else value for name, value in arguments.items()

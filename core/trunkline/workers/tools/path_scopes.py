@@ -1,4 +1,5 @@
-"""How far the files of a call reach: which scope a path lies in, and what is open to a call that has these scopes."""
+"""The scopes of a call's paths: the scope that a path lies in, and the folders that are open to a call with
+given scopes."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -9,17 +10,17 @@ from trunkline.contracts.policies.messages import FileScope
 from trunkline.home.paths import Home
 
 KERNEL = (Path("/proc"), Path("/sys"), Path("/dev"))
-"""Where processes show their secrets, and what is behind a name is no file."""
+"""Folders in which processes expose their secrets, and whose entries are not files."""
 
 KEYS = (".ssh", ".gnupg")
-"""Folders of a person's own folder that hold nothing but keys."""
+"""Folders in a person's home directory that contain only keys."""
 
 
 def scopes_of(path: str, workspace: Path) -> frozenset[FileScope]:
-    """The scopes in which a path lies: that of the name, and of what it leads to when it is a link.
+    """Return the scopes of a path: that of the name, and that of its target when it is a link.
 
     Raises:
-        PathRefused: it is no path, or names something protected.
+      PathRefused: it is not a path, or names a protected file.
     """
     if not is_absolute_path(path):
         return frozenset({"block"})
@@ -34,7 +35,8 @@ def _scope(real: str, workspace: Path) -> FileScope:
 
 
 def reach_of(scopes: Collection[FileScope], config: Config, home: Home) -> PathScope:
-    """What is open to a call that may use these scopes. Trunkline's own files, and keys, are in none."""
+    """Return the reach of a call that may use these scopes. Trunkline's own files, and keys, are always
+    closed."""
     if not {"workspace", "system"}.intersection(scopes):
         return WORKSPACE_ONLY
     roots = []

@@ -1,6 +1,7 @@
-"""Takes out what binds an agent to planning in a conversation that was deleted. While there may be one it holds.
+"""Deletes the policies that keep a deleted conversation in plan mode. While the conversation may exist they
+apply.
 
-Only what the platform itself wrote there is touched; the owner's own rules are his.
+Only files that the platform wrote are deleted; the owner's policies are never touched.
 """
 
 import logging
@@ -20,25 +21,25 @@ from trunkline_bus import Bus, BusError, RemoteFault
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS, AGAIN_SECONDS = 3_600.0, 30.0
-"""Between two looks, and after one for which memory was not there."""
+"""Seconds between two sweeps, and after a sweep for which memory did not answer."""
 
 GRACE = timedelta(days=366)
-"""For how long a conversation may plan that memory has not: its first turn may wait for a person, for as long as the
-owner lets questions wait."""
+"""The time for which memory may lack a planning conversation: its first turn may wait for a person, as long
+as the owner lets questions wait."""
 
 ARCHIVE_FOLDER = "archive"
-"""Where blocks lie that were put away: ``BLOCK_TIME``."""
+"""The folder of archived blocks: ``BLOCK_TIME``."""
 
 
 class PlanCleanup:
-    """Of several tools workers each may look: what one has deleted the others do not find."""
+    """Sweeps the policies of plan mode. Several tools workers may sweep: a file is deleted once."""
 
     def __init__(self, bus: Bus, ancestry: ConversationAncestry) -> None:
         self._bus = bus
         self._ancestry = ancestry
 
     async def run(self) -> None:
-        """Look now and every hour. Runs until cancelled."""
+        """Sweep now and every hour, until cancelled."""
         while True:
             done = await self.sweep()
             await anyio.sleep(SWEEP_SECONDS if done else AGAIN_SECONDS)
@@ -49,7 +50,9 @@ class PlanCleanup:
         block, conversation = policy.subject.removeprefix("block:"), policy.conditions.conversation or ""
         if await self._ancestry.exists(block, conversation) or await self._is_archived(block):
             return False
-        return not await self._ancestry.exists(block, conversation)  # it may have been restored meanwhile
+        return not await self._ancestry.exists(
+            block, conversation
+        )  # the block may have been restored meanwhile
 
     async def _is_archived(self, block: str) -> bool:
         """Report whether a block of that name can be restored, with its conversations."""
@@ -65,13 +68,13 @@ class PlanCleanup:
         )
 
     async def sweep(self) -> bool:
-        """Look at all of it once. Returns whether memory was there."""
+        """Sweep once. Return whether memory answered."""
         try:
             for file in await read_policy_files(self._bus):
                 if file.path.startswith(f"{POLICY_FOLDER}/{POLICY_ID_PREFIX}"):
                     await self._sweep_file(file)
         except BusError as error:
-            log.info("what bound agents to planning is looked through later: %s", error)
+            log.info("the policies of plan mode are swept later: %s", error)
             return False
         return True
 
@@ -79,13 +82,13 @@ class PlanCleanup:
         try:
             policy = require_policy(file)
         except ToolError:
-            return  # it refuses every call until a person has looked at it
+            return  # an invalid policy refuses every call until a person repairs it
         if (
             policy.created_by != PLATFORM_ACTOR
             or policy.conditions.conversation is None
             or not await self._is_over(policy)
         ):
             return
-        reason = f"nobody plans any more in {policy.conditions.conversation}"
+        reason = f"the conversation {policy.conditions.conversation} was deleted"
         request = DeleteMemory(path=file.path, actor=PLATFORM_ACTOR, expected=file.hash, reason=reason)
         await self._bus.call(MEMORY_DELETE, request, timeout=SECONDS)

@@ -1,7 +1,7 @@
-"""Planning that an agent has bound itself to: denials for one conversation, among the owner's policies in memory.
+"""Plan mode that an agent has started: denials for one conversation, among the owner's policies in memory.
 
-Agents cannot write there. What is written here only ever forbids, so beginning needs nobody; ending does, and time ends
-nothing. The owner sees these files, and may delete them.
+Agents cannot write there. These policies only forbid, so starting needs no approval; ending needs a person,
+and plan mode never expires. The owner sees these files, and may delete them.
 """
 
 from dataclasses import replace
@@ -23,29 +23,30 @@ from trunkline_bus import Bus, BusError, RemoteFault, key_of
 SECONDS = 10.0
 
 PLATFORM_ACTOR = "trunkline"
-"""Whom history names: the platform, at an agent's request."""
+"""The author in memory's history: the platform, at an agent's request."""
 
 POLICY_ID_PREFIX = "planning-"
-"""How the ids of these policies begin."""
+"""The prefix of the ids of these policies."""
 
 DENIED_ACTIONS = {"make": "write:make", "send": "send", "run": "exec:run"}
-"""What nobody does who only plans, by the last part of a policy's id."""
+"""The denied actions, by the last part of the policy's id."""
 
 
 class CallPlanning(Planning):
-    """Planning in the conversation of one call. ``ends``: a person has allowed that very call to end it."""
+    """Plan mode in the conversation of one call. With ``ends``, a person has approved that this call ends
+    it."""
 
     def __init__(
-        self, bus: Bus, owner_policies: GuardCache[OwnerPolicies], call: CallTool, *, ends: bool = False
+        self, bus: Bus, owner_policies: GuardCache[OwnerPolicies], call: CallTool, *, may_end: bool = False
     ) -> None:
         self._bus = bus
         self._owner_policies = owner_policies
         self._call = call
-        self._ends = ends
+        self._may_end = may_end
 
     def allowing_end(self) -> "CallPlanning":
-        """The same for a call that may end it."""
-        return CallPlanning(self._bus, self._owner_policies, self._call, ends=True)
+        """Return the same object for a call that may end plan mode."""
+        return CallPlanning(self._bus, self._owner_policies, self._call, may_end=True)
 
     async def begin(self) -> None:
         """See ``Planning.begin``."""
@@ -59,19 +60,19 @@ class CallPlanning(Planning):
             await self._bus.call(MEMORY_WRITE_MANY, request, timeout=SECONDS)
         except BusError as error:
             raise ToolError(
-                "Planning could not be begun: memory does not take it. Try again.", kind="unavailable"
+                "Planning could not be started: memory does not answer. Try again.", kind="unavailable"
             ) from error
         self._owner_policies.clear()
 
     async def end(self) -> None:
         """See ``Planning.end``."""
-        if not self._ends:
+        if not self._may_end:
             raise ToolError(
-                "Only a person ends planning, by approving the call that asks for it. It goes on.",
+                "Only a person can end planning, by approving the call that asks for it. Planning continues.",
                 kind="permission_denied",
             )
-        held = {policy.id for policy in await self._owner_policies.get(POLICY_FOLDER)}
-        for id in held & self._ids().keys():
+        existing = {policy.id for policy in await self._owner_policies.get(POLICY_FOLDER)}
+        for id in existing & self._ids().keys():
             await self._delete(id)
         self._owner_policies.clear()
 
@@ -113,8 +114,11 @@ class CallPlanning(Planning):
 
 
 def with_planning_end(invocation: ToolInvocation) -> ToolInvocation:
-    """The call as its tool is given it. Planning is ended by a yes to exactly this call alone, and to one of which the
-    person was told that it does."""
+    """Return the call in the form that its tool gets.
+
+    Plan mode is ended only with an approval of exactly this call, and only by a tool that declares that it
+    ends planning.
+    """
     planning, allowed = invocation.context.planning, invocation.approved == invocation.call_hash
     if not (invocation.spec.ends_planning and allowed and isinstance(planning, CallPlanning)):
         return invocation

@@ -1,4 +1,5 @@
-"""What a rule names that nobody knows now: something to come, or a slip. Refuses nothing and prints nothing."""
+"""Finds the names in a policy that are unknown now: a typing error, or a tool that does not exist yet.
+Refuses nothing."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
@@ -23,7 +24,7 @@ from trunkline_bus import Bus, BusError, RemoteFault
 MOST_NEAR = 3
 SECONDS = 10.0
 ABSENT = 0.3
-"""Seconds that a tools worker is waited for: where none is after that, none runs."""
+"""Seconds to wait for a tools worker; without an answer by then none is running."""
 
 TOOL = "tool:"
 
@@ -31,24 +32,24 @@ PLATFORM_TOOLS = tuple(
     ToolSpec(name=name, description="", parameters={}, effect="read", source=PLATFORM_SOURCE)
     for name in (DISCOVER_TOOLS, LOAD_TOOLS, READ_RESULT)
 )
-"""The platform's own tools, which no plugin brings."""
+"""The platform's own tools, which no plugin provides."""
 
 
 class UnknownName(msgspec.Struct, frozen=True, kw_only=True):
-    """A word of a rule that nothing answers to now: ``what`` is wrong with it, as a sentence, and words ``near`` it."""
+    """An unknown word of a policy: the problem as a sentence, and similar known words."""
 
     word: str
-    what: str
-    near: tuple[str, ...]
+    problem: str
+    similar: tuple[str, ...]
 
     @property
     def message(self) -> str:
-        """How a person reads it."""
-        return f"{self.what} Did you mean {' or '.join(self.near)}?" if self.near else self.what
+        """The problem with a suggestion, for a person."""
+        return f"{self.problem} Did you mean {' or '.join(self.similar)}?" if self.similar else self.problem
 
 
 async def known_tools(bus: Bus | None, blocks: Sequence[str], plugins: Plugins) -> tuple[ToolSpec, ...]:
-    """The tools that are known now. Of those that come and go only a tools worker knows."""
+    """Return the tools that are known now. Tools that come and go are known only to a tools worker."""
     specs = {spec.identity: spec for spec in (*PLATFORM_TOOLS, *_installed(plugins))}
     if bus is not None:
         specs |= {spec.identity: spec async for spec in _listed(bus, blocks)}
@@ -58,7 +59,7 @@ async def known_tools(bus: Bus | None, blocks: Sequence[str], plugins: Plugins) 
 def find_unknown_names(
     policy: Policy, blocks: Sequence[str], specs: Sequence[ToolSpec]
 ) -> tuple[UnknownName, ...]:
-    """The words of a rule that nothing answers to among these, which are all that is known now."""
+    """Return the unknown words of a policy, given the known blocks and tools."""
     tools = _unknown_tools(policy, specs) if policy.resource.startswith(TOOL) else ()
     return (*_unknown_subjects(policy.subject, blocks), *tools)
 
@@ -68,40 +69,42 @@ def _unknown_subjects(subject: str, blocks: Sequence[str]) -> Iterator[UnknownNa
     if subject in ("*", "type:agent") or (kind == "block" and name in blocks):
         return
     if subject in blocks:
-        what = f"{subject} stands for a person of that id, and binds the agents that work for them."
-        yield UnknownName(word=subject, what=what, near=(f"block:{subject}",))
+        problem = f"{subject} stands for a person of that id, and binds the agents that work for them."
+        yield UnknownName(word=subject, problem=problem, similar=(f"block:{subject}",))
     elif kind == "block" and mark:
-        meant = tuple(f"block:{one}" for one in closest_matches(name, blocks, MOST_NEAR))
-        yield UnknownName(word=subject, what=f"There is no block {name} now.", near=meant)
-    elif meant := tuple(closest_matches(subject, ("type:agent", *(f"block:{one}" for one in blocks)))):
-        yield UnknownName(word=subject, what=f"{subject} stands for a person of that id.", near=meant)
+        matching = tuple(f"block:{one}" for one in closest_matches(name, blocks, MOST_NEAR))
+        yield UnknownName(word=subject, problem=f"There is no block {name} now.", similar=matching)
+    elif matching := tuple(closest_matches(subject, ("type:agent", *(f"block:{one}" for one in blocks)))):
+        yield UnknownName(
+            word=subject, problem=f"{subject} stands for a person of that id.", similar=matching
+        )
 
 
 def _unknown_tools(policy: Policy, specs: Sequence[ToolSpec]) -> Iterator[UnknownName]:
-    meant = [spec for spec in specs if matches_resource(policy, *resource_names(spec))]
-    actions = sorted({action.partition(":")[0] for spec in meant for action in _actions_of(spec)})
-    if not meant:
+    matching = [spec for spec in specs if matches_resource(policy, *resource_names(spec))]
+    actions = sorted({action.partition(":")[0] for spec in matching for action in _actions_of(spec)})
+    if not matching:
         yield UnknownName(
             word=policy.resource,
-            what=f"No tool is called {policy.resource.removeprefix(TOOL)} now. Tools of MCP servers and of other hosts "
-            "are known only while the platform runs.",
-            near=_tools_near(policy.resource, specs),
+            problem=f"No tool is called {policy.resource.removeprefix(TOOL)} now. Tools of MCP servers and of other "
+            "hosts are known only while the platform runs.",
+            similar=_tools_near(policy.resource, specs),
         )
-    elif not any(matches_action(policy.action, action) for spec in meant for action in _actions_of(spec)):
+    elif not any(matches_action(policy.action, action) for spec in matching for action in _actions_of(spec)):
         yield UnknownName(
             word=policy.action,
-            what=f"No call of {policy.resource} is a {policy.action}, only: {', '.join(actions)}.",
-            near=(),
+            problem=f"No call of {policy.resource} is a {policy.action}, only: {', '.join(actions)}.",
+            similar=(),
         )
 
 
 def _tools_near(resource: str, specs: Iterable[ToolSpec]) -> tuple[str, ...]:
-    """By short names and by names with a source, whichever was said."""
-    said = resource.removeprefix(TOOL)
+    """Return similar names: with a source if the name has one, else short names."""
+    reply = resource.removeprefix(TOOL)
     known = {spec.name for spec in specs}
-    if ":" in said:
+    if ":" in reply:
         known = {name for spec in specs for name in (spec.identity, f"{spec.source}:*")}
-    return tuple(f"{TOOL}{name}" for name in closest_matches(said, known, MOST_NEAR))
+    return tuple(f"{TOOL}{name}" for name in closest_matches(reply, known, MOST_NEAR))
 
 
 def _actions_of(spec: ToolSpec) -> tuple[str, ...]:
@@ -116,17 +119,17 @@ def _installed(plugins: Plugins) -> Iterator[ToolSpec]:
 
 
 async def _listed(bus: Bus, blocks: Iterable[str]) -> AsyncIterator[ToolSpec]:
-    """The tools that a tools worker has for any block; none when no worker answers."""
+    """Yield the tools that a tools worker has for any block; none when no worker answers."""
     version = None
     for block in blocks:
         try:
-            said = await bus.call(
+            reply = await bus.call(
                 LIST_TOOLS, ListTools(block=block, version=version), timeout=SECONDS, absent=ABSENT
             )
         except RemoteFault:
-            continue  # that block's own settings are broken
+            continue  # the block's settings cannot be read
         except BusError:
             return
-        version = said.version
-        for spec in (*(said.tools or ()), *said.own):
+        version = reply.version
+        for spec in (*(reply.tools or ()), *reply.own):
             yield spec

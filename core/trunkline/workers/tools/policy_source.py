@@ -1,4 +1,5 @@
-"""What the calls of a block are judged by: its tool limits, its permission table, and the owner's policies."""
+"""The sources of the rules for a block's calls: its tool limits, its permission table, and the owner's
+policies."""
 
 from typing import Protocol
 
@@ -12,38 +13,39 @@ from trunkline_bus import Bus
 
 
 class PolicySource(Protocol):
-    """Each method but ``wait_for_policies`` raises ToolError when its answer cannot be known. The call is refused
-    then."""
+    """The rules for calls. Every method but ``wait_for_policies`` raises ToolError when they cannot be read;
+    the call is then refused."""
 
     async def limits_of(self, block: str) -> BlockToolLimits:
-        """The tools that a block may use."""
+        """Return the tools that a block may use."""
         ...
 
     async def table_of(self, block: str) -> PermissionTable:
-        """The block's permission table, with the deployment's values where it has none."""
+        """Return the block's permission table, completed with the deployment's values."""
         ...
 
     async def owner_policies(self) -> OwnerPolicies:
-        """The owner's policies."""
+        """Return the owner's policies."""
         ...
 
     async def wait_for_policies(self, block: str) -> None:
-        """Wait for a limited time while memory is away and the policies of the block were never read."""
+        """Wait for a limited time while memory is unavailable and the policies of the block were never
+        read."""
         ...
 
 
 class MemoryPolicies:
-    """Reads them from memory. Call ``open`` before use."""
+    """Reads the rules from memory. Call ``open`` before use."""
 
     def __init__(self, bus: Bus, remotes: RemoteToolIndex, defaults: PermissionTable) -> None:
         self._remotes = remotes
         self._defaults = defaults
         self._blocks = block_config_cache(bus)
         self.owner_cache = owner_policy_cache(bus)
-        """The owner's policies by folder. Whoever writes a policy invalidates it."""
+        """The cache of the owner's policies. Code that writes a policy must clear it."""
 
     async def open(self) -> None:
-        """Listen for changes of memory from now on."""
+        """Subscribe to changes of memory."""
         await self._blocks.open()
         await self.owner_cache.open()
 
@@ -74,23 +76,23 @@ class MemoryPolicies:
 
 
 class HostPolicies:
-    """What a remote judges calls by: its own configuration. The hub has checked the rest, in its memory."""
+    """The rules of a remote: its own configuration. The hub has checked its own policies before."""
 
     def __init__(self, permissions: PermissionTable) -> None:
         # A question of this host would reach nobody: people are asked at the hub (ADR 0009).
         self._table = replace(permissions, approvals="none")
 
     async def limits_of(self, block: str) -> BlockToolLimits:
-        """No limits."""
+        """Return no limits."""
         return BlockToolLimits()
 
     async def table_of(self, block: str) -> PermissionTable:
-        """The table of this host's configuration, for every block."""
+        """Return the table of this host's configuration, for every block."""
         return self._table
 
     async def owner_policies(self) -> OwnerPolicies:
-        """No policies."""
+        """Return no policies."""
         return ()
 
     async def wait_for_policies(self, block: str) -> None:
-        """Returns at once: nothing is read from memory."""
+        """Return at once: nothing is read from memory."""

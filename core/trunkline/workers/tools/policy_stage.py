@@ -1,4 +1,4 @@
-"""The policy stage that is built in: what the block may use and do, and no program without a sandbox. Deny wins."""
+"""The built-in policy stage: what the block may use and do, and no program without a sandbox. Denials win."""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,8 +16,8 @@ from trunkline.workers.tools.tool_manifest import CLI_SOURCE
 
 
 class PolicyStage:
-    """Refuses tools that the block's ``tools`` line or the asker's permissions leave out, what the policies deny,
-    programs when there is no sandbox, and everything while panic holds."""
+    """Refuses tools outside the block's ``tools`` setting or the request's permissions, calls that the
+    policies deny, programs without a sandbox, and every call while the kill switch is engaged."""
 
     stage: Stage = "policy"
 
@@ -36,7 +36,7 @@ class PolicyStage:
         self._audit = audit
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        """Proceed, or raise ToolError with what a person could do about it."""
+        """Proceed, or raise ToolError with the way to permit the call."""
         self._kill_switch.raise_if_engaged()
         spec, block = invocation.spec, invocation.context.block
         limits = await self._limits_of(block)
@@ -58,22 +58,24 @@ class PolicyStage:
                 kind="permission_denied",
             )
         decision = await self._permissions.decide(invocation)
-        await self._note(invocation, decision)
+        await self._write_audit(invocation, decision)
         refuse_unless_allowed(invocation, decision)
-        if spec.is_remote:  # it has its own sandbox, and its own worker asks for it
+        if spec.is_remote:  # the remote's worker checks for a sandbox on its host
             return await proceed(invocation)
         if spec.effect == "exec" or spec.source.startswith(CLI_SOURCE):
             await self._sandboxes.select()
         return await proceed(invocation)
 
-    async def _note(self, invocation: ToolInvocation, decision: Decision) -> None:
-        """A line for each decision but the plainest: to let something be read is told by the line of the call."""
+    async def _write_audit(self, invocation: ToolInvocation, decision: Decision) -> None:
+        """Record each decision except a permitted read, which the audit entry of the call covers."""
         spec, context = invocation.spec, invocation.context
-        made: AuditDecision = "asked" if decision.asks else "allowed" if decision.allowed else "denied"
-        if made == "allowed" and spec.effect == "read":
+        decision_word: AuditDecision = (
+            "asked" if decision.asks else "allowed" if decision.allowed else "denied"
+        )
+        if decision_word == "allowed" and spec.effect == "read":
             return
-        if made == "asked" and invocation.approved == invocation.call_hash:
-            return  # that was noted when it was asked, and what the person said when they did
+        if decision_word == "asked" and invocation.approved == invocation.call_hash:
+            return  # the question and the person's decision were recorded earlier
         await self._audit.record(
             event="decision",
             block=context.block,
@@ -83,7 +85,7 @@ class PolicyStage:
             call=context.call,
             tool=spec.name,
             effect=spec.effect,
-            decision=made,
+            decision=decision_word,
             by=decision.by,
             why=decision.why,
         )

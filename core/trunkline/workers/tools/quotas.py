@@ -1,6 +1,7 @@
-"""How often policies with a number a day were used today: counted on the bus, for any number of tools workers.
+"""The daily use of policies with a limit: counted on the bus, for all tools workers together.
 
-A count is set by comparing and never goes past its limit. What cannot be counted refuses.
+A count is written by compare-and-set and never exceeds its limit. When it cannot be counted, the call is
+refused.
 """
 
 import logging
@@ -16,31 +17,31 @@ from trunkline_bus import Bus, BusError, KeyValueEntry, SequenceConflict, key_of
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 100
-"""How often a count is tried that others change at the same time."""
+"""Attempts to update a count that other workers change concurrently."""
 
 
 class Quotas:
-    """Reads and takes. Keeps nothing here, so a restart forgets nothing."""
+    """Reads and increments the counts. Nothing is kept in this process, so a restart loses nothing."""
 
     def __init__(self, bus: Bus) -> None:
         self._bucket = bus.kv(QUOTA_BUCKET)
 
     async def used(self, policies: Iterable[Policy], now: datetime) -> dict[str, int | None]:
-        """How often each was used on its day; None when nobody can say."""
+        """Return the number of uses of each policy today; None when it cannot be read."""
         counts: dict[str, int | None] = {}
         for policy in policies:
             try:
                 counts[policy.id] = _times(await self._bucket.get(_key(policy, now)))
             except (BusError, ValueError) as error:
-                log.error("it cannot be known how often the policy %s was used: %s", policy.id, error)
+                log.error("the uses of the policy %s cannot be read: %s", policy.id, error)
                 counts[policy.id] = None
         return counts
 
     async def take(self, policy: Policy, now: datetime) -> None:
-        """Use it once more.
+        """Count one use.
 
         Raises:
-            ToolError: its daily limit is reached, or it cannot be counted.
+          ToolError: the daily limit is reached, or the use cannot be counted.
         """
         most = policy.conditions.max_per_day
         try:
@@ -48,7 +49,8 @@ class Quotas:
                 entry = await self._bucket.get(_key(policy, now))
                 if most is not None and _times(entry) >= most:
                     raise ToolError(
-                        f"A policy limits it to {most} times a day, and today's limit is reached. Nothing was run.",
+                        f"A policy limits this call to {most} times a day, and today's limit is reached. "
+                        "Nothing was run.",
                         kind="rate_limited",
                     )
                 try:
@@ -60,7 +62,7 @@ class Quotas:
         except (BusError, ValueError) as error:
             log.error("the use of the policy %s cannot be counted: %s", policy.id, error)
         raise ToolError(
-            "A policy limits it to a number of times a day, and it cannot be counted now. Nothing was run.",
+            "A policy limits this call to a number of times a day, and uses cannot be counted now. Nothing was run.",
             kind="unavailable",
         )
 

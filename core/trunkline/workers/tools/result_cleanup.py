@@ -17,11 +17,11 @@ log = logging.getLogger(__name__)
 SWEEP_SECONDS = 3_600.0
 
 GRACE_SECONDS = 7 * 86_400.0
-"""For how long a result may belong to a conversation that memory has not: its first turn may wait for a person."""
+"""Seconds for which memory may lack a result's conversation: its first turn may wait for a person."""
 
 
 class ResultCleanup:
-    """Of several tools workers each may sweep: what one has deleted the others do not find."""
+    """Deletes orphaned results. Several tools workers may sweep: a result is deleted once."""
 
     def __init__(self, bus: Bus, results: ResultStore, ancestry: ConversationAncestry) -> None:
         self._bus = bus
@@ -29,22 +29,22 @@ class ResultCleanup:
         self._ancestry = ancestry
 
     async def run(self) -> None:
-        """Look now and every hour, in case a deletion was missed. Runs until cancelled."""
+        """Sweep now and every hour, in case a deletion was missed. Runs until cancelled."""
         while True:
             try:
                 for found in await self._results.entries():
                     if _age(found) > GRACE_SECONDS:
                         await self._delete_if_orphaned(found)
             except BusError as error:
-                log.warning("stored results are not looked through now: %s", error)
+                log.warning("stored results could not be swept: %s", error)
             await anyio.sleep(SWEEP_SECONDS)
 
     async def open(self) -> None:
-        """Hear of blocks that are deleted."""
+        """Subscribe to deletions of blocks."""
         await self._bus.subscribe(MEMORY_CHANGED, self._changed, limit=1, part="files")
 
     async def _changed(self, message: ReceivedMessage[MemoryChanged]) -> None:
-        """A block that is deleted takes its results along at once; one that is put away keeps them."""
+        """Delete the results of a deleted block at once; an archived block keeps them."""
         folders = [path.split("/") for path in message.data.paths]
         if len(folders) != 1 or len(folders[0]) != 2 or folders[0][0] not in (BLOCKS_FOLDER, "archive"):
             return

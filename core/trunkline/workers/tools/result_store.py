@@ -1,8 +1,8 @@
-"""Results as a conversation gets them: marked as data where their tool says that they are, and of a bearable length.
-What is too long is kept in the object store, and shown by beginning and end.
+"""Results in the form that a conversation gets: marked as data where their tool declares it, and limited in
+length. Longer results are kept in the object store, and their beginning and end are shown.
 
-A result lies under a name that is made of its block, its conversation and its id, so an id leads to nothing from
-elsewhere. Which conversations may look is not decided here, and no tool is run.
+The name of a stored result is made of its block, its conversation and its id, so an id leads nowhere from
+another conversation. Which conversations may read it is decided elsewhere.
 """
 
 import logging
@@ -22,16 +22,16 @@ HEAD_CHARACTERS, TAIL_CHARACTERS = 12_000, 4_000
 """Characters that are shown of the beginning and of the end."""
 
 PIECE = 32_768
-"""Characters that are stored at a time: no more than the 128 KiB that a piece of an object may have."""
+"""Characters per stored piece: at most the 128 KiB that a piece of an object may have."""
 
 TRIES = 3
-"""How often a result is stored anew after older ones made room for it."""
+"""Attempts to store a result after older ones were deleted to make room."""
 
-FENCED = "fenced"
-"""Noted with a result that is data, or was marked so by its tool: its parts are marked, too."""
+MARKED = "fenced"
+"""Metadata of a result that is data, or that its tool marked as data: its parts are marked too."""
 
 DERIVED = "derived"
-"""Noted with a result that repeats what memory holds: its parts do, too."""
+"""Metadata of a result that repeats memory's content: its parts do too."""
 
 ID_KEY, BLOCK_KEY, CONVERSATION_KEY, TOOL_KEY, CHARACTERS_KEY = (
     "id",
@@ -40,12 +40,15 @@ ID_KEY, BLOCK_KEY, CONVERSATION_KEY, TOOL_KEY, CHARACTERS_KEY = (
     "tool",
     "characters",
 )
-"""What else is noted with a result."""
+"""Further metadata of a result."""
 
 
 class ResultStore:
-    """Keeps long results. ``shown`` is how many bytes a conversation takes whole, ``largest`` how many are kept at
-    most; no single one takes more than half of the ``room`` bytes of the store."""
+    """Stores long results.
+
+    ``shown`` is the largest number of bytes that a conversation gets whole, ``largest`` the largest number
+    that is stored. A single result takes at most half of the ``room`` bytes of the store.
+    """
 
     def __init__(self, objects: ObjectStore, *, shown: int, largest: int, room: int) -> None:
         self._objects = objects
@@ -53,7 +56,8 @@ class ResultStore:
         self._largest = min(largest, room // 2)
 
     async def fit(self, call: CallTool, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
-        """The outcome, with an output that a conversation can take; what is too long is kept before this returns."""
+        """Return the outcome with an output that fits a conversation. A longer output is stored before this
+        returns."""
         text = outcome.output
         marked = _marking(spec, outcome)
         if not _longer(text, self._shown):
@@ -61,7 +65,7 @@ class ResultStore:
         kept, size = _measured(text, self._largest)
         id = key_of("result", call.call)[:12]
         stored = StoredResult(id=id, characters=len(text), kept=kept)
-        if await self._keep(call, id, text, kept, size, spec):
+        if await self._store(call, id, text, kept, size, spec):
             outcome = replace(outcome, loads=(*_loads(outcome), READ_RESULT))
         else:
             stored = replace(stored, id="", kept=0)
@@ -69,24 +73,25 @@ class ResultStore:
         return replace(outcome, output=f"{marked(ends)}\n\n[{_hint(stored, head)}]", stored=stored)
 
     async def find(self, block: str, conversation: str, id: str) -> ObjectInfo | None:
-        """A result of that conversation. Raises BusError."""
+        """Return a result of that conversation, or None. Raises BusError."""
         return await self._objects.info(_name(block, conversation, id))
 
     async def text(self, found: ObjectInfo) -> AsyncIterator[str]:
-        """The characters of a result, some at a time. Raises BusError, also when they are not all there any more."""
+        """Yield the characters of a result in pieces. Raises BusError, also when some of them were
+        deleted."""
         async for piece in self._objects.pieces(found):
             yield piece.decode()
 
     async def entries(self) -> list[ObjectInfo]:
-        """What is kept, the oldest first. Raises BusError."""
+        """Return the stored results, the oldest first. Raises BusError."""
         return await self._objects.infos()
 
     async def delete(self, found: ObjectInfo) -> None:
         """Delete a result. Raises BusError."""
         await self._objects.delete(found.name)
 
-    async def _keep(self, call: CallTool, id: str, text: str, kept: int, size: int, spec: ToolSpec) -> bool:
-        noted = {
+    async def _store(self, call: CallTool, id: str, text: str, kept: int, size: int, spec: ToolSpec) -> bool:
+        metadata = {
             ID_KEY: id,
             BLOCK_KEY: call.block,
             CONVERSATION_KEY: call.conversation,
@@ -94,25 +99,26 @@ class ResultStore:
             CHARACTERS_KEY: str(kept),
         }
         if spec.untrusted_output or text.startswith(f"<{TAG} "):
-            noted[FENCED] = "yes"
+            metadata[MARKED] = "yes"
         if spec.derived:
-            noted[DERIVED] = "yes"
+            metadata[DERIVED] = "yes"
         name = _name(call.block, call.conversation, id)
         for _ in range(TRIES):
             try:
-                await self._objects.put_pieces(name, _encoded(text, kept), metadata=noted)
+                await self._objects.put_pieces(name, _encoded(text, kept), metadata=metadata)
                 return True
             except StorageFull:
                 if not await self._make_room(size):
                     break
             except BusError as error:
-                log.error("the result of call %s is not kept: %s", call.call, error)
+                log.error("the result of call %s was not stored: %s", call.call, error)
                 return False
-        log.error("the result of call %s is not kept: there is no room for its %d bytes", call.call, size)
+        log.error("the result of call %s was not stored: there is no room for its %d bytes", call.call, size)
         return False
 
     async def _make_room(self, size: int) -> bool:
-        """Delete the oldest results until there may be room for ``size`` bytes; False when that cannot be done."""
+        """Delete the oldest results until ``size`` bytes may be free; return False when that is
+        impossible."""
         freed = 0
         try:
             for found in await self._objects.infos():
@@ -126,7 +132,7 @@ class ResultStore:
         return freed > 0
 
     def _ends(self, text: str) -> tuple[int, str]:
-        """How many characters of the beginning are shown, and the beginning with the end."""
+        """Return the number of characters shown of the beginning, and the beginning with the end."""
         room = min(HEAD_CHARACTERS + TAIL_CHARACTERS, self._shown // 4)
         head = room * HEAD_CHARACTERS // (HEAD_CHARACTERS + TAIL_CHARACTERS)
         tail = len(text) - (room - head)
@@ -135,8 +141,10 @@ class ResultStore:
 
 
 def _marking(spec: ToolSpec, outcome: ToolOutcome) -> Callable[[str], str]:
-    """How a text is made one that cannot pass for the platform's. An error is the tool's own sentence, and stays one;
-    what it cites in there can begin and end no mark."""
+    """Return the function that marks a text, so that it cannot pass for the platform's.
+
+    An error is the tool's own sentence and is not marked; marks that it quotes are escaped.
+    """
     if not spec.untrusted_output:
         return str
     return partial(wrap_tool_result, spec.name) if outcome.status == "ok" else escape_tag
@@ -147,7 +155,7 @@ def _loads(outcome: ToolOutcome) -> tuple[str, ...]:
 
 
 def _hint(stored: StoredResult, head: int) -> str:
-    """How the model gets at the rest."""
+    """Return the sentence that tells the model how to read the rest."""
     if not stored.id:
         return (
             f"This result of {stored.characters} characters is too large to be shown whole, and the rest could not be "
@@ -170,14 +178,14 @@ def _name(block: str, conversation: str, id: str) -> str:
 
 
 def _longer(text: str, size: int) -> bool:
-    """Report whether the text has more than so many bytes."""
+    """Report whether the text has more than ``size`` bytes."""
     if len(text) * 4 <= size:
         return False
     return len(text) > size or len(text.encode()) > size
 
 
 def _measured(text: str, most: int) -> tuple[int, int]:
-    """How many characters of the text, and bytes, are in its first ``most`` bytes."""
+    """Return the numbers of characters and bytes in the first ``most`` bytes of the text."""
     size = 0
     for start in range(0, len(text), PIECE):
         piece = text[start : start + PIECE].encode()

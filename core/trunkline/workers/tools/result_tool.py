@@ -1,4 +1,4 @@
-"""``read_result``: the tool that reads on in a result that was too long to be shown whole."""
+"""``read_result``: the tool that reads a stored result which was too long to be shown whole."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated
@@ -11,17 +11,17 @@ from trunkline.contracts.tools.function_tool import tool
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ToolError
 from trunkline.workers.tools.ancestry import ConversationAncestry
-from trunkline.workers.tools.result_store import CHARACTERS_KEY, DERIVED, FENCED, TOOL_KEY, ResultStore
+from trunkline.workers.tools.result_store import CHARACTERS_KEY, DERIVED, MARKED, TOOL_KEY, ResultStore
 from trunkline_bus import BusError, DecodeError, ObjectInfo
 
 LONGEST_READ = 30_000
-"""Characters at a time: never more bytes than a message may have whole."""
+"""Largest number of characters per reading: never more bytes than one message may have."""
 
 LONGEST_LINE, OVERLAP = 16_000, 512
-"""Characters of a line that are looked through at a time, and how many of them again with the next."""
+"""Characters of a line that are searched at a time, and the overlap with the next part."""
 
 LONGEST_EXCERPT, BEFORE = 400, 150
-"""Characters that are shown of a longer line, and how many of them before what was found."""
+"""Characters that are shown of a longer line, and the number of them before the match."""
 
 Offset = Annotated[int, Meta(ge=0)]
 Limit = Annotated[int, Meta(ge=1, le=LONGEST_READ)]
@@ -29,7 +29,7 @@ Pattern = Annotated[str, Meta(max_length=OVERLAP)]
 
 
 def read_result_tool(results: ResultStore, ancestry: ConversationAncestry) -> Tool:
-    """The tool, reading ``results`` for those conversations that ``ancestry`` allows."""
+    """Return the tool. It reads ``results`` for conversations that ``ancestry`` permits."""
 
     @tool(effect="read")
     async def read_result(
@@ -79,19 +79,19 @@ async def _found(
 
 
 async def _part(pieces: AsyncIterator[str], offset: int, limit: int) -> str:
-    """The characters from ``offset`` on, ``limit`` at most."""
-    at, parts, left = 0, [], limit
+    """Return at most ``limit`` characters from ``offset`` on."""
+    at, parts, remaining = 0, [], limit
     async for piece in pieces:
-        part = piece[max(0, offset - at) :][:left]
+        part = piece[max(0, offset - at) :][:remaining]
         parts.append(part)
-        at, left = at + len(piece), left - len(part)
-        if not left:
+        at, remaining = at + len(piece), remaining - len(part)
+        if not remaining:
             break
     return "".join(parts)
 
 
 def _note(found: ObjectInfo, offset: int, text: str) -> str:
-    """Where to read on, if there is more."""
+    """Return the note with the next offset, if there is more."""
     end, whole = offset + len(text), int(found.metadata[CHARACTERS_KEY])
     if end < whole:
         return f"\n\n[Cut here: this is characters {offset} to {end} of {whole}. Read on with offset={end}.]"
@@ -99,29 +99,31 @@ def _note(found: ObjectInfo, offset: int, text: str) -> str:
 
 
 async def _searched(pieces: AsyncIterator[str], pattern: str, offset: int, limit: int) -> str:
-    """The lines that hold the pattern, from ``offset`` on."""
-    wanted = [part for part in pattern.casefold().split("*") if part]
-    told, size, last = list[str](), 0, -1
+    """Return the lines that contain the pattern, from ``offset`` on."""
+    parts = [part for part in pattern.casefold().split("*") if part]
+    excerpts, size, last = list[str](), 0, -1
     async for start, line in _lines(pieces):
-        at = _place(line.casefold(), wanted)
+        at = _place(line.casefold(), parts)
         if at is None or start + at < max(offset, last):
             continue
         begin = 0 if len(line) <= LONGEST_EXCERPT else max(0, at - BEFORE)
         excerpt = f"{start + begin}: {line[begin : begin + LONGEST_EXCERPT]}"
         size += len(excerpt) + 1
-        if size > limit and told:
-            told.append(f"[Cut here: there is more. Go on with offset={start + at}.]")
+        if size > limit and excerpts:
+            excerpts.append(f"[Cut here: there is more. Go on with offset={start + at}.]")
             break
-        told.append(excerpt)
+        excerpts.append(excerpt)
         last = start + at + 1
-    return "\n".join(told) or f"No line holds {pattern!r}" + (f" from offset {offset} on." if offset else ".")
+    return "\n".join(excerpts) or f"No line holds {pattern!r}" + (
+        f" from offset {offset} on." if offset else "."
+    )
 
 
 async def _lines(pieces: AsyncIterator[str]) -> AsyncIterator[tuple[int, str]]:
-    """Lines with their offset; a very long one comes in parts that overlap."""
+    """Yield lines with their offset; a very long line comes in parts that overlap."""
     start, rest = 0, ""
     async for piece in pieces:
-        await anyio.lowlevel.checkpoint()  # others have their turn between two pieces
+        await anyio.lowlevel.checkpoint()  # lets other tasks run between two pieces
         *lines, rest = (rest + piece).split("\n")
         for line in lines:
             yield start, line
@@ -132,10 +134,10 @@ async def _lines(pieces: AsyncIterator[str]) -> AsyncIterator[tuple[int, str]]:
     yield start, rest
 
 
-def _place(line: str, wanted: list[str]) -> int | None:
-    """Where the first part is found, if the others follow it."""
+def _place(line: str, parts: list[str]) -> int | None:
+    """Return where the first part is found, if the others follow it; else None."""
     first, at = None, 0
-    for part in wanted:
+    for part in parts:
         at = line.find(part, at)
         if at < 0:
             return None
@@ -145,5 +147,5 @@ def _place(line: str, wanted: list[str]) -> int | None:
 
 
 def _marked(found: ObjectInfo, text: str) -> str:
-    """What came as data stays data, however it is cut."""
-    return wrap_tool_result(found.metadata[TOOL_KEY], text) if FENCED in found.metadata and text else text
+    """Return the text marked as data if the whole result was."""
+    return wrap_tool_result(found.metadata[TOOL_KEY], text) if MARKED in found.metadata and text else text

@@ -1,4 +1,5 @@
-"""Which sandbox programs run in: the first of the plugins' that works here. Without one nothing runs a program."""
+"""The selection of the sandbox for programs: the first installed one that works here. Without one no program
+runs."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +28,8 @@ from trunkline.workers.tools.detached_launcher import launch_detached
 log = logging.getLogger(__name__)
 
 ASK_AGAIN = 10.0
-"""Seconds for which an answer counts; then the backends are asked again, so an installation needs no restart."""
+"""Seconds for which the selection is used. Then the backends are checked again, so an installation needs no
+restart."""
 
 HOST_NETWORK_HINT = (
     "A person can lend it for some minutes, at a terminal: trunkline permissions BLOCK --host-network 30."
@@ -41,19 +43,19 @@ NO_SANDBOX_HINT = (
 class SandboxSelector:
     """The backends in the order of preference."""
 
-    def __init__(self, backends: Sequence[Owned[Sandbox]], latch: KillSwitch) -> None:
+    def __init__(self, backends: Sequence[Owned[Sandbox]], kill_switch: KillSwitch) -> None:
         self._backends = tuple(backends)
-        self.latch = latch
+        self.kill_switch = kill_switch
         self._chosen: Sandbox | None = None
         self._until = 0.0
 
     async def select(self) -> Sandbox:
-        """The sandbox to use.
+        """Return the sandbox to use.
 
         Raises:
-            ToolError: there is none, and the text says what to install or permit; or panic holds.
+          ToolError: there is none, and the text states what to install or permit; or the kill switch is engaged.
         """
-        self.latch.raise_if_engaged()
+        self.kill_switch.raise_if_engaged()
         if self._chosen is not None and anyio.current_time() < self._until:
             return self._chosen
         reasons = []
@@ -66,18 +68,18 @@ class SandboxSelector:
             reasons.append(f"{backend.name}: {reason}")
         self._chosen = None
         raise ToolError(
-            f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NO_SANDBOX_HINT}",
+            f"Programs run only in a sandbox, and none is available. {' '.join(reasons) or NO_SANDBOX_HINT}",
             kind="unsupported",
         )
 
     async def serve(self) -> None:
-        """Let the backends work in the background, until cancelled."""
+        """Run the background work of the backends, until cancelled."""
         async with anyio.create_task_group() as tasks:
             for owned in self._backends:
                 tasks.start_soon(_serve, owned)
 
     async def end_all(self) -> None:
-        """End every program of this home, whoever began it."""
+        """End every program of this home, whoever started it."""
         async with anyio.create_task_group() as tasks:
             for owned in self._backends:
                 tasks.start_soon(_end_all, owned)
@@ -85,10 +87,13 @@ class SandboxSelector:
 
 @dataclass(frozen=True, slots=True)
 class ProgramBounds:
-    """The most that programs of a call may have: a network or not, and so many seconds. ``hint`` says what permits a
-    network. ``look``: the call was let through because it only reads, so its programs can do nothing else. ``host`` is
-    whether they have this machine's own network: ``no``, when they have ``asked`` for it, or ``lent`` to all of them
-    that have a network."""
+    """The most that the programs of a call may have.
+
+    ``network`` permits a network, ``seconds`` is the time limit, ``hint`` states how to permit a network.
+    ``read_only``: the call passed because it only reads, so its programs cannot write. ``host`` is the use of
+    this machine's own network: ``no``, ``asked`` (for programs that ask for it) or ``lent`` (for all programs
+    with a network).
+    """
 
     network: bool = False
     host: Literal["no", "asked", "lent"] = "no"
@@ -97,13 +102,14 @@ class ProgramBounds:
     read_only: bool = False
 
     def bound(self, limits: SandboxLimits) -> SandboxLimits:
-        """The limits, no wider than this. Raises ToolError for a network that is not permitted, and for a limit that
-        is none: a backend takes 0 for no limit at all."""
+        """Return the limits, reduced to these bounds.
+
+        Raises ToolError for a network that is not permitted, and for limits of 0 or less, which backends
+        treat as no limit.
+        """
         bounded = (limits.timeout, limits.memory, limits.cpus, limits.processes, limits.output)
         if not all(one > 0 for one in bounded):
-            raise ToolError(
-                "A program's limits are numbers above 0. Nothing was run.", kind="invalid_arguments"
-            )
+            raise ToolError("A program's limits must be above 0. Nothing was run.", kind="invalid_arguments")
         if self.read_only:
             limits = replace(limits, writable=False, network=False, host_network=False, repository="")
         if limits.host_network and self.host == "no":
@@ -113,7 +119,8 @@ class ProgramBounds:
             )
         if limits.network and not self.network:
             raise ToolError(
-                f"Programs have no network here. {self.hint}. Nothing was run.", kind="permission_denied"
+                f"Programs may not use a network here. {self.hint}. Nothing was run.",
+                kind="permission_denied",
             )
         if limits.network and self.host == "lent":
             limits = replace(limits, host_network=True)
@@ -123,32 +130,32 @@ class ProgramBounds:
 
 
 CurrentBounds = Callable[[], Awaitable[ProgramBounds]]
-"""Tells what programs may at this moment. Raises ToolError when that cannot be known."""
+"""Returns the current bounds. Raises ToolError when they cannot be determined."""
 
 
 class CallSandbox(Sandbox):
-    """What a tool is given: the chosen backend at the time when it is used, with the call as the label, and no more
-    than the block's permissions have then. ``look`` holds programs to reading."""
+    """The sandbox that a tool gets: the backend selected at the time of use, with the call as the label,
+    within the block's permissions at that time. With ``look`` programs cannot write."""
 
     name = "chosen"
 
     def __init__(
-        self, sandboxes: SandboxSelector, label: str, bounds: CurrentBounds, *, look: bool = False
+        self, sandboxes: SandboxSelector, label: str, bounds: CurrentBounds, *, reads_only: bool = False
     ) -> None:
         self._sandboxes = sandboxes
         self._label = label
         self._bounds = bounds
-        self._look = look
+        self._reads_only = reads_only
 
     def read_only(self) -> "CallSandbox":
-        """The same sandbox, read-only and without a network."""
-        return CallSandbox(self._sandboxes, self._label, self._bounds, look=True)
+        """Return the same sandbox, read-only and without a network."""
+        return CallSandbox(self._sandboxes, self._label, self._bounds, reads_only=True)
 
     async def _within(self, limits: SandboxLimits) -> SandboxLimits:
-        return replace(await self._bounds(), read_only=self._look).bound(limits)
+        return replace(await self._bounds(), read_only=self._reads_only).bound(limits)
 
     async def unavailable(self) -> str | None:
-        """Why there is no backend; None when there is."""
+        """Return why there is no backend; None when there is one."""
         try:
             await self._sandboxes.select()
         except ToolError as error:
@@ -156,14 +163,17 @@ class CallSandbox(Sandbox):
         return None
 
     async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
-        """See ``Sandbox``. Raises ToolError, which says what to install, when there is no backend."""
+        """Start a program; see ``Sandbox``. Raises ToolError, which states what to install, when there is no
+        backend."""
         limits = await self._within(given.get("limits", DEFAULT_LIMITS))
         backend = await self._sandboxes.select()
         label = given.get("label") or self._label
         process = await backend.start(argv, **{**given, "label": label, "limits": limits})
-        if self._sandboxes.latch.is_engaged:  # pulled while it was begun: panic may have missed it
+        if (
+            self._sandboxes.kill_switch.is_engaged
+        ):  # engaged during the start: panic may have missed the program
             await process.__aexit__(None, None, None)
-            self._sandboxes.latch.raise_if_engaged()
+            self._sandboxes.kill_switch.raise_if_engaged()
         return process
 
     async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
@@ -183,16 +193,17 @@ class CallSandbox(Sandbox):
         limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> None:
-        """See ``Sandbox``. This machine's own network is lent for minutes, so such a program cannot have it."""
+        """Start a detached program; see ``Sandbox``. It cannot use this machine's own network, which is lent
+        for minutes only."""
         check_program(argv, workspace=workspace, env=env, folder=folder)
         bounded = await self._within(limits)
         if limits.host_network:
             raise ToolError(
-                "A background program may not use this machine's own network, which is lent for some minutes only.",
+                "A background program may not use this machine's own network, which is lent for minutes only.",
                 kind="unsupported",
             )
-        order = ProgramSpec(
-            home=str(self._sandboxes.latch.home),
+        spec = ProgramSpec(
+            home=str(self._sandboxes.kill_switch.home),
             backend=(await self._sandboxes.select()).name,
             argv=tuple(argv),
             workspace=str(workspace),
@@ -207,16 +218,19 @@ class CallSandbox(Sandbox):
             writable=bounded.writable,
             at=utc_now(),
         )
-        await launch_detached(DetachedProgram(record), order)
+        await launch_detached(DetachedProgram(record), spec)
 
 
 def with_read_only_sandbox(invocation: ToolInvocation) -> ToolInvocation:
-    """The call as its tool is given it. A program that passed without approval because it only reads gets a read-only
-    sandbox without a network, so it changes nothing even when git runs what a repository's configuration names. The
-    same holds for programs of a tool with the effect ``read``, whose calls need no approval."""
+    """Return the call in the form that its tool gets.
+
+    A program that passed without approval because it only reads gets a read-only sandbox without a network.
+    So it changes nothing even when git runs a program from a repository's configuration. The same holds for
+    programs of a tool with the effect ``read``, whose calls need no approval.
+    """
     spec, sandbox = invocation.spec, invocation.context.sandbox
-    looks = spec.effect == "read" or is_read_only_call(spec, invocation.arguments)
-    if not (looks and isinstance(sandbox, CallSandbox)):
+    reads_only = spec.effect == "read" or is_read_only_call(spec, invocation.arguments)
+    if not (reads_only and isinstance(sandbox, CallSandbox)):
         return invocation
     return replace(invocation, context=replace(invocation.context, sandbox=sandbox.read_only()))
 
@@ -225,7 +239,7 @@ async def _serve(owned: Owned[Sandbox]) -> None:
     try:
         await owned.item.serve()
     except Exception:
-        log.exception("the sandbox %s of %s keeps nothing ready", owned.item.name, owned.owner)
+        log.exception("the background work of the sandbox %s of %s failed", owned.item.name, owned.owner)
 
 
 async def _end_all(owned: Owned[Sandbox]) -> None:
@@ -241,5 +255,5 @@ async def _unavailable(owner: str, backend: Sandbox) -> str | None:
     try:
         return await backend.unavailable()
     except Exception:
-        log.exception("the sandbox %s of %s cannot say whether it works", backend.name, owner)
+        log.exception("the check of the sandbox %s of %s failed", backend.name, owner)
         return "it failed; see the log of the tools worker."

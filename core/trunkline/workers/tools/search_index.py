@@ -1,4 +1,4 @@
-"""Which tools a question is about, by the words of their names and descriptions. Knows of no permissions."""
+"""Full-text search for tools, by the words of their names and descriptions. Knows no permissions."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from trunkline._util.nlp.similarity import common_language, concepts
 from trunkline.contracts.tools.messages import ToolSpec
 
 IN_NAME = 3.0
-"""What a word counts that is in a tool's name, where one in its description counts 1."""
+"""The weight of a word in a tool's name, where a word in its description has 1."""
 
 _JOINTS = re.compile(r"[_:/-]|(?<=[a-z0-9])(?=[A-Z])")
 
@@ -24,15 +24,16 @@ class _Entry:
 
 
 class ToolSearchIndex:
-    """The words of some tools. A word counts the more, the fewer of them it is in; inflections and a few synonyms are
-    one word, by the rules of each description's language."""
+    """The words of a set of tools. Rare words weigh more. Inflections and a few synonyms count as one word,
+    by the rules of each description's language."""
 
     def __init__(self, specs: Sequence[ToolSpec]) -> None:
         self._entries = [_entry(spec) for spec in specs]
         self._count = Counter(word for entry in self._entries for word in entry.name | entry.words)
 
     def search(self, question: str) -> list[ToolSpec]:
-        """The tools that have a word of the question, the most fitting first; of equals in the order given."""
+        """Return the tools that share a word with the question, the best match first, else in the order
+        given."""
         languages = {entry.language for entry in self._entries}
         asked = {language: frozenset(concepts(_split_words(question), language)) for language in languages}
         scored = [(self._score(entry, asked[entry.language]), entry.spec) for entry in self._entries]
@@ -58,5 +59,5 @@ def _entry(spec: ToolSpec) -> _Entry:
 
 
 def _split_words(text: str) -> str:
-    """Names as words: ``read_file`` and ``readFile`` as ``read file``."""
+    """Split names into words: ``read_file`` and ``readFile`` become ``read file``."""
     return _JOINTS.sub(" ", text)

@@ -1,4 +1,4 @@
-"""Whether a tool's definition can be used at all. Used by the catalogue and by the contract suite. No I/O."""
+"""Validation of a tool's definition, for the catalogue and for the contract suite. No I/O."""
 
 import math
 import re
@@ -12,7 +12,7 @@ _TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
 
 
 def spec_problems(spec: ToolSpec) -> list[str]:
-    """What is wrong with the definition, a sentence each; empty when it is fine."""
+    """Return the problems of the definition, a sentence each; empty when it is valid."""
     return list(_of_definition(spec)) + list(_of_parameters(spec))
 
 
@@ -26,7 +26,7 @@ def _of_definition(spec: ToolSpec) -> Iterator[str]:
     if spec.category not in get_args(Category):
         yield f"the category {spec.category!r} must be one of {', '.join(get_args(Category))}"
     if spec.read_only and spec.effect != "exec":
-        yield f"look is for tools that run programs, and the effect is {spec.effect!r}"
+        yield f"read_only is for tools that run programs, and the effect is {spec.effect!r}"
     if not (math.isfinite(spec.timeout) and spec.timeout > 0):
         yield f"the timeout {spec.timeout!r} must be a number of seconds above 0"
 
@@ -56,9 +56,9 @@ def _of_parameters(spec: ToolSpec) -> Iterator[str]:
             yield f"the memory path parameter {name!r} is not among the properties"
     for name in spec.unbound_params:
         if name not in properties:
-            yield f"the free parameter {name!r} is not among the properties"
+            yield f"the unbound parameter {name!r} is not among the properties"
         if name in (*spec.paths, *spec.memory_paths, *spec.memory_trees):
-            yield f"the parameter {name!r} holds a path, which no lasting approval may leave open"
+            yield f"the parameter {name!r} is a path, which a lasting approval must bind"
     for name, part in properties.items():
         yield from _of_schema(name, part)
 

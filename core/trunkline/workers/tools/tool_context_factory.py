@@ -1,4 +1,4 @@
-"""Makes what a tool is given for one call: workspace, services, sandbox, and how far its files reach."""
+"""Creates the context of a tool for one call: workspace, services, sandbox, and the reach of its files."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from trunkline.workers.tools.sandboxes import CallSandbox, SandboxSelector
 
 
 class ToolContextFactory:
-    """Makes a ``ToolContext`` for each call."""
+    """Creates a ``ToolContext`` for each call."""
 
     def __init__(
         self,
@@ -33,11 +33,11 @@ class ToolContextFactory:
         self._services = services
 
     async def make(self, run: ActiveCall, spec: ToolSpec) -> ToolContext:
-        """The context of a call.
+        """Create the context of a call.
 
         Raises:
-            TrunklineError: the workspace cannot be made.
-            ToolError: the policies that say what the call may reach cannot be read.
+          TrunklineError: the workspace cannot be created.
+          ToolError: the policies that limit the call cannot be read.
         """
         call, services = run.call, self._services
         workspace = self._home.workspace(call.block)

@@ -1,4 +1,4 @@
-"""Runs one tool: time limit, cancellation, and nothing that it raises gets any further. Knows no ledger or guard."""
+"""Runs one tool: time limit, cancellation, and conversion of its exceptions. Knows no ledger or guard."""
 
 import logging
 from contextlib import AbstractContextManager
@@ -14,7 +14,7 @@ from trunkline.workers.tools import error_outcomes
 log = logging.getLogger(__name__)
 
 GRACE = 1.0
-"""Seconds that a tool has to stop once it is told to; after that it is left behind."""
+"""Seconds that a cancelled tool has to stop; after that its task is abandoned."""
 
 
 async def run_tool(
@@ -26,9 +26,12 @@ async def run_tool(
     tasks: TaskGroup,
     noted: AbstractContextManager[None],
 ) -> ToolOutcome:
-    """Run the tool for at most ``timeout`` seconds, in a task of its own in ``tasks``, so that one which ignores
-    being cancelled can be left behind. ``limit``, a fresh scope, is where its end can be put off. ``noted`` is entered
-    while it runs. Raises nothing but the cancellation of the caller."""
+    """Run the tool for at most ``timeout`` seconds, in a task of its own in ``tasks``.
+
+    A tool that ignores its cancellation can so be abandoned. The deadline of ``limit``, a fresh scope, may be
+    extended while the tool runs. ``noted`` is entered while it runs. Raises nothing but the cancellation of
+    the caller.
+    """
     job = _ToolJob(tool, invocation, noted)
     tasks.start_soon(job.run)
     try:
@@ -66,9 +69,9 @@ class _ToolJob:
 
     def _failure(self, error: BaseException) -> ToolOutcome:
         call, spec = self.invocation.context.call, self.invocation.spec
-        told = error_outcomes.tool_error_in(error)
-        if told is not None:
-            return error_outcomes.refusal_outcome(call, told)
+        error_of_tool = error_outcomes.tool_error_in(error)
+        if error_of_tool is not None:
+            return error_outcomes.refusal_outcome(call, error_of_tool)
         return error_outcomes.crash_outcome(call, spec, error)
 
     def _checked(self, output: object) -> ToolOutcome:
@@ -76,7 +79,7 @@ class _ToolJob:
         if not isinstance(output, str):
             kind = type(output).__name__
             return error_outcomes.incident_outcome(
-                call, f"{spec.name} ran, but returned {kind} in place of text.", tool=spec.name
+                call, f"{spec.name} ran, but returned {kind} instead of text.", tool=spec.name
             )
         return ToolOutcome(call=call, status="ok", output=error_outcomes.encodable_text(output))
 
@@ -88,10 +91,11 @@ class _ToolJob:
         with anyio.move_on_after(GRACE, shield=True):
             await self.ended.wait()
         if not self.ended.is_set():
-            log.warning("tool %s ignores its cancellation and is left behind", self.invocation.spec.name)
+            log.warning("tool %s ignores its cancellation; its task is abandoned", self.invocation.spec.name)
 
 
 def _timed_out(invocation: ToolInvocation, timeout: float) -> ToolOutcome:
-    """It is not said to have stopped: a thread in the middle of a system call ends that first."""
+    """Return the outcome of a timeout. It does not claim that the tool stopped: a thread ends its system call
+    first."""
     text = f"{invocation.spec.name} did not finish within {timeout:g} seconds and was told to stop."
     return error_outcomes.interrupted_outcome(invocation.context.call, invocation.spec, text, "timeout")

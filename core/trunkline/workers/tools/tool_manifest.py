@@ -23,14 +23,14 @@ from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import PluginError, ToolError
 
 CLI_SOURCE = "cli:"
-"""How the source of a tool begins that is a program, and so needs a sandbox whatever its effect."""
+"""The prefix of the source of a tool that is a program. Such a tool needs a sandbox whatever its effect."""
 
 _PATH_WORDS = frozenset({"path", "file", "filepath", "directory", "dir", "target", "source", "destination"})
 
 
 class ToolManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file's content. ``paths`` names the parameters that hold paths of the workspace; when it is left out, those
-    whose names say so are taken (MB-F15)."""
+    """The file's content. ``paths`` names the parameters that are paths of the workspace; without it,
+    parameters with names like ``path`` or ``file`` are (MB-F15)."""
 
     name: str
     description: str
@@ -63,10 +63,10 @@ class ManifestTool(Tool):
 
 
 def load_manifest_tool(file: Path) -> ManifestTool:
-    """The tool of a ``tool.json``.
+    """Return the tool of a ``tool.json``.
 
     Raises:
-        PluginError: the file is not a manifest; the sentence says what is wrong.
+      PluginError: the file is not a valid manifest; the sentence states the error.
     """
     try:
         manifest = read_json(str(file), read_regular(file), ToolManifest)
@@ -103,6 +103,6 @@ def _output(name: str, result: SandboxResult) -> str:
             if result.killed
             else f"ended with the exit code {result.exit_code}"
         )
-        said = result.stderr.decode(errors="replace").strip()[-2000:]
-        raise ToolError(f"{name} {why}.{f' It said: {said}' if said else ''}", kind="failed")
+        stderr = result.stderr.decode(errors="replace").strip()[-2000:]
+        raise ToolError(f"{name} {why}.{f' It said: {stderr}' if stderr else ''}", kind="failed")
     return result.stdout.decode(errors="replace")

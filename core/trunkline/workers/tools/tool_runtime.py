@@ -1,4 +1,5 @@
-"""Runs tools in a tools worker, on the hub or on a remote: catalogue, authorization, sandboxes, ledger and calls."""
+"""The tool runtime of a tools worker, on the hub or on a remote: catalogue, authorization, sandboxes, ledger
+and calls."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -45,11 +46,11 @@ from trunkline.workers.tools.tool_sources import ToolSourceRunner
 from trunkline_bus import Request
 
 SPARE_THREADS = 4
-"""Threads for each slot: a synchronous tool that hangs keeps its thread after its call has timed out."""
+"""Threads per slot: a synchronous tool that hangs occupies its thread after its call has timed out."""
 
 
 class ToolRuntime:
-    """The calls of one worker and all that they run through. ``open`` before use."""
+    """The calls of one worker and the objects that run them. Call ``open`` before use."""
 
     def __init__(self, context: WorkerContext, policies: PolicySource, remotes: RemoteToolIndex) -> None:
         settings = context.config.settings
@@ -72,7 +73,7 @@ class ToolRuntime:
         own_tools: Sequence[Tool] = (),
         results: ResultStore | None = None,
     ) -> None:
-        """Find the tools, start what works in the background, and answer what concerns this worker alone.
+        """Build the catalogue, start the background tasks, and serve the endpoints of this worker.
 
         ``own_tools`` are the platform's. Without ``results`` no result is shortened or marked as data.
         """
@@ -133,7 +134,7 @@ class ToolRuntime:
         )
 
     async def catalogue(self) -> Catalogue:
-        """The tools that there are now."""
+        """Return the current catalogue."""
         return await self._catalogue.current()
 
     async def _find_tool(self, name: str) -> Tool | None:
@@ -151,16 +152,18 @@ class ToolRuntime:
         return await end_detached_programs(self._context.home.path, block, forget=request.data.forget)
 
     async def drain(self) -> None:
-        """Let the calls that run end. What has not ended in ``[tools] drain`` seconds is stopped, and recorded so."""
+        """Wait for the active calls. Those that have not ended after ``[tools] drain_timeout`` seconds are
+        stopped and recorded."""
         await self.calls.drain(self._settings.drain_timeout)
 
     async def _stop_everything(self) -> None:
-        """What panic ends: every call, and every program, also those of a worker that has died."""
+        """On panic, stop every call and every program, including programs of a worker that crashed."""
         self.calls.stop_all("everything was stopped by panic")
         await self.sandboxes.end_all()
 
 
 def _allow_threads(count: int) -> None:
-    """Let synchronous tools have as many threads. The limit is the event loop's, so it is only ever raised."""
+    """Allow ``count`` threads for synchronous tools. The limit belongs to the event loop, so it is only ever
+    raised."""
     limiter = anyio.to_thread.current_default_thread_limiter()
     limiter.total_tokens = max(limiter.total_tokens, count)

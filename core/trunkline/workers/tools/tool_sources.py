@@ -1,7 +1,7 @@
-"""Tools that come and go: runs the plugins' tool sources, and says by which names their tools are called.
+"""Runs the plugins' tool sources, and gives their tools distinct names.
 
-A tool's identity is its source and its name. Its short name alone is shown while no other tool has it; tools that share
-one are told apart by their sources, as ``brave__search`` and ``kagi__search``.
+A tool's identity is its source and its name. The short name is shown while no other tool has it; tools with
+the same name are distinguished by their sources, as ``brave__search`` and ``kagi__search``.
 """
 
 import logging
@@ -17,19 +17,20 @@ from trunkline.workers.tools.sandboxes import CallSandbox, ProgramBounds, Sandbo
 
 log = logging.getLogger(__name__)
 
-SHORTEST, LONGEST = 1.0, 60.0
-"""Seconds before a source that raised is run again; the pause doubles from the shortest to the longest."""
+FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
+"""Seconds before a failed source is run again; the pause doubles from the shortest to the longest."""
 
 OWNER_BOUNDS = ProgramBounds(network=True, host="asked")
-"""Of programs that the owner's own configuration begins, such as MCP servers: it says which of them have a network."""
+"""The bounds of programs that the owner's own configuration starts, such as MCP servers. The configuration
+decides which of them have a network."""
 
 SEPARATOR = "__"
-MOST_TOOLS = 2000
-LONGEST_NAME = 64
+MAX_TOOLS = 2000
+MAX_NAME_CHARS = 64
 
 
 class ToolSourceRunner:
-    """What the sources publish. ``version`` changes whenever that does."""
+    """The published tools of the sources. ``version`` changes whenever they do."""
 
     def __init__(self, sources: Sequence[Owned[ToolSource]], sandboxes: SandboxSelector) -> None:
         self.version = 0
@@ -38,13 +39,13 @@ class ToolSourceRunner:
         self._published: dict[str, tuple[Tool, ...]] = {}
 
     async def run(self) -> None:
-        """Run every source, each by itself, until cancelled."""
+        """Run every source in a task of its own, until cancelled."""
         async with anyio.create_task_group() as tasks:
             for owned in self._sources:
                 tasks.start_soon(self._keep_running, owned)
 
     def tools(self) -> Sequence[Owned[Tool]]:
-        """What is published now, by short names."""
+        """Return the tools that are published now, by short names."""
         return [
             Owned(owned.owner, tool)
             for owned in self._sources
@@ -52,9 +53,9 @@ class ToolSourceRunner:
         ]
 
     async def _keep_running(self, owned: Owned[ToolSource]) -> None:
-        pause = SHORTEST
+        pause = FIRST_PAUSE
         while True:
-            began = anyio.current_time()
+            started_at = anyio.current_time()
             try:
                 await owned.item.run(self._context_of(owned))
             except Exception:
@@ -62,7 +63,9 @@ class ToolSourceRunner:
             else:
                 return self._publish(owned, ())
             self._publish(owned, ())
-            pause = SHORTEST if anyio.current_time() - began > LONGEST else min(2 * pause, LONGEST)
+            pause = (
+                FIRST_PAUSE if anyio.current_time() - started_at > MAX_PAUSE else min(2 * pause, MAX_PAUSE)
+            )
             await anyio.sleep(pause)
 
     def _context_of(self, owned: Owned[ToolSource]) -> SourceContext:
@@ -75,13 +78,15 @@ class ToolSourceRunner:
 
     def _publish(self, owned: Owned[ToolSource], tools: Sequence[Tool]) -> None:
         name = owned.item.name
-        theirs = tuple(tool for tool in tools if tool.spec.source.startswith(f"{name}:"))
-        if len(theirs) < len(tools):
-            log.error("a tool source may only publish tools of its own", extra={"source": name})
-        if len(theirs) > MOST_TOOLS:
-            log.error("of %d tools of the source %s only %d are used", len(theirs), name, MOST_TOOLS)
-        if theirs[:MOST_TOOLS] != self._published.get(name, ()):
-            self._published[name] = theirs[:MOST_TOOLS]
+        own = tuple(tool for tool in tools if tool.spec.source.startswith(f"{name}:"))
+        if len(own) < len(tools):
+            log.error("a tool source may only publish its own tools", extra={"source": name})
+        if len(own) > MAX_TOOLS:
+            log.error(
+                "%d tools of the source %s exceed the limit; only %d are used", len(own), name, MAX_TOOLS
+            )
+        if own[:MAX_TOOLS] != self._published.get(name, ()):
+            self._published[name] = own[:MAX_TOOLS]
             self.version += 1
 
 
@@ -90,30 +95,32 @@ async def _owner_bounds() -> ProgramBounds:
 
 
 def with_distinct_names(
-    settled: Iterable[Owned[Tool]], coming: Sequence[Owned[Tool]]
+    settled: Iterable[Owned[Tool]], dynamic: Sequence[Owned[Tool]]
 ) -> Iterator[Owned[Tool]]:
-    """The tools that come and go, by names that no other has: short as long as that is the only one of its kind, and
-    none that models call a settled tool by."""
+    """Yield the tools of sources under unique names.
+
+    A name stays short while it is the only one of its kind and no alias of a settled tool.
+    """
     settled = tuple(settled)
-    count = Counter(owned.item.spec.name for owned in (*coming, *settled))
+    count = Counter(owned.item.spec.name for owned in (*dynamic, *settled))
     count.update(alias_names(settled))
-    for owned in coming:
+    for owned in dynamic:
         yield (
             owned if count[owned.item.spec.name] == 1 else _with_qualified_name(owned, owned.item.spec.source)
         )
 
 
 def without_alias_clashes(
-    settled: Iterable[Owned[Tool]], apart: Iterable[Owned[Tool]]
+    settled: Iterable[Owned[Tool]], isolated: Iterable[Owned[Tool]]
 ) -> Iterator[Owned[Tool]]:
-    """The tools of plugins apart, of which none takes the calls that models mean for a settled one."""
+    """Yield the tools of isolated plugins, renamed where they would take over an alias of a settled tool."""
     taken = alias_names(settled)
-    for owned in apart:
+    for owned in isolated:
         yield _with_qualified_name(owned, f"native:{owned.owner}") if owned.item.spec.name in taken else owned
 
 
 def alias_names(tools: Iterable[Owned[Tool]]) -> set[str]:
-    """The further names by which models call these tools."""
+    """Return the aliases of these tools."""
     return {alias.schema.name for owned in tools for alias in owned.item.aliases}
 
 
@@ -122,6 +129,6 @@ def _with_qualified_name(owned: Owned[Tool], source: str) -> Owned[Tool]:
 
 
 def qualified_name(source: str, name: str) -> str:
-    """The name that tells whose the tool is: ``brave__search`` for ``search`` of ``mcp:brave``."""
-    whose = re.sub(r"[^A-Za-z0-9_-]", "-", source.partition(":")[2])
-    return f"{whose}{SEPARATOR}{name}"[:LONGEST_NAME]
+    """Return the name that includes the source: ``brave__search`` for ``search`` of ``mcp:brave``."""
+    origin = re.sub(r"[^A-Za-z0-9_-]", "-", source.partition(":")[2])
+    return f"{origin}{SEPARATOR}{name}"[:MAX_NAME_CHARS]

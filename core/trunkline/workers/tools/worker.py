@@ -1,4 +1,4 @@
-"""The hub's tools worker: assembles its components, and answers on the bus."""
+"""The hub's tools worker: assembles its components and serves the endpoints."""
 
 import logging
 from pathlib import Path
@@ -38,13 +38,13 @@ from trunkline.workers.tools.tool_runtime import ToolRuntime
 from trunkline_bus import Refusal, Request, background_tasks
 
 WATCHER_ACTOR = "owner"
-"""The actor in history of what a watched folder brings: it is the owner's folder."""
+"""The actor of documents from a watched folder in memory's history: the owner, whose folder it is."""
 
 log = logging.getLogger(__name__)
 
 
 class ToolsWorker(Worker):
-    """Answers ``tools.list`` and ``tools.call``, and subscribes to cancels."""
+    """Serves ``tools.list`` and ``tools.call``, and subscribes to cancels."""
 
     kind: ClassVar[WorkerKind] = "tools"
 
@@ -70,7 +70,7 @@ class ToolsWorker(Worker):
         self._readers = ReaderRegistry(owned.item for owned in context.plugins.readers())
 
     async def open(self) -> None:
-        """Find the tools, and answer."""
+        """Open the policies, the catalogue and the background tasks, and serve the endpoints."""
         context, runtime = self.context, self._runtime
         tasks = await self.resources.enter_async_context(background_tasks())
         self.resources.callback(self._policies.close)
@@ -116,14 +116,14 @@ class ToolsWorker(Worker):
         await delegation.answer(context.bus, context.service)
 
     async def drain(self) -> None:
-        """Let the calls that run end, for a limited time."""
+        """Wait for the active calls, for a limited time."""
         await self._runtime.drain()
 
     async def _handle_list(self, request: Request[ListTools]) -> ToolCatalogue:
         return await self._list_tools(request.data)
 
     async def _list_tools(self, request: ListTools) -> ToolCatalogue:
-        """A block's catalogue. Refused when it cannot be known what the block may use."""
+        """Return a block's catalogue. Refused when the block's limits cannot be read."""
         block = require_block_name(request.block)
         try:
             limits = await self._policies.limits_of(block)
@@ -135,7 +135,7 @@ class ToolsWorker(Worker):
         return (await self._runtime.catalogue()).for_block(limits, request.version, restricted)
 
     async def _watch_folders(self) -> None:
-        """Bring what changes in the watched folders into memory. Of several workers on a machine one does it."""
+        """Bring changes of the watched folders into memory. Of several workers on a host, one does it."""
         context, settings = self.context, self.context.config.settings.documents
         if not settings.watch:
             return
@@ -146,8 +146,8 @@ class ToolsWorker(Worker):
 
 def _log_outcome(folder: Path, outcome: IngestReport) -> None:
     for one in outcome.skipped:
-        log.warning("%s is not brought into memory: %s", one.source, one.reason)
+        log.warning("%s was not added to memory: %s", one.source, one.reason)
     for path in outcome.gone:
         log.info("%s is no longer in %s; memory keeps it", path, folder)
     if outcome.added or outcome.removed:
-        log.info("watched %s: %d brought, %d taken out", folder, len(outcome.added), len(outcome.removed))
+        log.info("watched %s: %d added, %d removed", folder, len(outcome.added), len(outcome.removed))
