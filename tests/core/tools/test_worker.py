@@ -323,8 +323,8 @@ async def test_a_tool_s_own_text_passes_and_any_other_exception_does_not(tools: 
 async def test_what_is_no_text_is_refused(tools: Any) -> None:
     """A number or nothing is an error; a lone surrogate is replaced, for no message can carry it."""
     async with tools(Workshop()) as caller:
-        assert "returned int in place of text" in (await caller.call("number")).output
-        assert "returned NoneType in place of text" in (await caller.call("nothing")).output
+        assert "returned int instead of text" in (await caller.call("number")).output
+        assert "returned NoneType instead of text" in (await caller.call("nothing")).output
         assert (await caller.call("surrogate")).output == "a?b"
 
 
