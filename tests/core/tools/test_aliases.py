@@ -100,9 +100,7 @@ async def test_what_is_wrong_is_told_in_the_words_of_the_alias(tools: Any) -> No
         assert '"words"' in (await caller.call("jot", {})).output
         assert 'no parameter "word' in (await caller.call("jot", {"words": "x", "wordz": 1})).output
         assert (await caller.call("jot", {"words": ""})).output == "Say some words."
-        assert (
-            "The alias scrawl failed" in (await caller.call("scrawl", {"words": "x"})).output
-        )
+        assert "The alias scrawl failed" in (await caller.call("scrawl", {"words": "x"})).output
         assert shop.noted == []
 
 
