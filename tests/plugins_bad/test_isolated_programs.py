@@ -66,7 +66,7 @@ async def test_a_plugin_apart_runs_programs_within_its_call(
         assert flood.startswith("0  470000 xxx") and len(flood) < 31_000
         assert "no network here" in (await call(found, "script", text="true", network=True)).output
         for how, why in (
-            ("start", "holds none that lives on"),
+            ("start", "only run programs to their end"),
             ("elsewhere", "or in none"),
             ("readable", "nothing to read"),
             ("input", "too much"),

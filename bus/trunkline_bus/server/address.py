@@ -1,7 +1,7 @@
-"""Where the embedded server was last and how clients logged in, so that a restart finds them again.
+"""The last address and credentials of the embedded server, stored so that a restart uses them again.
 
-Clients of an instance that is stopped and started again (a terminal attached to ``trunkline up``) go on by
-reconnecting; they could not if every start chose another port and another password.
+Clients of a restarted instance (a terminal attached to ``trunkline up``) continue by reconnecting, which a
+new port and password at every start would prevent.
 """
 
 import contextlib

@@ -20,7 +20,8 @@ class LeafUser(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeafListener(msgspec.Struct, frozen=True, kw_only=True):
-    """Where leaf nodes come in, by TLS alone. ``listen`` is ``host:port``; ``guests`` tells who may, at any time."""
+    """The listener for leaf nodes, by TLS only. ``listen`` is ``host:port``; ``guests`` returns the permitted
+    ones at any time."""
 
     listen: str
     certificate: Path

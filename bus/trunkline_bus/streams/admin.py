@@ -131,7 +131,7 @@ async def subject_counts(bus: Bus, stream: str, filter: str) -> dict[str, int]:
 
 
 async def oldest_time(bus: Bus, topic: Topic[Any], **keys: str) -> datetime | None:
-    """When the oldest stored message came that matches; None when there is none."""
+    """Return the time of the oldest stored message that matches; None when there is none."""
     body = {"seq": 1, "next_by_subj": topic.stored_subject.wildcard_filter(**keys)}
     record = await _record(bus, topic, body)
     return None if record is None else record.time

@@ -17,7 +17,7 @@ _SHORT = 1.0
 
 
 class PullEnd(enum.Enum):
-    """Why a pull brought no more messages."""
+    """The reason why a pull brought no more messages."""
 
     FULL = "the batch is complete"
     EMPTY = "it ran out of time"

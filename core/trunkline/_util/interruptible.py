@@ -1,4 +1,5 @@
-"""A call in another thread that can be told to end. Python has no way to end a thread, but one to raise in it."""
+"""A call in another thread that can be interrupted. Python cannot stop a thread, but it can raise an
+exception in it."""
 
 import ctypes
 import sys
@@ -10,14 +11,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 SETTLE_STEPS = 10_000
-"""Turns of an empty loop in which an exception that was raised from outside surely arrives."""
+"""Iterations of an empty loop within which an exception raised from another thread certainly arrives."""
 
 
 STACK_SIZE = 64 * 1024
 
 
 class Interrupted(BaseException):
-    """Raised inside a call that was told to end."""
+    """Raised inside a call that was interrupted."""
 
 
 class InterruptibleCall:
@@ -55,7 +56,7 @@ class InterruptibleCall:
                 )
 
     def _settle(self) -> None:
-        """Let an interruption arrive here, if it has not yet: the thread goes on to other work."""
+        """Let a pending interruption arrive here, because the thread continues with other work."""
         try:
             for _ in range(SETTLE_STEPS):
                 pass

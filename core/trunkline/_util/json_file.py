@@ -1,4 +1,4 @@
-"""JSON that a person may have written: policies, manifests of tools, entries of servers. Pure."""
+"""JSON files that a person may have written: policies, tool manifests, server entries. Pure."""
 
 import re
 from typing import TypeVar
@@ -13,10 +13,10 @@ NEW_LINE = b"\n"
 
 
 def read_json(path: str, data: bytes, kind: type[T]) -> T:
-    """What a file holds.
+    """Return the content of a file as ``kind``.
 
     Raises:
-        BadSettings: it is no JSON, or does not fit. The text names file and line, as with TOML.
+        SettingsFileError: it is not JSON, or does not fit. The text names file and line, as for TOML.
     """
     try:
         return msgspec.json.decode(data, type=kind)
@@ -26,7 +26,7 @@ def read_json(path: str, data: bytes, kind: type[T]) -> T:
 
 
 def _line(data: bytes, said: str) -> str:
-    """Where it is, as ``, line 3``; "" where that is not found."""
+    """Return the position as ``, line 3``; "" when it is not found."""
     if (byte := re.search(r"\(byte (\d+)\)|position (\d+)", said)) is not None:
         return f", line {data[: int(byte[1] or byte[2])].count(NEW_LINE) + 1}"
     if "truncated" in said:
@@ -35,7 +35,8 @@ def _line(data: bytes, said: str) -> str:
 
 
 def line_of(data: bytes, name: str) -> str:
-    """Where a key stands, as ``, line 3``, or the file begins for none; "" where that is not found."""
+    """Return the line of a key as ``, line 3``, or the first line for an empty name; "" when it is not
+    found."""
     key = re.escape(name).encode()
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not key or re.search(rb'"%s"\s*:' % key, line):

@@ -1,17 +1,17 @@
-"""What of a value a message can carry as JSON, everywhere it goes: encoders differ in what they choke on. Pure."""
+"""The values that messages can carry as JSON with every encoder in use: their limits differ. Pure."""
 
 import math
 from collections.abc import Iterator
 
 MAX_DEPTH = 100
-"""Lists and objects within each other. Encoders count the Python stack too, so what one takes another may not."""
+"""Largest depth of nested lists and objects. Encoders also count the Python stack, so their limits differ."""
 
 SMALLEST, LARGEST = -(2**63), 2**64 - 1
-"""Whole numbers that every encoder here takes."""
+"""The whole numbers that every encoder here accepts."""
 
 
 def json_problem(value: object) -> str:
-    """Why no message can carry it, such as "half a character"; "" when one can."""
+    """Return why no message can carry the value, such as "half a character"; "" when one can."""
     return next(_problems(value), "")
 
 

@@ -15,11 +15,11 @@ API = "trunkline.api"
 
 
 class RenamedName(ImportError):
-    """A public module was asked for a name that is in another one, or is called otherwise, today."""
+    """A public module was asked for a name that is now in another module, or has another name."""
 
 
 def lazy_names(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The ``__getattr__`` and ``__dir__`` of a public module."""
+    """Return the ``__getattr__`` and ``__dir__`` of a public module."""
     origins: dict[str, str] = {}
 
     def attribute(name: str) -> Any:
@@ -40,7 +40,8 @@ def lazy_names(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str
 
 
 def public_names(module: str) -> dict[str, str]:
-    """The names of a public module, each with the module that defines it, in the order of the source."""
+    """Return the names of a public module, each with the module that defines it, in the order of the
+    source."""
     loader: Any = importlib.import_module(module).__loader__
     source = loader.get_source(module)  # in a folder and in a zip file alike
     tree: AST = compile(
@@ -58,7 +59,7 @@ def public_names(module: str) -> dict[str, str]:
 
 
 def public_modules() -> list[str]:
-    """The names of all public modules: ``trunkline`` and the modules of ``trunkline.api``."""
+    """Return the names of all public modules: ``trunkline`` and the modules of ``trunkline.api``."""
     import pkgutil  # only a wrong name and the documentation ask for it
 
     api = importlib.import_module(API)
@@ -66,12 +67,13 @@ def public_modules() -> list[str]:
 
 
 def find_public(name: str) -> str | None:
-    """The public module that has this name, or None."""
+    """Return the public module that has this name, or None."""
     return next((module for module in public_modules() if name in public_names(module)), None)
 
 
 def new_place(module: str, name: str) -> str | None:
-    """Where a name that this module had in former versions is today, as ``module.name``, or None."""
+    """Return the present place, as ``module.name``, of a name that this module had in former versions, or
+    None."""
     from trunkline._util.renamed_names import RENAMED_NAMES
 
     tables = [RENAMED_NAMES[module]] if module in RENAMED_NAMES else _tables_below(module, RENAMED_NAMES)
@@ -81,7 +83,7 @@ def new_place(module: str, name: str) -> str | None:
 
 
 def _tables_below(package: str, tables: dict[str, dict[str, str]]) -> list[dict[str, str]]:
-    """A package had the names of its modules too."""
+    """Return the tables of the modules below a package, whose names the package had too."""
     return [table for module, table in tables.items() if module.startswith(f"{package}.")]
 
 

@@ -1,4 +1,4 @@
-"""Folders that only their owner can look into."""
+"""Folders that only their owner can read."""
 
 from pathlib import Path
 

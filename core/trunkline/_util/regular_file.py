@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def read_regular(file: Path) -> bytes:
-    """What a file holds. Raises OSError, also for a pipe, a device or a folder."""
+    """Return the content of a file. Raises OSError, also for a pipe, a device or a folder."""
     handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb", closefd=True) as opened:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -1,4 +1,4 @@
-"""Names that plugins for former versions import, with the names of today."""
+"""Former public names, for the error message of plugins that import them."""
 
 RENAMED_NAMES: dict[str, dict[str, str]] = {
     "trunkline": {

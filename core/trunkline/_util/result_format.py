@@ -1,4 +1,5 @@
-"""A tool's result as people read it: what comes as JSON on one line, for models, in lines of names and values. Pure."""
+"""Formats a tool's result for people: one-line JSON, meant for models, becomes lines of names and values.
+Pure."""
 
 import json
 import re
@@ -6,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_CHARACTERS = 1_000_000
-"""Characters of a result beyond which it is shown as it is."""
+"""The number of characters from which a result is shown unchanged."""
 
 WIDTH = 100
-"""Characters of a line that an object with plain values, or a list of them, may take."""
+"""The number of characters that an object or list with plain values may take on one line."""
 
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)")
@@ -40,7 +41,7 @@ def _lines(value: Any) -> Iterator[str]:
 
 
 def _entry(key: str, value: Any) -> Iterator[str]:
-    """A name with its value, on one line where that is short."""
+    """Yield a name with its value, on one line if that is short."""
     name, short = key.replace("_", " "), _short(value)
     if value in ([], {}):
         yield f"{name}: none"
@@ -58,7 +59,7 @@ def _item(value: Any) -> Iterator[str]:
 
 
 def _short(value: Any) -> str | None:
-    """A value on one line; None when it is empty or needs more."""
+    """Return a value on one line; None when it is empty or needs several."""
     if value in _EMPTY:
         return None
     parts = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""Text that others wrote: made fit to be shown on a terminal, and taken apart into words. Pure."""
+"""Text of other origin: made safe for a terminal, and split into words. Pure."""
 
 import json
 import re
@@ -22,12 +22,12 @@ _TABLE: dict[int, int | None] = {
 
 
 def printable(text: str) -> str:
-    """The text without anything a terminal obeys.
+    """Return the text without terminal control sequences.
 
-    Control characters become their pictures (ESC reads ␛), 8-bit controls, surrogates and direction overrides become
-    �, carriage returns go. Tab and newline stay. Each character is judged alone, so pieces of a text may be passed
-    one by one. What it guards against: model and tool output that moves the cursor, retitles the window, writes to
-    the clipboard or shows text in another order than it runs.
+    Control characters become their pictures (ESC becomes ␛); 8-bit controls, surrogates and direction
+    overrides become �; carriage returns are removed. Tab and newline stay. Each character is judged alone, so
+    a text may be passed in pieces. This protects against model and tool output that moves the cursor, changes
+    the window title, writes to the clipboard or shows text in another order than it runs.
     """
     return text.translate(_TABLE)
 
@@ -54,10 +54,10 @@ def one_line(text: str) -> str:
 
 
 QUOTED = "│ "
-"""What stands before each line that is quoted from others, also where such a line goes on."""
+"""The prefix of each line that is quoted from others, also of its continuation."""
 
 NARROW = 20
-"""Columns below which nothing is wrapped."""
+"""The width below which nothing is wrapped."""
 
 _COLUMN = re.compile(r"\S(?:.*?\S)??\s{2,}(?=\S)")
 
@@ -72,7 +72,7 @@ def wrap_text(text: str, width: int, hang: int | None = None) -> str:
 
 
 def display_width(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Return the number of terminal columns of a text."""
     return sum(
         0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
         for letter in text
@@ -101,7 +101,7 @@ def _hang(line: str, width: int) -> int:
 
 
 def _pieces(words: list[str], width: int) -> list[str]:
-    """The words, those that are too long in pieces of half the width, which fits letters of two columns."""
+    """Return the words, the too long ones in pieces of half the width, which fits letters of two columns."""
     most = max(1, width // 2)
     return [
         word[at : at + most] if display_width(word) > width else word
@@ -111,7 +111,8 @@ def _pieces(words: list[str], width: int) -> list[str]:
 
 
 def truncate_words(text: str, most: int) -> str:
-    """As much of a text as fits, without the word in which the cut falls: half of a key is not known for one."""
+    """Return as much of a text as fits, without a word that would be cut: half a key is not recognised as a
+    key."""
     if len(text) <= most:
         return text
     end = most if text[most].isspace() else max(text.rfind(space, 0, most) for space in " \t\r\n")
@@ -145,7 +146,7 @@ def split_plain_command(line: str) -> list[str] | None:
 
 
 def argv_from_json(text: str) -> list[str] | None:
-    """The argument vector that a model sent as JSON in text; None when the text is anything else."""
+    """Return the argument vector that a model sent as JSON in text; None when the text is anything else."""
     if not text.lstrip().startswith("["):
         return None
     try:

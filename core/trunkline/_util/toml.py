@@ -1,8 +1,8 @@
-"""TOML that others may have written: a block's settings, preferences. Pure.
+"""TOML files of other origin: a block's settings, preferences. Pure.
 
-Python's ``tomllib`` takes time by the square of a dotted key's length, falls over what is nested, and lets the error of
-a number that is too long pass as it is. Agents may write ``preferences.toml``, which every turn reads. So what could
-hold a worker up is refused before it is parsed, as text that is no TOML is.
+Python's ``tomllib`` takes time quadratic in the length of a dotted key, fails on deep nesting, and lets the
+error of an overlong number through. Agents may write ``preferences.toml``, which every turn reads. So text
+that could delay a worker is refused before it is parsed, with the same error as text that is not TOML.
 """
 
 import re
@@ -15,14 +15,15 @@ import msgspec
 S = TypeVar("S", bound=msgspec.Struct)
 
 MAX_CHARACTERS = 128 * 1024
-"""Characters of a text."""
+"""The largest number of characters of a text."""
 
 MAX_DOTS = 500
-"""In one line: a key of so many parts costs some milliseconds, and a text of such lines less than a second."""
+"""The largest number of dots in one line: a key with so many parts takes some milliseconds, and a whole text
+of such lines less than a second."""
 
 
 class UnreadableToml(tomllib.TOMLDecodeError):
-    """The text is TOML, perhaps, and is not read."""
+    """The text may be TOML, but exceeds a limit and is not parsed."""
 
     def __init__(self, why: str) -> None:
         ValueError.__init__(self, why)
@@ -34,13 +35,13 @@ class SettingsFileError(ValueError):
 
 
 def read_settings(path: str, text: str, kind: type[S]) -> S:
-    """The settings that a file holds.
+    """Return the settings in a file.
 
-    A type that forbids no unknown keys leaves them to others, but for a key that is nearly one of its own: a slip in
-    ``model`` must not send a text to another one.
+    A type that forbids no unknown keys ignores them, except a key that is nearly one of its own: a typing
+    error in ``model`` must not send a text to another model.
 
     Raises:
-        BadSettings: the text is no TOML, or does not fit.
+        SettingsFileError: the text is not TOML, or does not fit.
     """
     try:
         table = read_toml(text)
@@ -62,7 +63,7 @@ def _line(text: str, said: str) -> str:
 
 
 def line_of(text: str, name: str) -> str:
-    """Where a key or table stands, as ``, line 3``; "" where that is not found."""
+    """Return the line of a key or table as ``, line 3``; "" when it is not found."""
     if not (key := re.escape(name)):
         return ""
     for number, line in enumerate(text.split("\n"), start=1):
@@ -82,12 +83,11 @@ def key_in_message(said: str) -> str:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The table of a text.
+    """Return the table of a text.
 
     Raises:
-        tomllib.TOMLDecodeError: it is no TOML; or it is longer than ``MAX_CHARACTERS``, has more than ``MAX_DOTS``
-        dots in a
-            line, is nested too deeply, or holds a number of too many digits.
+        tomllib.TOMLDecodeError: it is not TOML; or it is longer than ``MAX_CHARACTERS``, has more than ``MAX_DOTS``
+            dots in a line, is nested too deeply, or contains a number with too many digits.
     """
     if len(text) > MAX_CHARACTERS:
         raise UnreadableToml(f"it has {len(text)} characters; {MAX_CHARACTERS} is the most")

@@ -73,7 +73,7 @@ async def _top(config: "Config", live: bool, as_json: bool, minutes: float) -> N
     from trunkline.workers import load_worker
 
     async with connect_to_platform(config, load_worker, name="top", kinds=()) as bus:
-        lookout = OverviewReader(bus, minutes=minutes, latch=KillSwitch(config.home))
+        lookout = OverviewReader(bus, minutes=minutes, kill_switch=KillSwitch(config.home))
         if not live:
             _print(await lookout.read(), as_json)
         elif as_json:

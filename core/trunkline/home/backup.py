@@ -1,8 +1,8 @@
-"""Backup and restore of a home: one tar archive. Knows files and the archive's form; memory itself is exported by
-its worker, so that the archive holds a picture of one commit.
+"""Backup and restore of a home: one tar archive.
 
+It knows files and the archive's format. Memory is exported by its worker, so that the archive contains the state of one
+commit.
 ::
-
     backup.json  README.txt  memory/…  memory/.git/…  trunkline.toml  [plugins.toml]  [token]  [bus/…]  end
 """
 
@@ -30,10 +30,11 @@ from trunkline.home.run_file import instance_lock, lock_path
 from trunkline.plugins.pins import FILE as PINS
 
 SCHEMA = 1
-"""The form of the archive. It goes up when an older Trunkline could not use a newer archive; such a one is refused."""
+"""The version of the archive format. It increases when an older Trunkline could not use a newer archive,
+which is then refused."""
 
 MANIFEST_MEMBER, END = "backup.json", "end"
-"""The first and the last member: tar itself does not notice an archive that was cut between two members."""
+"""The first and the last member. tar itself does not detect an archive that was cut between two members."""
 
 MEMORY, SETTINGS, TOKEN, BUS, README = "memory", "trunkline.toml", "token", "bus", "README.txt"
 PARTS = (MEMORY, SETTINGS, PINS, TOKEN, BUS)
@@ -48,12 +49,12 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     created: datetime
     holds: tuple[str, ...]
     form: int = 0
-    """The form of the home it was made of (``config/home_format.py``); 0 when it was made before there was one."""
+    """The format of the home (``config/home_format.py``); 0 when the backup is older than that number."""
 
 
 @dataclass(slots=True)
 class RestoreResult:
-    """The parts that a restore brought, and the place where what was there before lies now."""
+    """The parts that a restore brought, and the folder that the former files were moved to."""
 
     label: BackupManifest
     aside: Path | None = None
@@ -66,17 +67,17 @@ class RestoreResult:
 def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: bool) -> BackupManifest:
     """Write an archive to ``target``, which appears when it is complete, readable by its owner only.
 
-    ``exported`` is memory's own export. ``bus`` takes the embedded server's store along.
+    ``exported`` is memory's own export. With ``bus`` the embedded server's store is included.
 
     Raises:
-        AlreadyRunning: the platform runs, and the bus store changes while it does.
-        StorageError: the archive cannot be written.
+      AlreadyRunning: the platform runs; the bus store changes meanwhile.
+      StorageError: the archive cannot be written.
     """
     holds = [MEMORY]
     holds += [SETTINGS] if home.config_file.is_file() else []
     holds += (
         [PINS] if (home.path / PINS).is_file() else []
-    )  # without it, what was agreed to would bind nobody
+    )  # without it the accepted plugin manifests would be lost
     holds += [TOKEN] if token and home.token_file.is_file() else []
     holds += [BUS] if bus else []
     label = BackupManifest(
@@ -140,11 +141,11 @@ def _add_folder(tar: tarfile.TarFile, name: str, folder: Path) -> None:
 
 
 def read_backup_manifest(archive: Path) -> BackupManifest:
-    """Read the manifest of an archive.
+    """Return the manifest of an archive.
 
     Raises:
-        TrunklineError: it is no backup, or one of a newer version.
-        StorageError: it cannot be read.
+      TrunklineError: it is not a backup, or one of a newer version.
+      StorageError: it cannot be read.
     """
     with _opened(archive) as tar:
         return _label(tar, archive)
@@ -153,15 +154,15 @@ def read_backup_manifest(archive: Path) -> BackupManifest:
 def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> RestoreResult:
     """Unpack an archive into a home that does not run.
 
-    All is unpacked beside its place first, so an archive that is broken changes nothing. With ``replace`` what is
-    there is moved to ``replaced-<time>`` in the home, never deleted.
+    Everything is unpacked beside its place first, so a broken archive changes nothing. With ``replace``
+    existing files are moved to ``replaced-<time>`` in the home, never deleted.
 
     Raises:
-        AlreadyRunning: the platform runs on the home.
-        NewerForm: a newer version wrote the home.
-        ConfigError: this version does not know the archive's settings.
-        TrunklineError: the archive is no backup, damaged, or of a newer version; or the home is not empty.
-        StorageError: something cannot be written.
+      AlreadyRunning: the platform runs on the home.
+      NewerFormatError: a newer version wrote the home.
+      ConfigError: this version does not know the archive's settings.
+      TrunklineError: the archive is not a backup, damaged, or of a newer version; or the home is not empty.
+      StorageError: a file cannot be written.
     """
     read_backup_manifest(archive)
     require_known_format(home.path)
@@ -176,16 +177,18 @@ def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Resto
             restored = RestoreResult(_label(tar, archive))
             _unpack(tar, Path(scratch), archive)
         places = _places(home, Path(scratch), restored.label)
-        out = _plan_moves_aside(home, places, restored, replace)
-        into = tuple((place, Path(scratch) / part) for part, place in places.items())
-        plan = RestorePlan(out=out, into=into, form=current_format(home.path), aside=restored.aside)
+        moves_aside = _plan_moves_aside(home, places, restored, replace)
+        moves_in = tuple((place, Path(scratch) / part) for part, place in places.items())
+        plan = RestorePlan(
+            out=moves_aside, into=moves_in, form=current_format(home.path), aside=restored.aside
+        )
         apply_plan(home.path, plan, restored.label.form)
     return restored
 
 
 @contextmanager
 def _undo_folders_on_failure(home: Home) -> Iterator[None]:
-    """Make the folders that a restore needs; if it is refused, what was not there before is gone again."""
+    """Create the folders that a restore needs; when it is refused, remove those that did not exist before."""
     lock = lock_path(home)
     new = [path for path in (home.run, home.path, *home.path.parents) if not path.exists()]
     locked = lock.exists()
@@ -197,7 +200,7 @@ def _undo_folders_on_failure(home: Home) -> Iterator[None]:
         if not locked:
             lock.unlink(missing_ok=True)
         for folder in new:
-            with suppress(OSError):  # others may have put something there meanwhile
+            with suppress(OSError):  # another process may have put a file there meanwhile
                 folder.rmdir()
         raise
 
@@ -212,8 +215,8 @@ def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
             raise
         raise TrunklineError(f"There is no file {archive}.") from error
     except (tarfile.TarError, EOFError) as error:
-        why = str(error).partition("\n")[0].rstrip(" :-.") or "it ends in its middle"
-        raise _broken(archive, f"it is no whole tar archive ({why})") from error
+        why = str(error).partition("\n")[0].rstrip(" :-.") or "it is truncated"
+        raise _broken(archive, f"it is not a complete tar archive ({why})") from error
 
 
 def _label(tar: tarfile.TarFile, archive: Path) -> BackupManifest:
@@ -236,8 +239,11 @@ def _label(tar: tarfile.TarFile, archive: Path) -> BackupManifest:
 
 
 def _unpack(tar: tarfile.TarFile, folder: Path, archive: Path) -> None:
-    """Plain files and folders of the known parts, and nothing else: an archive may come from anywhere. Memory is
-    checked against the sums that its export brought; a backup from before there were any has none."""
+    """Unpack regular files and folders of the known parts, and nothing else: an archive may come from
+    anywhere.
+
+    Memory is checked against the checksums of its export; an older backup without checksums is not checked.
+    """
     name, sums, digests = "", b"", dict[str, str]()
     for member in tar:
         name, path = member.name, safe_name(member)
@@ -257,14 +263,14 @@ def _unpack(tar: tarfile.TarFile, folder: Path, archive: Path) -> None:
         [one for one in checksum_mismatches(sums, digests) if one.startswith(f"{MEMORY}/")] if sums else []
     )
     if wrong:
-        raise _broken(archive, f"{wrong[0][:200]!r} is not what it was when the backup was made")
+        raise _broken(archive, f"{wrong[0][:200]!r} has changed since the backup was made")
 
 
 def _places(home: Home, scratch: Path, label: BackupManifest) -> dict[str, Path]:
-    """Where each part belongs, by the settings that are restored."""
+    """Return the place of each part, by the settings that are restored."""
     missing = [part for part in label.holds if not (scratch / part).exists()]
     if missing:
-        raise TrunklineError(f"The backup is damaged: {', '.join(missing)} should be in it and is not.")
+        raise TrunklineError(f"The backup is damaged: {', '.join(missing)} is missing from it.")
     memory = load_config(scratch).settings.runtime.memory_root
     if memory.is_relative_to(scratch):
         memory = home.path / memory.relative_to(scratch)
@@ -274,8 +280,10 @@ def _places(home: Home, scratch: Path, label: BackupManifest) -> dict[str, Path]
 
 
 def _require_expected_place(memory: Path, home: Home) -> None:
-    """An archive may come from anywhere, so its settings do not say what lies outside of the home; this home's do, or
-    the environment."""
+    """Refuse a place outside of the home that only the archive names.
+
+    An archive may come from anywhere, so only this home's settings or the environment may name such a place.
+    """
     if memory.is_relative_to(home.path.resolve()):
         return
     if memory != load_config(home.path).settings.runtime.memory_root.resolve():
@@ -288,27 +296,26 @@ def _require_expected_place(memory: Path, home: Home) -> None:
 def _plan_moves_aside(
     home: Home, places: dict[str, Path], restored: RestoreResult, replace: bool
 ) -> tuple[tuple[Path, Path], ...]:
-    """Return the folders that must be moved, and where to; what a bus of before has under way and what is derived
-    does not fit another memory.
-    """
+    """Return the folders to move aside, and their targets. The former bus and the derived files do not fit
+    another memory, so they are moved too."""
     wanted = [*places.values(), home.bus, home.cache]
-    there = [
+    existing = [
         path for path in dict.fromkeys(wanted) if path.is_file() or (path.is_dir() and any(path.iterdir()))
     ]
-    if there and not replace:
-        names = ", ".join(str(path) for path in there)
+    if existing and not replace:
+        names = ", ".join(str(path) for path in existing)
         raise TrunklineError(
             f"{home.path} is not empty: {names}.",
             hint="Restore into another home (TRUNKLINE_HOME), or give --replace: what is there is moved aside.",
         )
-    if there:
+    if existing:
         restored.aside = home.path / f"{ASIDE}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
         make_folder(restored.aside)
     for path in dict.fromkeys(wanted):
-        if path.is_dir() and path not in there:
+        if path.is_dir() and path not in existing:
             path.rmdir()
-    restored.moved = [path.name for path in there]
-    return tuple((path, restored.aside / path.name) for path in there if restored.aside is not None)
+    restored.moved = [path.name for path in existing]
+    return tuple((path, restored.aside / path.name) for path in existing if restored.aside is not None)
 
 
 def _broken(archive: Path, why: str) -> TrunklineError:

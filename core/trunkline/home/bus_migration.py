@@ -1,7 +1,7 @@
-"""In which form what lies on the bus is written: a number in the metadata of the journal's stream.
+"""The format of the data on the bus: a number in the metadata of the journal's stream, and its migration.
 
-Messages carry their own version in their tag (``journal.record.v1``), and fields may be added to them. This number goes
-up only when streams or subjects change so that an older version would do harm.
+Messages carry their own version in their tag (``journal.record.v1``), and fields may be added to them. The
+number increases only when streams or subjects change so that an older version would damage them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,8 @@ KEY, WRITER = "trunkline.form", "trunkline.version"
 
 @dataclass(frozen=True, slots=True)
 class BusMigrationStep:
-    """A step to the form ``to``; run before the new topology is applied, and again if it did not come to its end."""
+    """A step to the format ``to``; run before the new topology is applied, and again after an
+    interruption."""
 
     to: int
     description: str
@@ -28,17 +29,18 @@ class BusMigrationStep:
 
 
 async def record_format(bus: Bus) -> None:
-    """Streams of before there was a form are as those of form 1."""
+    """Record the format of streams that are older than the number: they have format 1."""
 
 
 BUS_MIGRATION_STEPS: tuple[BusMigrationStep, ...] = (
-    BusMigrationStep(1, "the streams say in which form they are", record_format),
+    BusMigrationStep(1, "the streams record their format", record_format),
 )
 BUS_FORMAT = BUS_MIGRATION_STEPS[-1].to
 
 
 async def read_bus_format(bus: Bus) -> tuple[int, str] | None:
-    """The form of what lies on the bus, and which version wrote it; None when there are no streams."""
+    """Return the format of the data on the bus, and the version that wrote it; None when there are no
+    streams."""
     try:
         found = (await stream_state(bus, JOURNAL_STREAM)).metadata
     except StreamUnavailable:
@@ -50,11 +52,11 @@ async def read_bus_format(bus: Bus) -> tuple[int, str] | None:
 async def migrate_bus(
     bus: Bus, steps: tuple[BusMigrationStep, ...] = BUS_MIGRATION_STEPS
 ) -> list[BusMigrationStep]:
-    """Do what an older bus needs before this version's topology is applied; returns the steps that were done.
+    """Run the steps that an older bus needs before this version's topology is applied; return those that ran.
 
     Raises:
-        NewerForm: a newer version wrote it; nothing was changed.
-        BusError: it cannot be seen or changed.
+      NewerFormatError: a newer version wrote the streams; nothing was changed.
+      BusError: the bus cannot be read or changed.
     """
     found = await read_bus_format(bus)
     if found is None:
@@ -63,8 +65,7 @@ async def migrate_bus(
     if form > steps[-1].to:
         raise NewerFormatError(
             f"The streams at {bus.link.settings.redacted_url} were written by Trunkline {version!r}, which is newer: "
-            "they "
-            f"are of form {form}, and this one ({trunkline.__version__}) knows up to {steps[-1].to}.",
+            f"they have format {form}, and this one ({trunkline.__version__}) knows up to {steps[-1].to}.",
             hint="Update Trunkline on this machine too, or use another bus. Nothing was changed.",
         )
     todo = [step for step in steps if step.to > form]
@@ -74,7 +75,7 @@ async def migrate_bus(
 
 
 def with_format(topology: Topology, form: int = BUS_FORMAT) -> Topology:
-    """The topology whose journal says the form."""
+    """Return the topology whose journal stream records the format."""
     mark = {KEY: str(form), WRITER: trunkline.__version__}
     streams = (replace(one, metadata=mark) if one.name == JOURNAL_STREAM else one for one in topology.streams)
     return replace(topology, streams=tuple(streams))

@@ -1,4 +1,5 @@
-"""Locking an archive on its way to its place, and opening one aside. Plain text lies in private folders only."""
+"""Encryption of an archive while it is written, and decryption into a private folder. Plain text is only in
+private folders."""
 
 import os
 import tempfile
@@ -13,14 +14,15 @@ from trunkline.errors import StorageError
 
 @contextmanager
 def temporary_private_file(folder: Path, name: str) -> Iterator[Path]:
-    """A place for a file that is gone when the block ends."""
+    """Yield the path for a file that is removed at the end of the context."""
     make_private(folder)
     with tempfile.TemporaryDirectory(prefix=".carry-", dir=folder) as private:
         yield Path(private) / name
 
 
 def encrypt_file(plain: Path, target: Path, to: Recipients) -> None:
-    """Write a locked copy to ``target``, which appears when it is complete. Raises Locked and StorageError."""
+    """Write an encrypted copy to ``target``, which appears when it is complete. Raises ArchiveEncryptionError
+    and StorageError."""
     part = target.with_name(f".{target.name}.part")
     try:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -37,7 +39,7 @@ def encrypt_file(plain: Path, target: Path, to: Recipients) -> None:
 
 
 def decrypt_file(locked: Path, target: Path, keys: DecryptionKeys) -> None:
-    """Write what a locked file holds to a new file. Raises Locked and StorageError."""
+    """Decrypt a file to a new file. Raises ArchiveEncryptionError and StorageError."""
     try:
         handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with locked.open("rb") as source, os.fdopen(handle, "wb") as file:

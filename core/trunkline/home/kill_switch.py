@@ -1,7 +1,9 @@
-"""The latch that panic leaves: while its file lies in the home, no program is begun and no model is asked.
+"""The kill switch that panic engages: while its file is in the home, no program starts and no model is
+called.
 
-It is a file so that it outlives every process and holds without a bus. That it is there is what counts; what it says is
-for people. When its file cannot be checked, the latch holds: whoever pulled it must be able to rely on it.
+It is a file, so that it outlives every process and works without a bus. Only its existence counts; the
+content is for people. When the file cannot be checked, the switch counts as engaged, so that panic can be
+relied on.
 """
 
 import json
@@ -17,7 +19,7 @@ from trunkline.errors import StorageError, ToolError
 
 FILE_NAME = "panic.json"
 POLL_SECONDS = 0.2
-"""How often a worker looks whether it was pulled: every program must have ended within two seconds (CC-T12)."""
+"""Seconds between two checks by a worker: every program must have ended within two seconds (CC-T12)."""
 
 RELEASE_COMMAND = "trunkline panic --release"
 
@@ -28,14 +30,14 @@ STOPPED_SENTENCE = (
 
 @dataclass(frozen=True, slots=True)
 class PanicRecord:
-    """Since when (UTC, ISO 8601) everything is stopped, and who stopped it."""
+    """The time (UTC, ISO 8601) since which everything is stopped, and who stopped it."""
 
     at: str = ""
     by: str = ""
 
 
 class KillSwitch:
-    """The latch of a ``home``."""
+    """The kill switch of a ``home``."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -53,7 +55,7 @@ class KillSwitch:
         return True
 
     def read(self) -> PanicRecord | None:
-        """Who stopped everything, and when; None when it does not hold."""
+        """Return who stopped everything, and when; None when the switch is not engaged."""
         if not self.is_engaged:
             return None
         with suppress(OSError, ValueError, TypeError):
@@ -61,29 +63,29 @@ class KillSwitch:
         return PanicRecord()
 
     def engage(self, by: str) -> None:
-        """Stop everything until it is released. The record names the first who pulled it.
+        """Stop everything until it is released. The record names the first who engaged the switch.
 
         Raises:
-            StorageError: the file cannot be written, so the latch does not hold and programs may start.
+          StorageError: the file cannot be written, so the switch is not engaged and programs may start.
         """
-        said = json.dumps(asdict(PanicRecord(datetime.now(UTC).isoformat(timespec="seconds"), by)))
+        content = json.dumps(asdict(PanicRecord(datetime.now(UTC).isoformat(timespec="seconds"), by)))
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 handle = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with os.fdopen(handle, "w") as file:
-                    file.write(said)
+                    file.write(content)
         except OSError as error:
             raise StorageError(
-                f"The latch {self._file} cannot be written: {error.strerror}.",
-                hint='Programs were ended, but new ones may begin: stop the platform ("trunkline up") itself.',
+                f"The kill switch {self._file} cannot be written: {error.strerror}.",
+                hint='Programs were ended, but new ones may start: stop the platform ("trunkline up") itself.',
             ) from error
 
     def release(self) -> bool:
-        """Let everything go on. Returns whether the latch held.
+        """Release the switch. Return whether it was engaged.
 
         Raises:
-            StorageError: the file cannot be removed, so everything stays stopped.
+          StorageError: the file cannot be removed, so everything stays stopped.
         """
         try:
             self._file.unlink()
@@ -91,16 +93,18 @@ class KillSwitch:
             return False
         except OSError as error:
             raise StorageError(
-                f"The latch {self._file} cannot be removed: {error.strerror}.", hint="Remove it by hand."
+                f"The kill switch {self._file} cannot be removed: {error.strerror}.",
+                hint="Remove it by hand.",
             ) from error
         return True
 
     def raise_if_engaged(self) -> None:
-        """Raise ToolError while it holds."""
+        """Raise ToolError while the switch is engaged."""
         if self.is_engaged:
             raise ToolError(f"{STOPPED_SENTENCE}. Nothing was run.", kind="permission_denied")
 
-    async def wait_until(self, holds: bool) -> None:
-        """Wait until it holds, or no longer does; seen after a fifth of a second at most."""
-        while self.is_engaged is not holds:  # noqa: ASYNC110  other processes change the file
+    async def wait_until(self, engaged: bool) -> None:
+        """Wait until the switch is engaged (``holds``) or released; a change is noticed within
+        POLL_SECONDS."""
+        while self.is_engaged is not engaged:  # noqa: ASYNC110  other processes change the file
             await anyio.sleep(POLL_SECONDS)

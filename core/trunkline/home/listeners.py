@@ -1,6 +1,4 @@
-"""The ports that are open on this machine for a home: each process that opens a port writes it down in
-``run/listeners``.
-"""
+"""The ports that are open on this machine for a home: each process records its ports in ``run/listeners``."""
 
 import os
 import socket
@@ -16,11 +14,11 @@ from trunkline._util.private_folders import make_private
 CONNECT_SECONDS = 1.0
 FOLDER = "listeners"
 WILDCARD_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""The addresses that stand for all of a machine's, and where such a listener is reached from here."""
+"""The wildcard addresses, and the address at which such a listener is reached from this host."""
 
 
 class Listener(msgspec.Struct, frozen=True, kw_only=True):
-    """An open port: its ``address``, what it is there for, and which ``credential`` a client must have."""
+    """An open port: its ``address``, its purpose, and the ``credential`` that a client needs."""
 
     address: str
     purpose: str
@@ -29,9 +27,10 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def registered_listener(run: Path, listener: Listener) -> Iterator[None]:
-    """Have ``trunkline doctor`` tell of a listener while the block lasts. ``run`` is the ``run`` folder of the home.
+    """Register a listener for ``trunkline doctor`` within the context. ``run`` is the ``run`` folder of the
+    home.
 
-    A folder that cannot be written keeps nothing from listening.
+    When the folder cannot be written, the process listens all the same.
     """
     port = urlsplit(listener.address).port
     file = run / FOLDER / f"{os.getpid()}-{port}.json"
@@ -46,7 +45,7 @@ def registered_listener(run: Path, listener: Listener) -> Iterator[None]:
 
 
 def read_listeners(run: Path) -> list[Listener]:
-    """Return the open ports, by address. Notes of processes that died are removed."""
+    """Return the open ports, by address. Records of processes that ended are removed."""
     found = (_listener(file) for file in sorted((run / FOLDER).glob("*.json")))
     return sorted((one for one in found if one is not None), key=lambda one: one.address)
 

@@ -1,7 +1,8 @@
-"""Brings an older home to this version's form, step by step. Knows no particular step (``migration_steps.py``).
+"""Migrates an older home to this version's format, step by step. It knows no particular step
+(``migration_steps.py``).
 
-A crash at any moment leaves the home in the form of its mark, with one step perhaps half done; the next start does that
-step again. Only after a step is done is the home marked.
+After a crash at any moment the home has the recorded format, with one step perhaps half done; the next start
+repeats that step. The format is recorded only after a step is done.
 """
 
 import fcntl
@@ -22,11 +23,11 @@ KEPT = "before"
 
 
 def migrate(home: Home, steps: Sequence[MigrationStep] = MIGRATION_STEPS) -> list[MigrationStep]:
-    """Bring a prepared home to the newest form; returns the steps that were done. Processes take turns.
+    """Bring a prepared home to the newest format; return the steps that ran. A lock serializes processes.
 
     Raises:
-        NewerForm: a newer version wrote it; nothing was changed.
-        StorageError: something cannot be read or written.
+      NewerFormatError: a newer version wrote the home; nothing was changed.
+      StorageError: a file cannot be read or written.
     """
     newest = steps[-1].to
     require_known_format(home.path, newest)
@@ -37,7 +38,7 @@ def migrate(home: Home, steps: Sequence[MigrationStep] = MIGRATION_STEPS) -> lis
             return []
         todo = [step for step in steps if step.to > mark.form]
         for step in todo:
-            log.info("the home is brought to form %d: %s", step.to, step.description)
+            log.info("migrating the home to format %d: %s", step.to, step.description)
             _copy(home, step)
             step.run(home)
             write_format(home.path, step.to)
@@ -45,7 +46,7 @@ def migrate(home: Home, steps: Sequence[MigrationStep] = MIGRATION_STEPS) -> lis
 
 
 def _copy(home: Home, step: MigrationStep) -> None:
-    """Copy what the step rewrites, unless a try that did not come to its end has done so already."""
+    """Copy the files that the step rewrites, unless an interrupted attempt has copied them already."""
     target = home.path / f"{KEPT}-{step.to}"
     if not step.copies or target.exists():
         return

@@ -1,11 +1,12 @@
-"""The steps from each form of a home to the next, oldest first.
+"""The steps from each format of a home to the next, oldest first.
 
 Add one at the end and raise ``FORMAT_VERSION`` in ``config/home_format.py``.
 
-A step is one function of the home. It may be stopped anywhere by a crash and is then run again from its beginning, so
-it must do no harm twice: look whether a file is there already, write whole files and rename them. ``copies`` names what
-is copied to ``before-<form>`` first: ``memory``, ``trunkline.toml`` or ``bus``. Leave it empty only when nothing is
-rewritten. ``tests/core/runtime/test_migration.py`` runs every step twice, and kills one in the middle.
+A step is one function of the home. A crash may stop it anywhere; then it runs again from its beginning, so it
+must be safe to run twice: check whether a file exists, write whole files and rename them. ``copies`` names
+the parts that are copied to ``before-<form>`` first: ``memory``, ``trunkline.toml`` or ``bus``. Leave it
+empty only when nothing is rewritten. ``tests/core/runtime/test_migration.py`` runs every step twice, and
+kills one in the middle.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ HomePart = Literal["memory", "trunkline.toml", "bus"]
 
 @dataclass(frozen=True, slots=True)
 class MigrationStep:
-    """A step to the form ``to``. ``description`` is what it does, in a few words for people."""
+    """A step to the format ``to``. ``description`` states in a few words what it does."""
 
     to: int
     description: str
@@ -31,14 +32,15 @@ class MigrationStep:
 
 
 def record_format(home: Home) -> None:
-    """Homes of before there was a form say now which one they have. Nothing else is different in them."""
+    """Record the format of homes that are older than the number. Nothing else differs."""
 
 
 def rename_settings_of_home(home: Home) -> None:
-    """``trunkline.toml`` gets today's keys (``config/renamed_settings.py``). Without old keys it is not written.
+    """Rename the settings in ``trunkline.toml`` (``config/renamed_settings.py``). A file without old keys is
+    not written.
 
     Raises:
-        ConfigError: the file has old keys and cannot be written, as one that is mounted from elsewhere.
+      ConfigError: the file has old keys and cannot be written, for example because it is mounted read-only.
     """
     try:
         before = home.config_file.read_text(encoding="utf-8-sig")
@@ -57,6 +59,6 @@ def rename_settings_of_home(home: Home) -> None:
 
 
 MIGRATION_STEPS: tuple[MigrationStep, ...] = (
-    MigrationStep(1, "the home says in which form it is written", record_format),
-    MigrationStep(2, "settings get their new names", rename_settings_of_home, copies=("trunkline.toml",)),
+    MigrationStep(1, "record the format of the home", record_format),
+    MigrationStep(2, "rename settings", rename_settings_of_home, copies=("trunkline.toml",)),
 )

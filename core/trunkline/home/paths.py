@@ -1,7 +1,5 @@
-"""The home folder: where everything that belongs to one Trunkline lies. Paths and making them, no contents.
-
+"""The home folder: the paths of everything that belongs to one installation, and their creation. No contents.
 ::
-
     trunkline.toml  form.json  memory/  workspaces/<block>/  cache/  bus/  run/  tasks/<block>/  token  logs/
 """
 
@@ -22,12 +20,12 @@ if TYPE_CHECKING:
     from trunkline.config import Config
 
 PROBE, RESTORING = ".write-", ".restore-"
-"""What names begin with of files and folders that are there for a moment only."""
+"""The prefixes of temporary files and folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The paths of one home. ``memory`` and ``workspaces`` may be configured to lie elsewhere."""
+    """The paths of one home. ``memory`` and ``workspaces`` may be configured to be elsewhere."""
 
     path: Path
     memory: Path
@@ -71,12 +69,13 @@ class Home:
 
     @property
     def remotes(self) -> Path:
-        """Who else's tools are used here: a file a host, and the certificates of the door."""
+        """The remotes whose tools are used here: a file per host, and the certificates of the leaf
+        listener."""
         return self.path / "remotes"
 
     @property
     def hub(self) -> Path:
-        """Where this host's own tools are used: its key and the way to its hub."""
+        """The hub that uses this host's tools: this host's key and the hub's address."""
         return self.path / "hub"
 
     @property
@@ -85,15 +84,15 @@ class Home:
         return self.path / "logs"
 
     def workspace(self, block: str) -> Path:
-        """The folder in which a block's tools work."""
+        """Return the folder in which a block's tools work."""
         return self.workspaces / block
 
     def prepare(self) -> None:
-        """Make the folders, readable by the owner only, and try a write.
+        """Create the folders, readable by the owner only, and test a write.
 
         Raises:
-            NewerForm: a newer version wrote the home; nothing was changed.
-            StorageError: a folder cannot be made or written; what was there before is untouched.
+          NewerFormatError: a newer version wrote the home; nothing was changed.
+          StorageError: a folder cannot be created or written; existing files are untouched.
         """
         require_known_format(self.path)
         for folder in (self.path, self.memory, self.workspaces, self.cache, self.bus, self.run, self.logs):
@@ -104,7 +103,7 @@ class Home:
             probe.unlink()
 
     def remove_leftovers(self) -> None:
-        """Remove what processes left here that were killed. Only for who holds the instance's lock."""
+        """Remove temporary files of processes that were killed. Only for the holder of the instance lock."""
         for folder in self.path.glob(f"{RESTORING}*"):
             shutil.rmtree(folder, ignore_errors=True)
         for pattern in (".carry-*", ".bring-*"):  # archives that commands were unlocking or unpacking
@@ -115,14 +114,14 @@ class Home:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents with mode 0700; one that exists keeps its mode. Raises StorageError."""
+    """Create a folder and its parents with mode 0700; an existing one keeps its mode. Raises StorageError."""
     with storage_errors(folder):
         make_private(folder)
 
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turns an ``OSError`` about ``path`` into a ``StorageError`` that says what is wrong and what to do."""
+    """Turn an ``OSError`` about ``path`` into a ``StorageError`` with the reason and a remedy."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Putting what was unpacked into the places of a home, so that a kill in the middle can be undone.
+"""Moves restored files into their places in a home, so that an interruption can be undone.
 
-Before the first move a note (``restoring.json``) says what goes where; after the last one it is removed. Whoever finds
-it later puts back what was there before. A move is a rename, or between file systems a copy that gets its name when it
-is whole, so at each place there is all or nothing.
+Before the first move a plan (``restoring.json``) is written; after the last one it is removed. A process that
+finds the plan later rolls the restore back. A move is a rename, or between file systems a copy that is
+renamed when complete, so each place has all files or none.
 """
 
 import errno
@@ -20,7 +20,8 @@ PLAN_FILE = "restoring.json"
 
 
 class RestorePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The folders that a restore moves: away to ``aside`` first (``out``: place, where to), then in (place, from)."""
+    """The folders that a restore moves: first away to ``aside`` (``out``: place, target), then in (``into``:
+    place, source)."""
 
     out: tuple[tuple[Path, Path], ...]
     into: tuple[tuple[Path, Path], ...]
@@ -29,7 +30,7 @@ class RestorePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def apply_plan(home: Path, plan: RestorePlan, form: int) -> None:
-    """Make all moves; the home is of ``form`` afterwards. Raises OSError, and then what was there is back."""
+    """Carry out all moves and record the format ``form``. After an OSError the former state is restored."""
     _write(home / PLAN_FILE, msgspec.json.encode(plan, enc_hook=str))
     try:
         for place, away in plan.out:
@@ -47,14 +48,14 @@ def apply_plan(home: Path, plan: RestorePlan, form: int) -> None:
 
 
 def was_interrupted(home: Path) -> bool:
-    """Report whether a restore ended in its middle."""
+    """Report whether a restore was interrupted."""
     return (home / PLAN_FILE).is_file()
 
 
 def roll_back(home: Path) -> bool:
-    """Bring back what was there before a restore that ended in its middle; says whether there was one.
+    """Restore the state before an interrupted restore; return whether there was one.
 
-    Only for who holds the instance's lock. Raises StorageError and OSError.
+    Only for the holder of the instance lock. Raises StorageError and OSError.
     """
     try:
         plan = msgspec.json.decode(
@@ -64,8 +65,8 @@ def roll_back(home: Path) -> bool:
         return False
     except msgspec.MsgspecError as error:
         raise StorageError(
-            f"{home / PLAN_FILE} cannot be read, and it says what a restore moved.",
-            hint=f"Look into {home}: folders called replaced-<time> hold what was there. Then remove the file.",
+            f"The restore plan {home / PLAN_FILE} cannot be read, so the interrupted restore cannot be undone.",
+            hint=f"Move the folders replaced-<time> in {home} back by hand. Then remove the file.",
         ) from error
     replaced = {place for place, _ in plan.out}
     for place, _ in plan.into:
@@ -84,7 +85,7 @@ def roll_back(home: Path) -> bool:
 
 
 def current_format(home: Path) -> int | None:
-    """The form a home has now; None for one with nothing in it."""
+    """Return the format of a home; None for an empty one."""
     mark = read_format(home)
     return None if mark is None else mark.form
 

@@ -1,6 +1,5 @@
-"""The files that a running instance leaves in ``run/``: a lock that says it lives, and a file that says how to
-reach it.
-"""
+"""The files of a running instance in ``run/``: a lock that shows that it is alive, and a file with its
+address."""
 
 import fcntl
 import os
@@ -23,9 +22,8 @@ class AlreadyRunning(TrunklineError):
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The address of the instance that runs. ``gateway`` is its HTTP address. The file holds the bus password, so
-    its mode is 0600.
-    """
+    """The address of the running instance. ``gateway`` is its HTTP address. The file contains the bus
+    password, so its mode is 0600."""
 
     pid: int
     started_at: datetime
@@ -37,17 +35,17 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_file_path(home: Home) -> Path:
-    """Where the run file of a home lies."""
+    """Return the path of the run file."""
     return home.run / "bus.json"
 
 
 def lock_path(home: Home) -> Path:
-    """Where the lock of a home lies."""
+    """Return the path of the instance lock."""
     return home.run / "instance.lock"
 
 
 def write_run_file(home: Home, run: RunFile) -> None:
-    """Write the file whole or not at all, with mode 0600. Raises StorageError."""
+    """Write the file atomically, with mode 0600. Raises StorageError."""
     target = run_file_path(home)
     draft = target.with_suffix(f".{os.getpid()}")
     with storage_errors(target):
@@ -60,7 +58,7 @@ def write_run_file(home: Home, run: RunFile) -> None:
 
 
 def read_run_file(home: Home) -> RunFile | None:
-    """The run file of the instance that runs, or None when none does. A file left by a dead one does not count."""
+    """Return the run file of the running instance, or None. A file of a crashed instance does not count."""
     try:
         run = msgspec.json.decode(run_file_path(home).read_bytes(), type=RunFile)
     except (OSError, msgspec.DecodeError):
@@ -69,17 +67,18 @@ def read_run_file(home: Home) -> RunFile | None:
 
 
 def remove_run_file(home: Home) -> None:
-    """Remove the file, if it is there."""
+    """Remove the file if it exists."""
     run_file_path(home).unlink(missing_ok=True)
 
 
 @contextmanager
 def instance_lock(home: Home) -> Iterator[None]:
-    """Hold the home: one instance at a time. The system lets go of it when the process dies.
+    """Hold the instance lock of the home: one instance at a time. The kernel releases it when the process
+    ends.
 
     Raises:
-        AlreadyRunning: another process holds it; the sentence names its pid.
-        StorageError: the lock file cannot be written.
+      AlreadyRunning: another process holds it; the sentence names its pid.
+      StorageError: the lock file cannot be written.
     """
     path = lock_path(home)
     with storage_errors(path):
@@ -99,7 +98,7 @@ def _take(file: int, home: Home) -> None:
         try:
             return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            time.sleep(0.02)  # somebody may only be looking (running_pid)
+            time.sleep(0.02)  # another process may only be checking (running_pid)
     pid = _recorded(file)
     raise AlreadyRunning(
         f"Trunkline already runs on {home.path}" + (f" (pid {pid})." if pid else "."),
@@ -108,7 +107,8 @@ def _take(file: int, home: Home) -> None:
 
 
 def running_pid(home: Home) -> int | None:
-    """The pid of the process that holds the home, or None when none does (0 when it has not said yet)."""
+    """Return the pid of the process that holds the lock, None when none does, 0 while it is not recorded
+    yet."""
     try:
         file = os.open(lock_path(home), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

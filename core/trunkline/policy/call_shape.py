@@ -1,7 +1,7 @@
-"""The shape of a call: its tool and the values of its arguments, but for those that the tool calls free. Paths among
-them are given here as what they lead to.
+"""The shape of a call: its tool and the values of its arguments, except those that the tool declares unbound.
+Paths are given here as their targets.
 
-Of the address of a page its host counts: who allows one page for longer allows that host.
+A page's address counts by its host: a lasting approval of one page covers that host.
 """
 
 import json
@@ -14,9 +14,8 @@ from trunkline_bus import key_of
 
 
 def shape_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    """Return the shape that a lasting approval is bound to: the tool, its source, what that source says of it, and
-    each argument by value unless it is free.
-    """
+    """Return the shape that a lasting approval is bound to: the tool, its source, its definition, and every
+    argument except unbound ones."""
     bound = bound_arguments(spec, arguments)
     return key_of(
         "shape",
@@ -28,7 +27,8 @@ def shape_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
 
 
 def bound_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that a lasting approval binds, by name: whole values, and of addresses the host."""
+    """Return the arguments that a lasting approval binds, by name: whole values, and the hosts of
+    addresses."""
     return {
         name: _host(value) if name in spec.urls else value
         for name, value in arguments.items()

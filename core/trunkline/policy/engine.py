@@ -1,4 +1,5 @@
-"""Decides: deny wins, what no policy permits is refused, and the most particular permission says whether to ask."""
+"""The policy engine: denials win, a request that no policy permits is refused, and the most specific
+permission decides whether a person is asked."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -10,11 +11,11 @@ from trunkline.policy.policy_match import applies, permits, specificity
 
 
 class AccessRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """An action that somebody wants to do.
+    """A request for an action.
 
-    ``subjects`` and ``resources`` are all the names of the one who wants it, and of what it is done to. ``aliases`` are
-    further names: a policy may deny, ask about or count by an alias, but never permit by one. ``action`` may be
-    refined after a colon: ``exec:look`` is an ``exec``, and a policy may speak of either.
+    ``subjects`` and ``resources`` are all names of the caller and of the target. ``aliases`` are further
+    names of the target: a policy may deny, require approval or count by an alias, but never permit by one.
+    ``action`` may be refined after a colon: ``exec:look`` is an ``exec``, and a policy may name either.
     """
 
     subjects: frozenset[str]
@@ -28,8 +29,9 @@ class AccessRequest(msgspec.Struct, frozen=True, kw_only=True):
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The decision about an access request.
 
-    ``asks``: a person must say yes first. ``why`` is a sentence, ``by`` the ids of the policies that decided, ``hint``
-    what a person could do about a refusal. ``counts`` are the policies of which this uses up one time today.
+    ``asks``: a person must approve first. ``why`` is a sentence, ``by`` the ids of the deciding policies,
+    ``hint`` the remedy for a refusal. ``counts`` are the policies with a daily limit that this request uses
+    once.
     """
 
     allowed: bool
@@ -43,48 +45,49 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def decide(
     asked: AccessRequest, policies: Iterable[Policy], now: datetime, used: Mapping[str, int | None]
 ) -> Decision:
-    """Report whether it may be done. The order of the policies does not matter.
+    """Return the decision about a request. The order of the policies does not matter.
 
-    ``used`` says how often each policy with a daily limit was used today. A policy that is missing was not used. None
-    means that the count cannot be read; then the call is refused.
+    ``used`` is the number of uses today of each policy with a daily limit. A missing policy was not used.
+    None means that the count cannot be read; then the request is refused.
     """
-    counting = [policy for policy in policies if applies(policy, asked, now)]
-    denying = [policy for policy in counting if policy.effect == "deny"]
+    applying = [policy for policy in policies if applies(policy, asked, now)]
+    denying = [policy for policy in applying if policy.effect == "deny"]
     if denying:
         return Decision(allowed=False, why="a policy denies it.", by=_ids(denying))
-    permitting = [policy for policy in counting if permits(policy, asked)]
+    permitting = [policy for policy in applying if permits(policy, asked)]
     if not permitting:
         return Decision(allowed=False, why="nothing permits it.")
-    limited = [policy for policy in counting if policy.conditions.max_per_day is not None]
-    spent = [policy for policy in limited if _is_used_up(policy, used)]
-    if spent:
-        told = min(spent, key=lambda policy: (policy.id, policy.conditions.max_per_day or 0))
-        return Decision(allowed=False, why=_quota_reason(told, used), by=_ids(spent))
-    ranked = [policy for policy in counting if policy in permitting or policy.conditions.requires_approval]
+    limited = [policy for policy in applying if policy.conditions.max_per_day is not None]
+    exhausted = [policy for policy in limited if _is_used_up(policy, used)]
+    if exhausted:
+        exceeded = min(exhausted, key=lambda policy: (policy.id, policy.conditions.max_per_day or 0))
+        return Decision(allowed=False, why=_quota_reason(exceeded, used), by=_ids(exhausted))
+    ranked = [policy for policy in applying if policy in permitting or policy.conditions.requires_approval]
     first = max(map(specificity, ranked))
-    ruling = [policy for policy in ranked if specificity(policy) == first]
-    asks = any(policy.conditions.requires_approval for policy in ruling)
+    deciding = [policy for policy in ranked if specificity(policy) == first]
+    asks = any(policy.conditions.requires_approval for policy in deciding)
     return Decision(
         allowed=True,
         asks=asks,
         why="a policy permits it once a person has approved." if asks else "a policy permits it.",
-        by=_ids(ruling),
+        by=_ids(deciding),
         counts=_ids(limited),
     )
 
 
 def combine(decisions: Iterable[Decision]) -> Decision:
-    """One decision about all that a call does: the first refusal, or a yes that asks if any of them does."""
+    """Return one decision about all requests of a call: the first refusal, or a permission that asks if any
+    of them does."""
     made = list(decisions)
     refusal = next((decision for decision in made if not decision.allowed), None)
     if refusal is not None:
         return refusal
-    asking = [decision for decision in made if decision.asks]
+    requiring_approval = [decision for decision in made if decision.asks]
     return Decision(
         allowed=bool(made),
-        asks=bool(asking),
-        why=(asking or made)[0].why if made else "nothing was asked.",
-        by=tuple(dict.fromkeys(id for decision in asking or made for id in decision.by)),
+        asks=bool(requiring_approval),
+        why=(requiring_approval or made)[0].why if made else "nothing was requested.",
+        by=tuple(dict.fromkeys(id for decision in requiring_approval or made for id in decision.by)),
         counts=tuple(dict.fromkeys(id for decision in made for id in decision.counts)),
     )
 

@@ -26,13 +26,13 @@ QUESTIONS: tuple[tuple[str, str, str], ...] = (
     ("open files of other blocks' folders", "files:workspace", "read"),
     ("open files of the whole system", "files:system", "read"),
 )
-"""What may be wanted: in words, of what, and the action. ``tool:`` is a tool of which no policy speaks by name."""
+"""The questions: in words, the resource and the action. ``tool:`` is a tool that no policy names."""
 
 WORDS: dict[PermissionAnswer, str] = {"yes": "yes", "asks": "once a person has approved", "no": "no"}
 
 
 class PermissionExplanation(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer: what, whether, and the ids of the policies that say so."""
+    """An answer about one permission, with the ids of the deciding policies."""
 
     what: str
     answer: PermissionAnswer
@@ -51,24 +51,24 @@ def explain_permissions(block: str, policies: Sequence[Policy], now: datetime) -
 
 
 def describe_policy(policy: Policy) -> str:
-    """A policy as a sentence without its end."""
+    """Return a policy as a sentence without a full stop."""
     conditions = policy.conditions
-    said = [f"{policy.effect} {policy.subject} to {policy.action} {policy.resource}"]
+    phrases = [f"{policy.effect} {policy.subject} to {policy.action} {policy.resource}"]
     if conditions.requires_approval:
-        said.append("asking each time")
+        phrases.append("asking each time")
     if conditions.max_per_day is not None:
-        said.append(f"{conditions.max_per_day} times a day")
+        phrases.append(f"{conditions.max_per_day} times a day")
     if conditions.time_window:
-        said.append(f"at {conditions.time_window} {conditions.zone}")
+        phrases.append(f"at {conditions.time_window} {conditions.zone}")
     if conditions.days:
-        said.append(f"on {', '.join(conditions.days)}")
+        phrases.append(f"on {', '.join(conditions.days)}")
     if conditions.conversation:
-        said.append(f"in the conversation {conditions.conversation}")
+        phrases.append(f"in the conversation {conditions.conversation}")
     if conditions.shape:
-        said.append("with these arguments")
+        phrases.append("with these arguments")
     if conditions.until is not None:
-        said.append(f"until {conditions.until:%Y-%m-%d %H:%M %Z}")
-    return ", ".join(said)
+        phrases.append(f"until {conditions.until:%Y-%m-%d %H:%M %Z}")
+    return ", ".join(phrases)
 
 
 def _answer(decision: Decision) -> PermissionAnswer:

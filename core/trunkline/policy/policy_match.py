@@ -15,9 +15,10 @@ Specificity = tuple[bool, bool, bool, bool, int, int, int]
 
 
 def applies(policy: Policy, asked: "AccessRequest", now: datetime) -> bool:
-    """Report whether the policy speaks of this, now. What restricts does so by any of its names.
+    """Report whether the policy applies to the request now. A restricting policy applies by any name of the
+    target.
 
-    A time zone that is not known here makes a denial count at all times, and a permission at none.
+    With an unknown time zone a denial applies at all times, and a permission at none.
     """
     if policy.subject not in asked.subjects or not matches_action(policy.action, asked.action):
         return False
@@ -37,7 +38,7 @@ def applies(policy: Policy, asked: "AccessRequest", now: datetime) -> bool:
 
 
 def permits(policy: Policy, asked: "AccessRequest") -> bool:
-    """Report whether a policy that applies permits it: only by a name that nothing else has."""
+    """Report whether a policy that applies permits the request. It must match a proper name, not an alias."""
     return policy.effect == "allow" and matches_resource(policy, asked.resources)
 
 
@@ -47,17 +48,14 @@ def _restricts(policy: Policy) -> bool:
 
 
 def matches_resource(policy: Policy, resources: tuple[str, ...], aliases: tuple[str, ...] = ()) -> bool:
-    """Report whether the policy speaks of what has these names, by any of them; what restricts does so by its aliases
-    too.
-    """
-    said = resources + aliases if _restricts(policy) else resources
-    return any(_pattern(policy.resource).fullmatch(name) for name in said)
+    """Report whether the policy matches one of these names; a restricting policy also matches aliases."""
+    names = resources + aliases if _restricts(policy) else resources
+    return any(_pattern(policy.resource).fullmatch(name) for name in names)
 
 
 def specificity(policy: Policy) -> Specificity:
-    """Return the specificity of a policy: the shape of a call before a conversation, what ends before what lasts, a
-    tool before all, a block before all.
-    """
+    """Return the specificity of a policy: a call shape outranks a conversation, a temporary policy a
+    permanent one, a single tool all tools, a block all blocks."""
     literal = policy.resource.replace("*", "")
     subjects = {"*": 0}
     kinds = {"type": 1, "block": 2}
@@ -74,13 +72,13 @@ def specificity(policy: Policy) -> Specificity:
 
 
 def quota_day(conditions: Conditions, now: datetime) -> str:
-    """The day that a number a day is counted on. Raises ValueError for a time zone that is not known here."""
+    """Return the day on which a daily limit is counted. Raises ValueError for an unknown time zone."""
     return now.astimezone(load_zone(conditions.zone)).date().isoformat()
 
 
 @lru_cache(maxsize=256)
 def load_zone(name: str) -> tzinfo:
-    """The time zone. Raises ValueError when it is not known here."""
+    """Return the time zone. Raises ValueError when it is unknown."""
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (KeyError, OSError, ValueError) as error:
@@ -92,23 +90,24 @@ def _within(conditions: Conditions, now: datetime) -> bool:
         return True
     here = now.astimezone(load_zone(conditions.zone))
     begin, end = map(time.fromisoformat, (conditions.time_window or "00:00-00:00").split("-"))
-    began = here
+    start = here
     if begin < end:
         inside = begin <= here.time() < end
     else:  # past midnight, or the whole day
         inside = here.time() >= begin or here.time() < end
         if here.time() < end:
-            began = here - timedelta(days=1)
-    return inside and (not conditions.days or DAYS[began.weekday()] in conditions.days)
+            start = here - timedelta(days=1)
+    return inside and (not conditions.days or DAYS[start.weekday()] in conditions.days)
 
 
 def matches_action(pattern: str, action: str) -> bool:
-    """Report whether a policy about ``pattern`` is about this action too: ``exec`` is about ``exec:look``."""
+    """Report whether a policy about ``pattern`` covers this action: ``exec`` covers ``exec:look``."""
     return pattern in ("*", action) or action.startswith(f"{pattern}:")
 
 
 def nested_resource(resource: str, folder: str) -> str | None:
-    """A name that begins with ``folder`` and that the resource of a policy stands for; None when there is none."""
+    """Return a name that begins with ``folder`` and that the policy's resource matches; None when there is
+    none."""
     literal, star, rest = resource.partition("*")
     if literal.startswith(folder):
         return resource.replace("*", "")

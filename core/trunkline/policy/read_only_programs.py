@@ -1,10 +1,9 @@
-"""The programs that only read, recognised by their argument vector. No shell is involved, and nothing is guessed
-from text.
+"""Recognises programs that only read, by their argument vector. No shell is involved.
 
-A program counts only with options that are known here by their whole names: what is not known might write
-(``sort -o``), run another program (``find -exec``), or be short for an option that does (``--outp``). Knowing too
-little costs a question to a person. Knowing wrongly costs nothing that lasts: a look is run where nothing can be
-changed (``workers/tools/sandboxes.py``).
+A program counts only with options that are known here by their complete names: an unknown option might write
+(``sort -o``), run another program (``find -exec``), or be short for an option that does (``--outp``). A
+program that is wrongly not recognised costs a question to a person. One that is wrongly recognised changes
+nothing, because it runs in a read-only sandbox (``workers/tools/sandboxes.py``).
 """
 
 import re
@@ -67,12 +66,14 @@ GIT: dict[str, frozenset[str]] = {
     "cat-file": frozenset({"-p", "-t", "-s", "-e"}),
     "shortlog": frozenset({"-s", "-n", "-e", "-sn", "-sne"}),
 }
-"""What of git reads, and its options (MN-F20)."""
+"""The subcommands of git that only read, and their options (MN-F20)."""
 
 
 def is_read_only_call(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
-    """Report whether a call of a tool only runs programs that only read: all of its calls do, or the parameter that
-    ``spec.argv`` names holds such an argument vector, or a line for a shell in which no sign means anything to it.
+    """Report whether a call only runs programs that only read.
+
+    That holds when all calls of the tool do, or when the parameter named by ``spec.argv`` is such an argument
+    vector or a plain command line without shell syntax.
     """
     if spec.effect != "exec" or spec.read_only:
         return spec.read_only and spec.effect == "exec"
@@ -86,7 +87,7 @@ def is_read_only_call(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
 
 
 def is_read_only_program(argv: Sequence[str]) -> bool:
-    """Report whether the program, run as it stands, only reads."""
+    """Report whether the program with these arguments only reads."""
     if not argv or any("\0" in word for word in argv):
         return False
     program, words = argv[0], argv[1:]
@@ -98,7 +99,7 @@ def is_read_only_program(argv: Sequence[str]) -> bool:
 
 
 def _options(words: Sequence[str]) -> list[str]:
-    """The words that may be options: what stands before ``--`` and begins with a dash."""
+    """Return the words before ``--`` that begin with a dash."""
     end = words.index("--") if "--" in words else len(words)
     return [word for word in words[:end] if word.startswith("-") and word != "-"]
 
@@ -114,7 +115,8 @@ def _find(words: Sequence[str]) -> bool:
 
 
 def _sed(words: Sequence[str]) -> bool:
-    """``sed -n 1,10p FILE…`` and nothing else: the language of sed can write files and run programs."""
+    """Report whether the arguments are ``-n 1,10p FILE…`` only: sed's language can write files and run
+    programs."""
     return (
         len(words) >= 2 and words[0] == "-n" and bool(_ROWS.fullmatch(words[1])) and not _options(words[2:])
     )

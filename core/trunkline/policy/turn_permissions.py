@@ -1,6 +1,5 @@
-"""The upper bound of what the tool calls of a turn may do: what was given to the credential that began it, and to
-each that steered it since. Pure.
-"""
+"""The upper bound of a turn's permissions: the intersection of those of the credential that began it and of
+every credential that steered it. Pure."""
 
 from collections.abc import Iterable
 
@@ -10,13 +9,14 @@ from trunkline.contracts.policies.actor_permissions import ActorPermissions
 from trunkline.contracts.turns.messages import JournalEntry, SteerRecorded, TurnRequested
 
 OWNER_ACTOR, CHANNEL_ACTOR_PREFIX = "owner", "channel:"
-"""Who asks with the home's token, and how the owner's channels are named."""
+"""The actor of the home's token, and the prefix of the owner's channels."""
 
 
 def initial_permissions(request: TurnRequested) -> ActorPermissions:
     """Return the permissions of the credential that sent a message.
 
-    An earlier version did not say: the owner and the owner's channels had everything, and of anybody else nobody knows.
+    An earlier version did not record them: then the owner and the owner's channels have all permissions,
+    others none.
     """
     if not isinstance(request.permissions, UnsetType):
         return ActorPermissions(request.permissions)
@@ -25,8 +25,9 @@ def initial_permissions(request: TurnRequested) -> ActorPermissions:
 
 
 def narrowed_by_steering(permissions: ActorPermissions, entry: SteerRecorded) -> ActorPermissions:
-    """Return the permissions that are left once somebody steered: a turn follows the words of all of them, and what
-    one of them may not have done is not done. An earlier version did not say who it was.
+    """Return the permissions that remain after a steering message: only those that all senders have.
+
+    An entry of an earlier version without permissions changes nothing.
     """
     if isinstance(entry.permissions, UnsetType):
         return permissions
@@ -34,7 +35,7 @@ def narrowed_by_steering(permissions: ActorPermissions, entry: SteerRecorded) ->
 
 
 def remaining_permissions(request: TurnRequested, entries: Iterable[JournalEntry]) -> ActorPermissions:
-    """Return the permissions that are left to a turn after these entries of its journal."""
+    """Return the permissions that remain after these journal entries of a turn."""
     permissions = initial_permissions(request)
     for entry in entries:
         if isinstance(entry, SteerRecorded):

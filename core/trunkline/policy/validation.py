@@ -1,7 +1,7 @@
-"""The check of policies for words that no call can ever match: a slip there would leave a denial without force.
+"""Checks policies for words that no call can ever match: such a mistake would make a denial ineffective.
 Pure.
 
-A block or a tool that is not there may come later, and is no slip here.
+A block or tool that does not exist may be created later, and is no mistake here.
 """
 
 import re
@@ -18,35 +18,37 @@ BLOCK_SUBJECT = re.compile(f"block:{BLOCK_NAME}")
 KNOWN_ACTIONS = (
     "*", "read", "write", "write:make", "write:plan", "write:note", "send", "exec", "exec:run", "exec:look", "network",
 )  # fmt: skip
-"""All that may be done, also as the engine refines it."""
+"""All actions, including refined ones."""
 
 RESOURCE_PREFIXES = ("tool:", "memory:/", "external:")
-"""How the names of resources begin of which there may be any number."""
+"""The prefixes of resources without a fixed list."""
 
 FIXED_RESOURCES = ("files:block", "files:workspace", "files:system", "system:network", "system:host-network")
 """All other resources."""
 
 INVALID_SUBJECTS = ("", "agent", "agents", "owner", "block", "type")
-"""What nobody is called whom a rule can bind."""
+"""Subjects that no caller has."""
 
 
 class PolicyMistake(msgspec.Struct, frozen=True):
-    """The field that it is in, and what is wrong with it, as a sentence."""
+    """The field with the mistake, and the problem as a sentence."""
 
     field: str
     said: str
 
 
 def find_mistake(policy: Policy) -> PolicyMistake | None:
-    """The first word of a policy that no call can ever meet; None where there is none."""
+    """Return the first word of a policy that no call can ever match; None when there is none."""
     if said := _subject_fault(policy.subject):
         return PolicyMistake("subject", said)
     if not _is_resource(policy):
         return PolicyMistake(
-            "resource", f"{policy.resource!r} is no resource: no call would ever meet this rule."
+            "resource", f"{policy.resource!r} is not a resource: no call would ever match this policy."
         )
     if policy.action not in KNOWN_ACTIONS:
-        return PolicyMistake("action", f"{policy.action!r} is no action: no call would ever meet this rule.")
+        return PolicyMistake(
+            "action", f"{policy.action!r} is not an action: no call would ever match this policy."
+        )
     return None
 
 
@@ -56,7 +58,7 @@ def _subject_fault(subject: str) -> str:
         return ""
     kind, colon, _ = subject.partition(":")
     if subject.startswith("block:"):
-        return f"{subject!r} names no block."
+        return f"{subject!r} does not name a block."
     misspelt = bool(colon) and bool(get_close_matches(kind.strip().lower(), ("block", "type"), 1, 0.7))
     if (
         misspelt
@@ -64,7 +66,7 @@ def _subject_fault(subject: str) -> str:
         or subject != subject.strip()
         or "*" in subject
     ):
-        return f"{subject!r} is nobody whom a rule can bind."
+        return f"{subject!r} is not a subject of policies."
     return ""
 
 

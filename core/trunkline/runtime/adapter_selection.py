@@ -1,7 +1,7 @@
-"""Which model adapter answers, and the boot phase "adapter config" (PA-F44) that sees to it. No network.
+"""The choice of the model adapter, and the boot phase "adapter config" (PA-F44) that checks it. No network.
 
-The owner chooses: by name, by giving an adapter its settings, or by setting the key of one that came with the platform.
-An adapter that was merely installed is given no text.
+The owner chooses: by name, by giving an adapter its settings, or by setting the key of a bundled one. An
+adapter that was merely installed is sent no text.
 """
 
 import logging
@@ -21,11 +21,13 @@ OFFLINE_HINT = 'Or let the offline adapter answer: [runtime] provider_adapter = 
 
 
 def default_adapter(config: Config, plugins: Plugins) -> str:
-    """Who answers when neither message, block nor preferences say: ``runtime.provider_adapter``; for ``auto`` the one
-    adapter that has settings, else one of the platform's own that is configured, else the offline one.
+    """Return the adapter for messages, blocks and preferences that name none.
+
+    That is ``runtime.provider_adapter``; for ``auto`` the one adapter that has settings, else a bundled one
+    that is configured, else the offline adapter.
 
     Raises:
-        ConfigError: the owner gave an adapter settings, and it lacks a key or another setting; or gave them to several.
+      ConfigError: the owner gave an adapter settings, and it lacks a key or another setting; or gave them to several.
     """
     chosen = config.settings.runtime.provider_adapter
     if chosen != AUTO:
@@ -39,7 +41,7 @@ def default_adapter(config: Config, plugins: Plugins) -> str:
     named = sorted({one.item.name for one in ready if one.item.name in given})
     if len(named) > 1:
         raise ConfigError(
-            f"Several model adapters have settings ({', '.join(named)}), and nobody says which one answers.",
+            f"Several model adapters have settings ({', '.join(named)}), and none is chosen.",
             hint=f'Choose: [runtime] provider_adapter = "{named[0]}".',
         )
     theirs = {one.owner for one in find_candidates((), ())} - bundled_distributions()
@@ -48,7 +50,8 @@ def default_adapter(config: Config, plugins: Plugins) -> str:
 
 
 def describe_default_adapter(config: Config, plugins: Plugins) -> str:
-    """The same for people: the adapter, the model that its settings name, and why it is this one."""
+    """Return the default adapter for people: its name, the model in its settings, and the reason for the
+    choice."""
     name = default_adapter(config, plugins)
     model = adapter_model(config, name)
     if config.settings.runtime.provider_adapter != AUTO:
@@ -63,18 +66,18 @@ def describe_default_adapter(config: Config, plugins: Plugins) -> str:
 
 
 def adapter_model(config: Config, adapter: str) -> str:
-    """The model that the adapter's settings name; "" where they leave it to the adapter."""
+    """Return the model in the adapter's settings; "" when they name none."""
     named = config.sources.get(("adapters", adapter, "model"))
     return named if isinstance(named, str) else ""
 
 
 def check_adapters(config: Config, extra: Iterable[object]) -> None:
-    """See that every plugin's section can be read and that the configured model adapter exists.
+    """Check that every plugin's section is valid and that the configured model adapter exists.
 
-    A section that belongs to no plugin is a gap and only logged: a plugin may be taken out at any time (SWAP-3).
+    A section that belongs to no plugin is only logged: a plugin may be removed at any time (SWAP-3).
 
     Raises:
-        ConfigError: a section has a setting that is unknown or wrong, there is no such adapter, or it lacks a key.
+      ConfigError: a section has an unknown or invalid setting, there is no such adapter, or it lacks a key.
     """
     plugins = Plugins.load(config, extra=extra)
     for owned in plugins.config_sections():
@@ -92,13 +95,13 @@ def check_adapters(config: Config, extra: Iterable[object]) -> None:
 
 
 def _configured_adapters(config: Config, plugins: Plugins) -> list[str]:
-    """The adapters that are here and to which the owner gave settings, by file, variable or flag."""
+    """Return the installed adapters for which the owner gave settings, by file, variable or flag."""
     here = {one.item.name for one in plugins.config_sections() if one.item.table == "adapters"}
     return sorted(name for name in here if config.sources.get(("adapters", name)))
 
 
 def _require_keys(config: Config, plugins: Plugins, name: str) -> None:
-    """Raises ConfigError when an adapter with settings names a variable that is not set, or cannot be used."""
+    """Raise ConfigError when an adapter with settings names a variable that is not set, or cannot be used."""
     sections = [
         one.item for one in plugins.config_sections() if (one.item.table, one.item.name) == ("adapters", name)
     ]

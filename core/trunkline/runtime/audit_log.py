@@ -1,9 +1,10 @@
-"""Notes what was decided and done. No line of an effect, an approval or a permission is ever dropped.
+"""The audit log: records decisions and actions. No entry about an effect, an approval or a permission is ever
+dropped.
 
-A line is given to a queue and stored on the stream from there, many at a time. While the queue is full, whoever notes a
-line waits for a place in it: that holds up those who make more calls than can be noted. Lines of refusals and of reads
-wait for a moment only; then they are counted, by whom and what they are about, and the counts are noted when there is
-room again.
+Entries are put into a queue and stored on the stream from there in batches. While the queue is full, the
+caller waits, which slows down callers that make more calls than can be recorded. Entries about refusals and
+reads wait only for a moment; then they are counted by caller and subject, and the counts are recorded when
+there is room again.
 """
 
 import json
@@ -29,44 +30,46 @@ log = logging.getLogger(__name__)
 
 MOST_WAITING = 2_000
 AT_ONCE = 32
-"""Lines that are being stored at the same time."""
+"""The number of entries that are stored concurrently."""
 
 PAUSE = 5.0
-"""Seconds before what could not be stored is tried again."""
+"""Seconds before a failed store is tried again."""
 
 PATIENCE = 1.0
-"""Seconds for which a line that may be counted waits for a place, unless nothing can be stored at all."""
+"""Seconds that a countable entry waits for room, unless nothing can be stored at all."""
 
 SUMMARY_SECONDS = 5.0
 LAST_SECONDS = 5.0
-"""For how long a worker that leaves stores what still waits."""
+"""Seconds for which a stopping worker stores the waiting entries."""
 
 MOST_SUMMARIES = 200
-"""Different kinds of counted lines; beyond that only who they are of is told, then only their number."""
+"""The number of different counted entries; beyond it only the caller is recorded, then only the number."""
 
 STANDARD_LENGTH, VERBOSE_LENGTH = 200, 10_000
-"""Characters of each argument, and of the result when the detail is verbose."""
+"""Characters of each argument, and of the result with verbose detail."""
 
 LONGEST_SECRET = 4_000
-"""Characters beyond those told that are looked at: a secret that is cut in two would not be known by its look."""
+"""Further characters that the redactor reads: a secret that is cut in two is not recognised."""
 
 
 class AuditLog:
-    """Takes lines at any time; ``keep`` stores them, for ever. No line holds what ``secrets`` finds."""
+    """Takes entries at any time; ``run`` stores them until cancelled. Secrets that ``secrets`` finds are
+    redacted."""
 
     def __init__(self, bus: Bus, detail: AuditDetail, secrets: Redactor) -> None:
         self._bus = bus
         self._detail = detail
         self._secrets = secrets
         self._waiting: dict[str, AuditEntry] = {}
-        """By id, oldest first."""
+        """The waiting entries by id, oldest first."""
         self._room = anyio.Semaphore(MOST_WAITING, fast_acquire=True)
         self._some = anyio.Event()
         self._failing = False
         self._summaries = AuditSummaries()
 
     async def record(self, **fields: Any) -> None:
-        """Add a line; the fields are those of ``AuditEntry`` but ``id`` and ``at``. Waits while the queue is full."""
+        """Record an entry; the fields are those of ``AuditEntry`` except ``id`` and ``at``. Waits while the
+        queue is full."""
         line = new_entry(**fields)
         patience = math.inf if must_be_stored(line) else 0 if self._failing else PATIENCE
         with anyio.move_on_after(patience):
@@ -89,7 +92,7 @@ class AuditLog:
         }
 
     def _told(self, name: str, text: str, most: int) -> str:
-        """The beginning of a text, without secrets: those that their look tells, and what goes by ``name``."""
+        """Return the beginning of a text with secrets redacted: by their form, and by ``name``."""
         seen = self._secrets.redact(text[: most + LONGEST_SECRET])
         try:
             seen = json.loads(self._secrets.redact(json.dumps({name: seen}, ensure_ascii=False)))[name]
@@ -98,7 +101,7 @@ class AuditLog:
         return seen if len(text) <= most and len(seen) <= most else f"{seen[:most]}… ({len(text)} characters)"
 
     async def run(self) -> None:
-        """Store what is noted, until cancelled; then what still waits, for a moment."""
+        """Store entries until cancelled; then store the waiting ones for LAST_SECONDS."""
         try:
             while True:
                 with anyio.move_on_after(SUMMARY_SECONDS):
@@ -110,10 +113,12 @@ class AuditLog:
             with anyio.move_on_after(LAST_SECONDS, shield=True):
                 await self._store()
             if self._waiting:
-                log.error("%d lines of the audit log could not be stored before the end", len(self._waiting))
+                log.error(
+                    "%d entries of the audit log could not be stored before the end", len(self._waiting)
+                )
 
     async def _store(self) -> bool:
-        """Store all that waits, then what was counted meanwhile; whether that could be done."""
+        """Store the waiting entries, then the counts; return whether everything was stored."""
         while self._waiting or self._summaries:
             if not self._waiting:  # they take no place: who waits for one may have been given it already
                 self._waiting = {line.id: line for line in self._summaries.take()}
@@ -121,14 +126,14 @@ class AuditLog:
             self._failing = failure is not None
             if failure is not None:
                 log.error(
-                    "the audit log cannot be kept now (%d lines wait; calls with an effect wait when there are %d): %s",
+                    "the audit log cannot be stored (%d entries wait; calls with an effect are held up at %d): %s",
                     len(self._waiting), MOST_WAITING, failure,
                 )  # fmt: skip
                 return False
         return True
 
     async def _store_some(self) -> BusError | None:
-        """Store the oldest lines. What fails keeps its place."""
+        """Store the oldest entries. A failed entry keeps its place."""
         failures: list[BusError] = []
         async with anyio.create_task_group() as tasks:
             for line in [*islice(self._waiting.values(), AT_ONCE)]:
@@ -147,7 +152,8 @@ class AuditLog:
 
 
 class AuditSummaries:
-    """Lines that are not kept one by one: how many there were of each kind, and when the first and the last came."""
+    """Counts of entries that are not recorded one by one: the number of each kind, and the times of the first
+    and last."""
 
     def __init__(self) -> None:
         self._counted: dict[AuditEntry, tuple[int, datetime, datetime]] = {}
@@ -156,13 +162,13 @@ class AuditSummaries:
         return bool(self._counted)
 
     def add(self, line: AuditEntry) -> None:
-        """Add a line to those of its kind."""
+        """Count an entry with those of its kind."""
         kind = next(kind for kind in _kinds(line) if kind in self._counted or self._has_room(kind))
         number, first, _ = self._counted.get(kind, (0, line.at, line.at))
         self._counted[kind] = (number + 1, first, line.at)
 
     def take(self) -> list[AuditEntry]:
-        """Return the counts, a line a kind, and begin anew."""
+        """Return the counts, an entry per kind, and reset them."""
         counted, self._counted = self._counted, {}
         return [
             msgspec.structs.replace(kind, id=new_id("audit"), at=last, first=first, count=number)
@@ -174,7 +180,8 @@ class AuditSummaries:
 
 
 def _kinds(line: AuditEntry) -> tuple[AuditEntry, ...]:
-    """Return the kinds that the line is counted as, the most telling kind first. There is always room for the last."""
+    """Return the kinds that the entry may be counted as, the most specific first. There is always room for
+    the last."""
     at = datetime.fromtimestamp(0, UTC)
     whose = AuditEntry(id="", at=at, event=line.event, block=line.block, actor=line.actor, why=SEVERAL)
     what = msgspec.structs.replace(
@@ -194,8 +201,10 @@ ANY_BLOCK = "all"
 
 
 def must_be_stored(line: AuditEntry) -> bool:
-    """Report whether the line must be kept as it is: of a call with an effect, of what a person decided or changed.
-    Of a refusal and of a call that only reads, or that no tool was found for, the number is enough.
+    """Report whether the entry must be recorded individually: calls with an effect, and decisions and changes
+    of a person.
+
+    For a refusal, and for a call that only reads or names no tool, a count is enough.
     """
     if line.event == "decision":
         return line.decision != "denied"
@@ -203,5 +212,5 @@ def must_be_stored(line: AuditEntry) -> bool:
 
 
 def new_entry(**fields: Any) -> AuditEntry:
-    """A line, with an id and the time."""
+    """Return an entry with an id and the time."""
     return AuditEntry(id=new_id("audit"), at=datetime.now(UTC), **fields)

@@ -22,8 +22,9 @@ DEFAULT_URL = "nats://127.0.0.1:4222"
 DEFAULT_INBOX_PREFIX = "_INBOX"
 
 MAX_STORE = 1 << 40
-"""Bytes that the embedded server may store, above any disk: the disk is the limit. Left to itself the server refuses
-streams whose own limits add up to more than three quarters of what is free now, so it would not start on 1 GB."""
+"""Bytes that the embedded server may store; more than any disk has, so the disk is the limit. By default the
+server refuses streams whose limits add up to more than three quarters of the free space, and would not start
+with 1 GB."""
 
 
 def server_settings(
@@ -34,8 +35,11 @@ def server_settings(
     way: LeafRemote | None = None,
     users: tuple[ServerUser, ...] = (),
 ) -> ServerSettings:
-    """The settings of the embedded server; ``door`` lets other hosts in, ``way`` leads to another one's, ``users`` are
-    those of plugins in processes of their own."""
+    """Return the settings of the embedded server.
+
+    ``door`` lets leaf nodes of remotes connect, ``way`` connects to a hub, ``users`` are those of isolated
+    plugins.
+    """
     sync = config.settings.bus.sync_interval
     return ServerSettings(store_dir=store, max_store=MAX_STORE, sync=sync, door=door, way=way, users=users)
 
@@ -43,10 +47,10 @@ def server_settings(
 def bus_settings(
     config: Config, *, url: str | None = None, user: str | None = None, password: str | None = None
 ) -> BusSettings:
-    """The settings of a connection to ``url``, or to the configured server with its credentials.
+    """Return the settings of a connection to ``url``, or to the configured server with its credentials.
 
     Raises:
-        ConfigError: the password's environment variable is not set.
+      ConfigError: the password's environment variable is not set.
     """
     bus, credentials = config.settings.bus, None
     claims = claim_store_spec(config.settings.retention)
@@ -69,9 +73,10 @@ def bus_settings(
 
 
 def with_own_inbox(settings: BusSettings, who: str) -> BusSettings:
-    """The settings with reply subjects of one's own below the usual ``_INBOX``, where all share one NATS user.
+    """Return the settings with an inbox prefix of their own below ``_INBOX``, where all workers share one
+    NATS user.
 
-    So a remote may be let answer one kind of worker and no other.
+    So a remote can be permitted to answer one kind of worker and no other.
     """
     if settings.inbox_prefix != DEFAULT_INBOX_PREFIX:
         return settings
@@ -87,5 +92,5 @@ def connection_hint(error: BusError) -> str:
             "Look at bus.user and bus.password (TRUNKLINE_BUS__USER and __PASSWORD): the server refuses them."
         )
     if isinstance(error, ConnectionFailed):
-        return "Is a server running there? bus.url (TRUNKLINE_BUS__URL) says where it is looked for."
+        return "Is a server running there? bus.url (TRUNKLINE_BUS__URL) names its address."
     return ""

@@ -1,7 +1,7 @@
-"""Dead letters: what no worker could read or handle, and which of it may be sent again.
+"""Dead letters: messages that no worker could read or handle, and the retry of those that may be sent again.
 
-Only a message of the inbox is sent again. It left its queue when it was buried, so nobody else will bring it, and it
-may come twice without harm: a turn is done once, by its id. For everything else ``REFUSAL_REASONS`` says why not.
+Only a message of the inbox is sent again. It left its queue when it was buried, and it may safely come twice,
+since a turn is done once, by its id. For all other messages ``REFUSAL_REASONS`` gives the reason.
 """
 
 import base64
@@ -35,15 +35,16 @@ REFUSAL_REASONS: Mapping[str, str] = {
     "trunkline.cmd.": "it is a request: whoever asked was told that it failed, and has asked again or given up",
     "trunkline.ctl.": "control is for the moment in which it is sent",
     "trunkline.x.": "it belongs to a plugin, and only that one knows whether it may come twice",
-    "trunkline.evt.": "it is news that nothing stores; whoever reads late asks for the state instead",
+    "trunkline.evt.": "it is an event that nothing stores; a late reader requests the state instead",
 }
-"""Why messages are not sent again: by the template of their topic, or by how their subject begins."""
+"""The reasons why messages are not sent again: by the template of their topic, or by the prefix of their
+subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDeadLetter:
-    """A dead letter in its stream. ``id`` is its number there, ``time`` when it was buried (UTC), ``source`` who
-    buried it."""
+    """A dead letter in its stream. ``id`` is its sequence number, ``time`` the time of burial (UTC),
+    ``source`` the worker that buried it."""
 
     id: int
     time: datetime
@@ -52,7 +53,7 @@ class StoredDeadLetter:
 
     @property
     def body(self) -> bytes:
-        """The message's bytes, as far as they were kept."""
+        """The message's bytes, as far as they were stored."""
         try:
             return base64.b64decode(self.letter.data, validate=True)
         except binascii.Error:
@@ -60,19 +61,19 @@ class StoredDeadLetter:
 
     @property
     def is_complete(self) -> bool:
-        """Report whether all bytes were kept."""
+        """Report whether all bytes were stored."""
         return len(self.body) == self.letter.size
 
 
 class EnvelopeHead(msgspec.Struct):
-    """As much of an envelope as says where its body is."""
+    """The part of an envelope that shows where its body is."""
 
     id: str
     data: msgspec.Raw
 
 
 async def list_dead_letters(bus: Bus) -> list[StoredDeadLetter]:
-    """All dead letters, oldest first."""
+    """Return all dead letters, oldest first."""
     decoder = msgspec.json.Decoder(Envelope[DeadLetter])
     found = []
     async for record in raw_history(bus, DEAD_LETTER_TOPIC):
@@ -88,11 +89,11 @@ async def list_dead_letters(bus: Bus) -> list[StoredDeadLetter]:
 async def find_dead_letters(
     bus: Bus, ids: tuple[int, ...], *, all_of_them: bool = False
 ) -> list[StoredDeadLetter]:
-    """The dead letters with these ids. Raises TrunklineError for an id that there is none of."""
-    there = await list_dead_letters(bus)
+    """Return the dead letters with these ids. Raises TrunklineError for an unknown id."""
+    existing = await list_dead_letters(bus)
     if all_of_them:
-        return there
-    by_id = {one.id: one for one in there}
+        return existing
+    by_id = {one.id: one for one in existing}
     for wanted in ids:
         if wanted not in by_id:
             raise TrunklineError(
@@ -102,9 +103,9 @@ async def find_dead_letters(
 
 
 async def retry(bus: Bus, buried: StoredDeadLetter) -> int:
-    """Send the message again as it was, then forget the dead letter. Returns its new number in the inbox.
+    """Send the message again unchanged, then delete the dead letter. Return its new number in the inbox.
 
-    Sent twice it is stored once. Raises TrunklineError when it may not be sent again; the sentence says why.
+    Sent twice it is stored once. Raises TrunklineError with the reason when it may not be sent again.
     """
     keys = await check_retriable(bus, buried)
     ack = await resend(
@@ -115,7 +116,8 @@ async def retry(bus: Bus, buried: StoredDeadLetter) -> int:
 
 
 async def check_retriable(bus: Bus, buried: StoredDeadLetter) -> dict[str, str]:
-    """The keys of the inbox subject of a message that may be sent again. Raises TrunklineError when it may not."""
+    """Return the keys of the inbox subject of a message that may be sent again. Raises TrunklineError when it
+    may not."""
     subject = buried.letter.subject
     keys = _inbox_keys(subject)
     if keys is None:
@@ -133,7 +135,7 @@ async def check_retriable(bus: Bus, buried: StoredDeadLetter) -> dict[str, str]:
 
 
 def refusal_reason(subject: str) -> str:
-    """Why a message with this subject, which is not the inbox's, is not sent again."""
+    """Return why a message with this subject, which is not the inbox's, is not sent again."""
     for topic in (JOURNAL, EFFECT, FEED, TURN_FACT, SPANS):
         if _matches(subject, topic.subject):
             return REFUSAL_REASONS[topic.subject.template]
@@ -161,7 +163,7 @@ def _inbox_keys(subject: str) -> dict[str, str] | None:
 
 
 def _claim(body: bytes) -> dict[str, str]:
-    """The header of a message whose body is in the object store: the object is named like the envelope."""
+    """Return the claim header of a message whose body is in the object store, named like the envelope."""
     try:
         head = msgspec.json.decode(body, type=EnvelopeHead)
     except (msgspec.MsgspecError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Ends what a block left running in this home: programs that outlive their turn and their worker, by their records."""
+"""Ends the detached programs of a block in this home, by their records."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -10,28 +10,29 @@ from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_p
 from trunkline.contracts.tools.messages import TasksEnded
 
 END_SECONDS = 10.0
-"""What programs are given to end, once they are asked to."""
+"""Seconds that programs may take to end after the request."""
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 
 END_REASON = "block"
-"""What a record says of a program that was ended with its block."""
+"""The reason in the record of a program that was ended with its block."""
 
 
 async def end_detached_programs(home: Path, block: str, *, forget: bool) -> TasksEnded:
-    """End the programs of a block, each with all that it began, and with ``forget`` take their records away."""
+    """End the detached programs of a block with their child processes; with ``forget`` remove their records
+    too."""
     found = await anyio.to_thread.run_sync(list_programs, programs_folder(home, block))
-    begun = [record for record in found if await _is_running(record)]
-    for record in begun:
-        with suppress(OSError):  # one that cannot be told goes on, and is told of
+    running_before = [record for record in found if await _is_running(record)]
+    for record in running_before:
+        with suppress(OSError):  # a program that cannot be asked to end is reported as running
             record.request_cancel(END_REASON)
     with anyio.move_on_after(END_SECONDS):
-        while [one for one in begun if await _is_running(one)]:  # noqa: ASYNC110  other processes end them
-            await anyio.sleep(LOOK_SECONDS)
-    running = [record for record in begun if await _is_running(record)]
+        while [one for one in running_before if await _is_running(one)]:  # noqa: ASYNC110  other processes end them
+            await anyio.sleep(POLL_SECONDS)
+    running = [record for record in running_before if await _is_running(record)]
     if forget and not running:
         await anyio.to_thread.run_sync(_forget, programs_folder(home, block), found)
-    ended = tuple(record.name for record in begun if record not in running)
+    ended = tuple(record.name for record in running_before if record not in running)
     return TasksEnded(ended=ended, running=tuple(record.name for record in running))
 
 
@@ -42,5 +43,5 @@ async def _is_running(record: DetachedProgram) -> bool:
 def _forget(place: Path, found: list[DetachedProgram]) -> None:
     for record in found:
         record.remove()
-    with suppress(OSError):  # it was never there, or somebody else's files lie in it
+    with suppress(OSError):  # the folder never existed, or contains other files
         place.rmdir()

@@ -1,7 +1,8 @@
-"""The remote form: this host's tools for a hub, on a leaf node of one's own. No hub's work is in here.
+"""Runs a remote: this host's tools for a hub, on a leaf node of its own.
 
-The leaf node has its own streams, in a domain of its own. So the ledger of this host's calls is on its own disk: a
-call that ends while the line is down is recorded, and its result goes to the hub when the hub asks again.
+The leaf node has its own streams, in a domain of its own. So the effect ledger of this host's calls is on its
+own disk: a call that ends while the connection is down is recorded, and its outcome goes to the hub when the
+hub asks again.
 """
 
 import anyio
@@ -20,7 +21,8 @@ from trunkline.runtime.worker_host import WorkerHostSettings, maintain_topology,
 from trunkline_bus import BusSettings, EmbeddedServer, connect
 
 LARGEST_MESSAGE = 7 * 1024 * 1024
-"""Bytes. Nothing goes through the object bucket: ours and the hub's are not the same."""
+"""The largest message in bytes. The object bucket is not used, since this host's and the hub's buckets
+differ."""
 
 
 async def run_leaf_node(
@@ -30,12 +32,12 @@ async def run_leaf_node(
     *,
     task_status: TaskStatus[Worker] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run the leaf node and ``worker`` until ``stop`` is set. The hub need not be in reach, now or ever again.
+    """Run the leaf node and ``worker`` until ``stop`` is set. The hub need not be reachable.
 
     Raises:
-        AlreadyRunning: another process runs on this home.
-        ConfigError: this host is not enrolled.
-        TrunklineError, BusError: the server or the worker could not start.
+      AlreadyRunning: another process runs on this home.
+      ConfigError: this host is not enrolled.
+      TrunklineError, BusError: the server or the worker could not start.
     """
     home = Home.of(config)
     way = leaf_remote(home.hub)

@@ -1,4 +1,4 @@
-"""A platform at a glance: who lives, what waits, what is kept, what failed lately. Reads only."""
+"""An overview of a platform: live workers, waiting messages, stored data and recent failures. Read-only."""
 
 from collections import deque
 from datetime import datetime, timedelta
@@ -26,11 +26,11 @@ from trunkline_bus.streams.admin import (
 
 
 class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the inbox.
+    """One partition of the inbox.
 
-    ``messages`` wait for their answer in ``conversations`` conversations; ``held`` of them are with a monitor.
-    ``oldest`` is how long the first one waits, in seconds. ``pin`` is the server's id of the monitor that gets them,
-    "" when nobody was given any yet, and ``pinned_at`` since when.
+    ``messages`` wait in ``conversations`` conversations; a monitor has ``held`` of them. ``oldest`` is the
+    age of the first one in seconds. ``pin`` is the server's id of the monitor that gets them, "" when none
+    did yet, and ``pinned_at`` the time since when.
     """
 
     partition: int
@@ -43,7 +43,7 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of turns that began, parked, ended and failed in the last ``minutes``."""
+    """The numbers of turns that started, parked, finished and failed in the last ``minutes``."""
 
     minutes: float
     started: int
@@ -53,10 +53,10 @@ class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlatformOverview(msgspec.Struct, frozen=True, kw_only=True):
-    """A platform at ``time`` (UTC) of the server's clock: whoever looks may have a wrong one.
+    """The state of a platform at ``time`` (UTC) of the server's clock; the reader's clock may be wrong.
 
-    ``panic`` is since when everything is stopped, "" when nothing is. ``in_flight`` counts the conversations with a
-    message at a monitor; each runs one turn at a time.
+    ``panic`` is the time since when everything is stopped, "" when nothing is. ``in_flight`` counts the
+    conversations with a message at a monitor; each runs one turn at a time.
     """
 
     time: datetime
@@ -72,17 +72,17 @@ class PlatformOverview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OverviewReader:
-    """Looks at a platform again and again; what was read of the facts is not read again."""
+    """Reads the state of a platform repeatedly; facts that were read are not read again."""
 
-    def __init__(self, bus: Bus, *, minutes: float = 5.0, latch: KillSwitch | None = None) -> None:
-        self._latch = latch
+    def __init__(self, bus: Bus, *, minutes: float = 5.0, kill_switch: KillSwitch | None = None) -> None:
+        self._kill_switch = kill_switch
         self._bus = bus
         self._span = timedelta(minutes=minutes)
         self._facts: deque[StoredMessage[TurnFact]] = deque()
-        self._seen: int | None = None
+        self._last_seq: int | None = None
 
     async def read(self) -> PlatformOverview:
-        """The platform now. Raises BusError when it cannot be seen."""
+        """Return the current state. Raises BusError when it cannot be read."""
         streams = tuple([await stream_state(self._bus, spec.name) for spec in STREAMS])
         now = streams[0].at
         partitions = await self._partitions(now)
@@ -100,13 +100,15 @@ class OverviewReader:
         )
 
     def _panic(self) -> str:
-        pulled = self._latch.read() if self._latch is not None else None
-        return "" if pulled is None else pulled.at or "some time ago"
+        engaged = self._kill_switch.read() if self._kill_switch is not None else None
+        return "" if engaged is None else engaged.at or "some time ago"
 
     async def _workers(self) -> tuple[WorkerHeartbeat, ...]:
         entries = await self._bus.kv(WORKER_BUCKET).entries()
-        beats = [entry.value for entry in entries if entry.value is not None]
-        return tuple(sorted(beats, key=lambda beat: (beat.kind, beat.started_at, beat.id)))
+        heartbeats = [entry.value for entry in entries if entry.value is not None]
+        return tuple(
+            sorted(heartbeats, key=lambda heartbeat: (heartbeat.kind, heartbeat.started_at, heartbeat.id))
+        )
 
     async def _partitions(self, now: datetime) -> tuple[PartitionState, ...]:
         counts = await subject_counts(self._bus, INBOX_STREAM, INBOX.stored_subject.wildcard_filter())
@@ -143,10 +145,10 @@ class OverviewReader:
 
     async def _lately(self, now: datetime) -> RecentTurns:
         begin = now - self._span
-        if self._seen is None:
-            self._seen = await last_seq_before(self._bus, TURN_FACT, begin)
-        async for stored in self._bus.history(TURN_FACT, after=self._seen):
-            self._seen = stored.seq
+        if self._last_seq is None:
+            self._last_seq = await last_seq_before(self._bus, TURN_FACT, begin)
+        async for stored in self._bus.history(TURN_FACT, after=self._last_seq):
+            self._last_seq = stored.seq
             self._facts.append(stored)
         while self._facts and self._facts[0].time < begin:
             self._facts.popleft()

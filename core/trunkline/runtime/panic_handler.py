@@ -1,4 +1,5 @@
-"""The panic handler of a worker. It watches the kill switch in the home, and the bus, which tells other machines."""
+"""The panic handler of a worker. It watches the kill switch in the home, and the bus, which reaches other
+hosts."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -16,48 +17,48 @@ from trunkline_bus import Bus, ReceivedMessage
 log = logging.getLogger(__name__)
 
 STOP_SECONDS = 20.0
-"""After how long a worker that still has not stopped says nothing: who waits for it is told that it is silent."""
+"""Seconds after which a worker that has not stopped stays silent, so that it is reported as silent."""
 
 
 class PanicHandler:
-    """Has a worker stop whenever the latch is pulled. ``stop`` ends all that it has under way."""
+    """Stops a worker whenever the kill switch is engaged. ``stop`` ends everything that the worker runs."""
 
-    def __init__(self, latch: KillSwitch, stop: Callable[[], Awaitable[None]]) -> None:
-        self._latch = latch
+    def __init__(self, kill_switch: KillSwitch, stop: Callable[[], Awaitable[None]]) -> None:
+        self._kill_switch = kill_switch
         self._stop = stop
         self._stopped = anyio.Event()
 
     async def watch(self) -> None:
-        """Stop when the latch is pulled; at once when it holds already. Until cancelled."""
+        """Call ``stop`` when the kill switch is engaged, at once if it already is. Runs until cancelled."""
         while True:
-            await self._latch.wait_until(True)
+            await self._kill_switch.wait_until(True)
             log.warning("panic: everything is stopped until it is released")
             await self._stop()
             self._stopped.set()
-            await self._latch.wait_until(False)
+            await self._kill_switch.wait_until(False)
             self._stopped = anyio.Event()
             log.warning("panic was released")
 
     async def listen(self, bus: Bus, worker: str, kind: WorkerKind) -> None:
-        """Pull and release the latch of this home as is said on the bus, and say there when everything is stopped. One
-        that cannot be pulled: stop all the same."""
+        """Engage and release this home's kill switch as requested on the bus, and report there when
+        everything has stopped. If the switch cannot be engaged, stop all the same."""
 
-        async def told(message: ReceivedMessage[Panic]) -> None:
+        async def handle(message: ReceivedMessage[Panic]) -> None:
             if await self._apply(message.data):
                 await bus.publish(PANIC_STOPPED, PanicStopped(worker=worker, kind=kind))
 
-        await bus.subscribe(PANIC, told)
+        await bus.subscribe(PANIC, handle)
 
-    async def _apply(self, said: Panic) -> bool:
-        """Report whether everything was to be stopped, and is."""
+    async def _apply(self, request: Panic) -> bool:
+        """Apply the request; return whether everything was to be stopped and has stopped."""
         try:
-            await anyio.to_thread.run_sync(_set_latch, self._latch, said)
+            await anyio.to_thread.run_sync(_set_kill_switch, self._kill_switch, request)
         except StorageError as error:
             log.error("%s", error)
-            if said.on:
+            if request.on:
                 await self._stop()
-            return said.on
-        return said.on and await self._has_stopped()
+            return request.on
+        return request.on and await self._has_stopped()
 
     async def _has_stopped(self) -> bool:
         with anyio.move_on_after(STOP_SECONDS):
@@ -65,8 +66,8 @@ class PanicHandler:
         return self._stopped.is_set()
 
 
-def _set_latch(latch: KillSwitch, said: Panic) -> None:
-    if said.on:
-        latch.engage(said.by)
+def _set_kill_switch(kill_switch: KillSwitch, request: Panic) -> None:
+    if request.on:
+        kill_switch.engage(request.by)
     else:
-        latch.release()
+        kill_switch.release()

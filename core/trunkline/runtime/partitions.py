@@ -31,14 +31,16 @@ _MESSAGE_ID = "Nats-Msg-Id"
 
 @dataclass(frozen=True, slots=True)
 class InboxPartitioning:
-    """The number of inbox partitions, and whether the inbox refuses messages because the number is being changed."""
+    """The number of inbox partitions, and whether the inbox refuses messages because the number is being
+    changed."""
 
     partitions: int
     shut: bool = False
 
 
 async def read_partitioning(bus: Bus) -> InboxPartitioning:
-    """The partitioning on the server; the default when there is no inbox yet. Raises ``StreamError`` kinds."""
+    """Return the partitioning on the server; the default when there is no inbox yet. Raises ``StreamError``
+    kinds."""
     settings: Mapping[str, Any] = await stream_settings(bus, INBOX_STREAM) or {}
     transform = settings.get("subject_transform") or {}
     found = _PARTITION_COUNT.search(transform.get("dest", ""))
@@ -47,10 +49,10 @@ async def read_partitioning(bus: Bus) -> InboxPartitioning:
 
 
 async def require_partition_count(bus: Bus) -> int:
-    """The number of partitions, for who pulls them.
+    """Return the number of partitions, for a monitor that pulls them.
 
     Raises:
-        Unavailable: the number of partitions is being changed, or that was interrupted.
+      Unavailable: the number of partitions is being changed, or that was interrupted.
     """
     now = await read_partitioning(bus)
     if now.shut:
@@ -62,7 +64,8 @@ async def require_partition_count(bus: Bus) -> int:
 
 
 async def waiting_pulls(bus: Bus, partition: int) -> int:
-    """Return the number of live monitors that wait for messages of a partition; the pinned one is given them.
+    """Return the number of live monitors that wait for messages of a partition; the pinned one gets them.
+
     Raises ``StreamError`` kinds.
     """
     spec = inbox_consumer(partition)
@@ -70,7 +73,8 @@ async def waiting_pulls(bus: Bus, partition: int) -> int:
 
 
 async def with_current_partitions(bus: Bus, wanted: Topology) -> Topology:
-    """``wanted`` with its inbox as the server deals it; without that while the door is shut, so that it stays so."""
+    """Return ``wanted`` with the server's present partitions; without its inbox while the number is being
+    changed."""
     if not any(stream.name == INBOX_STREAM for stream in wanted.streams):
         return wanted
     now = await read_partitioning(bus)
@@ -90,11 +94,11 @@ async def with_current_partitions(bus: Bus, wanted: Topology) -> Topology:
 
 
 async def repartition(bus: Bus, wanted: Topology, partitions: int) -> int:
-    """Deal the inbox of ``wanted`` into so many partitions; returns how many messages were moved.
+    """Change the inbox of ``wanted`` to this number of partitions; return the number of moved messages.
 
     Raises:
-        Unavailable: a monitor lives.
-        StreamError: the server refused; do it again.
+      Unavailable: a monitor is running.
+      StreamError: the server refused; repeat the change.
     """
     await _require_no_monitors(bus)
     inbox = next(stream for stream in wanted.streams if stream.name == INBOX_STREAM)
@@ -117,7 +121,7 @@ def _consumers(partitions: int) -> tuple[ConsumerSpec, ...]:
 
 
 async def _move(bus: Bus, prefix: str) -> int:
-    """Store everything once more, in order; what has the prefix already was moved before an interruption."""
+    """Store everything once more, in order; messages with the prefix were moved before an interruption."""
     old = [
         record
         for record in await _read_waiting(bus)
@@ -139,7 +143,7 @@ async def _move(bus: Bus, prefix: str) -> int:
 
 
 async def _read_waiting(bus: Bus) -> list[StoredRecord]:
-    """All that the stream's leader has: a read may be answered by a replica that is behind."""
+    """Return everything that the stream's leader has: a replica that is behind may answer a read."""
     while True:
         found = [record async for record in raw_history(bus, INBOX)]
         if len(found) >= (await stream_state(bus, INBOX_STREAM)).messages:
@@ -152,8 +156,8 @@ async def _require_no_monitors(bus: Bus) -> None:
     living = [entry.value for entry in entries if entry.value is not None and entry.value.kind == "monitor"]
     if living:
         raise Unavailable(
-            f"{len(living)} of the monitors live: {', '.join(map(_place, living))}.",
-            hint="Stop all monitors (SIGTERM); everything else may go on. Messages wait until they are back.",
+            f"{len(living)} monitors are running: {', '.join(map(_place, living))}.",
+            hint="Stop all monitors (SIGTERM); other workers may keep running. Messages wait until monitors run again.",
         )
 
 

@@ -1,4 +1,5 @@
-"""The connection of a command to a platform: the one that runs, or one of its own for as long as the command takes."""
+"""The connection of a command to a platform: a running one, or workers of its own for the time of the
+command."""
 
 import dataclasses
 import logging
@@ -20,7 +21,7 @@ from trunkline_bus import Bus, BusSettings, connect
 log = logging.getLogger(__name__)
 
 STARTING_SECONDS = 15.0
-"""How long to wait for an instance that holds the home but has not said how to reach it."""
+"""Seconds to wait for an instance that holds the lock but has no run file yet."""
 
 
 @asynccontextmanager
@@ -32,13 +33,13 @@ async def connect_to_platform(
     kinds: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory"),
     extra: tuple[object, ...] = (),
 ) -> AsyncIterator[Bus]:
-    """A connection to the configured server, to the instance that runs on this home, or to workers of ``kinds`` that
-    live in this process as long as the block does. ``load`` is ``trunkline.workers.load_worker``.
+    """Connect to the configured server, to the instance that runs on this home, or to workers of ``kinds``
+    that run in this process during the context. ``load`` is ``trunkline.workers.load_worker``.
 
     Raises:
-        BootError: the own workers could not start.
-        ConnectionFailed: the configured server cannot be reached.
-        Unavailable: an instance holds the home and does not get ready.
+      BootError: the own workers could not start.
+      ConnectionFailed: the configured server cannot be reached.
+      Unavailable: an instance holds the lock and does not become ready.
     """
     async with AsyncExitStack() as stack:
         if config.settings.bus.url is not None:
@@ -52,7 +53,8 @@ async def connect_to_platform(
 
 
 async def _running_instance(config: Config) -> BusSettings | None:
-    """The settings of the instance on this home; None when none runs. Waits for one that is starting."""
+    """Return the settings of the instance on this home; None when none runs. Waits for one that is
+    starting."""
     home = Home.of(config)
     with anyio.move_on_after(STARTING_SECONDS):
         while (pid := running_pid(home)) is not None:
@@ -62,7 +64,7 @@ async def _running_instance(config: Config) -> BusSettings | None:
             await anyio.sleep(0.05)
         return None
     raise Unavailable(
-        f"A process (pid {pid}) holds {home.path} but does not get ready.",
+        f"A process (pid {pid}) holds {home.path} but does not become ready.",
         hint="Look at its log, or stop it and try again.",
     )
 
@@ -90,7 +92,7 @@ async def _start_own_workers(
 
 
 def _with_free_ports(config: Config) -> Config:
-    """The configuration with free ports: a command must not fail because 8420 is taken."""
+    """Return the configuration with free ports: a command must not fail because 8420 is in use."""
     gateway = msgspec.structs.replace(config.settings.gateway, port=0)
     monitor = msgspec.structs.replace(config.settings.monitor, engine_port=0)
     settings = msgspec.structs.replace(config.settings, gateway=gateway, monitor=monitor)

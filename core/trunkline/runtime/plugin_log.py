@@ -1,6 +1,5 @@
-"""Takes over what a plugin's process prints, so that it is logged like everything else: in the form and the place of
-this process's log, and without secrets. A plugin may print what it likes, past its own log.
-"""
+"""Forwards the output of a plugin's process to this process's log: in its format and destination, and
+redacted. A plugin may print anything past its own log."""
 
 import logging
 
@@ -10,11 +9,11 @@ from anyio.abc import ByteReceiveStream
 log = logging.getLogger(__name__)
 
 LONGEST = 16 * 1024
-"""Bytes of one line; a longer one is told in pieces."""
+"""Largest number of bytes of one line; a longer one is logged in pieces."""
 
 
 class _Line(msgspec.Struct):
-    """A line of the process's own log."""
+    """A line of the plugin process's log."""
 
     level: str
     logger: str
@@ -23,7 +22,7 @@ class _Line(msgspec.Struct):
 
 
 async def forward_output(name: str, printed: ByteReceiveStream) -> None:
-    """Log every line until the process has ended and all that it began."""
+    """Log every line until the process and all its children have closed the pipe."""
     rest = b""
     async for piece in printed:
         *lines, rest = (rest + piece).split(b"\n")
@@ -40,17 +39,17 @@ def _log(name: str, line: bytes) -> None:
     if not text:
         return
     try:
-        said = msgspec.json.decode(line, type=_Line)
+        record = msgspec.json.decode(line, type=_Line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         _emit(name, __name__, logging.WARNING, f"plugin {name}: {text}")
         return
-    level = logging.getLevelNamesMapping().get(said.level.upper(), logging.WARNING)
-    whole = f"{said.message}\n{said.exception}" if said.exception else said.message
-    _emit(name, said.logger, level, whole)
+    level = logging.getLevelNamesMapping().get(record.level.upper(), logging.WARNING)
+    whole = f"{record.message}\n{record.exception}" if record.exception else record.message
+    _emit(name, record.logger, level, whole)
 
 
 def _emit(plugin: str, logger: str, level: int, text: str) -> None:
-    """Log a text under the name of the process's own logger. A logger of this process's of that name knows nothing of
-    it: a plugin may choose any number of names."""
+    """Log a text under the logger name of the plugin's process, without creating that logger: a plugin may
+    choose any number of names."""
     if log.isEnabledFor(level):
         log.handle(log.makeRecord(logger, level, __file__, 0, "%s", (text,), None, extra={"plugin": plugin}))

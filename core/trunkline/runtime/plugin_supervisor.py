@@ -1,6 +1,8 @@
-"""Starts plugins in processes of their own beside an embedded server, and starts them again when they end.
+"""Starts isolated plugins in processes of their own beside an embedded server, and restarts them when they
+end.
 
-Each has a NATS user that may do what that plugin does, and an environment with nothing in it that it was not given.
+Each has a NATS user with the permissions of that plugin, and an environment that contains only the variables
+granted to it.
 """
 
 import logging
@@ -29,12 +31,12 @@ from trunkline_bus import ServerUser
 log = logging.getLogger(__name__)
 
 EXIT_UNUSABLE = 78
-"""The exit status (EX_CONFIG) of a plugin's process that would end in the same way if it were started again."""
+"""The exit status (EX_CONFIG) of a plugin's process that a restart would not help."""
 
 FIRST_PAUSE, LONGEST_PAUSE, STABLE_SECONDS = 0.2, 10.0, 60.0
 ENDING_SECONDS = 5.0
-LAST_WORDS = 1.0
-"""Seconds in which what an ended process printed is taken in."""
+OUTPUT_SECONDS = 1.0
+"""Seconds for reading the remaining output of an ended process."""
 
 PASSED_VARIABLES = frozenset(
     {
@@ -50,7 +52,7 @@ PASSED_VARIABLES = frozenset(
         "SSL_CERT_DIR",
     }
 )
-"""Variables that every process is given, and those that begin with ``LC_``."""
+"""The variables that every process gets, besides those that begin with ``LC_``."""
 
 PASSED_SETTING_PREFIXES = (
     "TRUNKLINE_PLUGINS__",
@@ -62,7 +64,7 @@ PASSED_SETTING_PREFIXES = (
 
 @dataclass(frozen=True, slots=True)
 class PluginProcess:
-    """A plugin that is to run apart. ``user`` is its NATS user."""
+    """A plugin that runs in a process of its own. ``user`` is its NATS user."""
 
     name: str
     owner: str
@@ -71,7 +73,7 @@ class PluginProcess:
 
 
 def plan_plugin_processes(config: Config, plugins: Iterable[PluginState]) -> tuple[PluginProcess, ...]:
-    """The plugins that are to run apart, each with a user and a new password."""
+    """Return the isolated plugins, each with a user and a new password."""
     return tuple(_plan_plugin_process(config, state) for state in plugins if state.status == "isolated")
 
 
@@ -90,22 +92,22 @@ def _plan_plugin_process(config: Config, state: PluginState) -> PluginProcess:
 
 
 async def supervise_plugin(child: PluginProcess, config: Config, url: str) -> None:
-    """Keep the plugin's process running until cancelled, or until it says that it cannot be used."""
+    """Keep the plugin's process running until cancelled, or until it reports that it cannot be used."""
     pause = FIRST_PAUSE
     while True:
-        born = anyio.current_time()
+        started_at = anyio.current_time()
         status = await _run_once(child, config, url)
         if status == EXIT_UNUSABLE:
             log.error("plugin %s is not started again; its last line above says why", child.name)
             return
-        pause = FIRST_PAUSE if anyio.current_time() - born > STABLE_SECONDS else pause
+        pause = FIRST_PAUSE if anyio.current_time() - started_at > STABLE_SECONDS else pause
         log.error("the process of plugin %s ended (%s) and starts again in %g s", child.name, status, pause)
         await anyio.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
 async def _run_once(child: PluginProcess, config: Config, url: str) -> int:
-    """Start the process and wait for its end; whatever it left running in its group ends with it."""
+    """Start the process and wait for its end; the rest of its process group ends with it."""
     process = await anyio.open_process(
         [sys.executable, "-m", "trunkline.cli.main", "run", "plugin", child.name, "--log", "json"],
         env=dict(environment(child, config, url)),
@@ -124,8 +126,8 @@ async def _run_once(child: PluginProcess, config: Config, url: str) -> int:
             with anyio.CancelScope(shield=True):
                 await _end(process)
         tasks.cancel_scope.deadline = (
-            anyio.current_time() + LAST_WORDS
-        )  # who left its group may hold the pipe
+            anyio.current_time() + OUTPUT_SECONDS
+        )  # a process that left the group may still hold the pipe
     return status
 
 
@@ -159,7 +161,7 @@ def environment(child: PluginProcess, config: Config, url: str) -> Iterator[tupl
 
 
 def _import_path(config: Config) -> Iterator[str]:
-    """Where this process imports from, so that the plugin is found there as it was found here."""
+    """Yield the import path of this process, so that the plugin is found there as it was found here."""
     yield from (
         entry for entry in sys.path if entry and Path(entry).is_dir() and "site-packages" not in entry
     )

@@ -1,6 +1,7 @@
-"""The signals that stop a process: the first one drains, a second one leaves at once.
+"""The signals that stop a process: the first one drains, a second one exits at once.
 
-What was given up may not keep a process: Python waits for its threads, asyncio for its tasks, both without end.
+Abandoned work must not keep the process alive: Python waits for its threads and asyncio for its tasks without
+limit.
 """
 
 import logging
@@ -20,10 +21,10 @@ log = logging.getLogger(__name__)
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 CLOSING = 15.0
-"""Seconds that closing may take besides the drains."""
+"""Seconds that closing may take besides draining."""
 
 THREADS_END = 1.0
-"""Seconds that threads have to end, all of them together, when everything else has."""
+"""Seconds that all threads together have to end when everything else has ended."""
 
 
 async def stop_on_signals(
@@ -32,11 +33,11 @@ async def stop_on_signals(
     patience: float,
     task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Set ``stop`` on the first of SIGINT, SIGTERM and SIGHUP, and end the process on the second.
+    """Set ``stop`` on the first of SIGINT, SIGTERM and SIGHUP, and exit on the second.
 
-    The process also ends ``patience`` seconds after the first, whatever still runs in it. Being killed loses nothing
-    that was acknowledged, and the processes that it started die with it. To cancel everything instead would leave
-    start-up and clean-up half done at places that nobody chose, with a traceback each.
+    The process also exits ``patience`` seconds after the first signal, whatever still runs. A kill loses
+    nothing that was acknowledged, and child processes end with this one. Cancelling everything instead would
+    leave start-up and clean-up half done at arbitrary places, with a traceback each.
     """
     with anyio.open_signal_receiver(*STOPPING) as received:
         task_status.started()
@@ -50,12 +51,12 @@ async def stop_on_signals(
 
 
 def stop_timeout(config: Config) -> float:
-    """Return the seconds that a process may take to stop: what its drains are given, and some for the rest."""
+    """Return the seconds that a process may take to stop: the drain timeouts and CLOSING."""
     return config.settings.monitor.drain_timeout + config.settings.tools.drain_timeout + CLOSING
 
 
 def exit_process(status: int) -> NoReturn:
-    """End the process with this status. Threads of tools that were given up are not waited for."""
+    """Exit with this status. Threads of abandoned tools are not awaited."""
     deadline = time.monotonic() + THREADS_END
     for thread in _threads():
         thread.join(max(0.0, deadline - time.monotonic()))
@@ -65,7 +66,7 @@ def exit_process(status: int) -> NoReturn:
 
 
 def _threads() -> list[threading.Thread]:
-    """The threads that Python would wait for."""
+    """Return the threads that Python would wait for."""
     main = threading.main_thread()
     return [thread for thread in threading.enumerate() if thread is not main and not thread.daemon]
 
@@ -79,9 +80,9 @@ def _exit_after(seconds: float, number: signal.Signals) -> None:
 
 
 def exit_immediately(status: int, *, why: str = "") -> NoReturn:
-    """End the process with this status, whatever runs in it."""
+    """Exit with this status, whatever still runs."""
     if why:
-        log.error("something here does not end; the process ends %s all the same", why)
+        log.error("a thread or task does not end; the process exits %s", why)
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,5 @@
-"""Waiting for NATS at the start: workers and servers are started in any order, and a server may just be away."""
+"""Waits for NATS at the start: workers and servers start in any order, and a server may be temporarily
+unavailable."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -16,22 +17,22 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 
 
 async def retry_until_available(attempt: Callable[[], Awaitable[T]], seconds: float, stop: anyio.Event) -> T:
-    """Return the result of ``attempt``, as soon as NATS lets it. That it is waited for is said once, in the log.
+    """Return the result of ``attempt`` as soon as NATS is available. The wait is logged once.
 
-    Raises what ``attempt`` raised last when ``seconds`` have passed or ``stop`` is set, and at once what waiting
-    cannot cure, such as a wrong password.
+    Raises the last error of ``attempt`` when ``seconds`` have passed or ``stop`` is set, and at once an error
+    that waiting cannot resolve, such as a wrong password.
     """
     deadline, pause = anyio.current_time() + seconds, FIRST_PAUSE
-    told = False
+    logged = False
     while True:
         try:
             return await attempt()
         except (ConnectionFailed, StreamUnavailable) as error:
             if not _is_transient(error) or stop.is_set() or anyio.current_time() + pause > deadline:
                 raise
-            if not told:
+            if not logged:
                 log.warning("waiting for NATS, for %g s at most: %s", seconds, error)
-                told = True
+                logged = True
         with anyio.move_on_after(pause):
             await stop.wait()
         pause = min(pause * 2, LONGEST_PAUSE)

@@ -1,4 +1,4 @@
-"""Makes the streams and keeps them, for workers whose credentials do not let them. No worker's own work is in here."""
+"""Creates the streams and maintains them, for workers whose credentials do not permit it."""
 
 from contextlib import AsyncExitStack
 
@@ -17,12 +17,13 @@ async def provision_streams(
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Bring streams, consumers and buckets to the server, now and after each reconnect, until ``stop`` is set.
+    """Apply streams, consumers and buckets to the server, now and after each reconnect, until ``stop`` is
+    set.
 
-    ``task_status`` is told when they are there.
+    ``task_status`` is told when they exist.
 
     Raises:
-        BusError: they could not be made.
+      BusError: they could not be created.
     """
     named = msgspec.structs.replace(settings.bus, name="streams")
     patience = settings.config.settings.bus.connect_timeout

@@ -60,23 +60,23 @@ BOOT: tuple[tuple[str, tuple[WorkerKind, ...]], ...] = (
     ("preferences", ()),
     ("ready", ("gateway", "monitor", "channels")),
 )
-"""PA-F44's phases after the runtime configuration, and the workers that open in each."""
+"""The phases of PA-F44 after the runtime configuration, and the workers that open in each."""
 
 RECREATED_STREAMS = (FEED_STREAM,)
-"""Streams that are made anew when the server will not change them to what is configured now, while no turn runs yet:
-the journal tells what they told."""
+"""Streams that are recreated when the server cannot change them to the configured form, while no turn runs
+yet: the journal has their content."""
 
 DRAIN_ORDER: tuple[WorkerKind, ...] = ("channels", "monitor", "tools", "gateway", "memory")
-"""Whoever asks goes before whoever answers."""
+"""Workers that send requests drain before those that answer them."""
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 
 FIRST_PAUSE, LONGEST_PAUSE, STABLE_SECONDS = 0.2, 10.0, 60.0
-"""Seconds before a crashed worker is started again: doubled each time, and the first again after a calm time."""
+"""Seconds before a crashed worker is restarted: doubled each time, and reset after a stable period."""
 
 
 class BootError(TrunklineError):
-    """Start-up stopped; the sentence names the phase."""
+    """The start-up failed; the sentence names the phase."""
 
     def __init__(self, phase: str, cause: Exception) -> None:
         sentence = str(cause) or type(cause).__name__
@@ -87,7 +87,7 @@ class BootError(TrunklineError):
 
 
 class Instance:
-    """A platform that runs. ``bus`` says how to reach its server."""
+    """A running platform. ``bus`` has the address of its server."""
 
     def __init__(self, config: Config, bus: BusSettings, home: Home) -> None:
         self.config = config
@@ -112,11 +112,11 @@ async def running_platform(
     kinds: tuple[WorkerKind, ...],
     extra: tuple[object, ...] = (),
 ) -> AsyncIterator[Instance]:
-    """Run workers until the block is left, which drains them.
+    """Run workers during the context, which drains them at its end.
 
     Raises:
-        AlreadyRunning: another process runs on this home.
-        BootError: a phase of the start-up failed; what had been started is closed again.
+      AlreadyRunning: another process runs on this home.
+      BootError: a phase of the start-up failed; everything started before is closed again.
     """
     home = Home.of(config)
     async with AsyncExitStack() as stack:
@@ -125,22 +125,22 @@ async def running_platform(
             stack.enter_context(instance_lock(home))
             if roll_back(home.path):
                 raise StorageError(
-                    f"A restore into {home.path} was broken off, and what was there before is back in its place.",
-                    hint="Start again; to restore after all, run: trunkline restore",
+                    f"A restore into {home.path} was interrupted, and the former files are back in place.",
+                    hint="Start again; to repeat the restore, run: trunkline restore",
                 )
             home.remove_leftovers()
             migrate(home)
         instance = Instance(config, bus_settings(config), home)
-        apart = _isolated_processes(config, extra, kinds)
+        isolated = _isolated_processes(config, extra, kinds)
         with _phase("bus"):
-            await _enter_bus(stack, instance, apart)
-        crew = _WorkerPool(instance, load, extra)
+            await _enter_bus(stack, instance, isolated)
+        pool = _WorkerPool(instance, load, extra)
         tasks = await stack.enter_async_context(background_tasks())
-        stack.push_async_callback(crew.drain)
+        stack.push_async_callback(pool.drain)
         if (server := instance.server) is not None:
-            for child in apart:
+            for child in isolated:
                 tasks.start_soon(supervise_plugin, child, config, server.url)
-        await _boot(crew, kinds, tasks)
+        await _boot(pool, kinds, tasks)
         write_run_file(home, _run_file(instance))
         stack.callback(remove_run_file, home)
         yield instance
@@ -149,42 +149,42 @@ async def running_platform(
 def _isolated_processes(
     config: Config, extra: tuple[object, ...], kinds: tuple[WorkerKind, ...]
 ) -> tuple[PluginProcess, ...]:
-    """The plugins that are given a process of their own here, beside the workers that ask them."""
+    """Return the plugins that run in processes of their own beside the workers that call them."""
     if "tools" not in kinds and "channels" not in kinds:
         return ()
     return plan_plugin_processes(config, isolated_plugins(config, extra))
 
 
-async def _enter_bus(stack: AsyncExitStack, instance: Instance, apart: tuple[PluginProcess, ...]) -> None:
+async def _enter_bus(stack: AsyncExitStack, instance: Instance, isolated: tuple[PluginProcess, ...]) -> None:
     config, home = instance.config, instance.home
     if config.settings.bus.url is None:
         registry = RemoteRegistry(home.remotes)
         door = _leaf_listener(config, registry)
-        settings = server_settings(config, home.bus, door=door, users=tuple(child.user for child in apart))
+        settings = server_settings(config, home.bus, door=door, users=tuple(child.user for child in isolated))
         server = await stack.enter_async_context(EmbeddedServer(settings))
         instance.server = server
         stack.enter_context(registered_listener(home.run, _bus_listener(server, home)))
         if door is not None:
             stack.enter_context(registered_listener(home.run, _leaf_listener_record(door)))
-            doorkeeper = await stack.enter_async_context(background_tasks())
-            doorkeeper.start_soon(_watch_remotes, server, registry)
+            watcher_tasks = await stack.enter_async_context(background_tasks())
+            watcher_tasks.start_soon(_watch_remotes, server, registry)
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
     if instance.server is not None or config.settings.bus.manage_streams:
-        nobody_else = instance.server is not None  # it has only just started, and with credentials of its own
+        is_exclusive = instance.server is not None  # the server has just started, with its own credentials
         stack.callback(
-            await maintain_configured_topology(bus, config, remake=RECREATED_STREAMS if nobody_else else ())
+            await maintain_configured_topology(bus, config, remake=RECREATED_STREAMS if is_exclusive else ())
         )
     await enter_telemetry(stack, bus, config, "trunkline", new_id("trunkline"))
 
 
 def _leaf_listener(config: Config, registry: RemoteRegistry) -> LeafListener | None:
-    """Where remotes come in, when the configuration says that they may."""
+    """Return the listener for remotes, or None when the configuration has none."""
     listen = config.settings.remotes.listen
     if listen is None:
         return None
     ensure_leaf_certificate(registry.folder)
-    registry.all()  # a file that cannot be used is said now
+    registry.all()  # raises for a file that is not valid
     return LeafListener(
         listen=listen, certificate=registry.folder / LEAF_CERTIFICATE, key=registry.folder / LEAF_KEY,
         guests=lambda: leaf_users(_enrolled_remotes(registry)),
@@ -215,13 +215,13 @@ def _enrolled_remotes(registry: RemoteRegistry) -> tuple[Remote, ...]:
 
 
 async def _watch_remotes(server: EmbeddedServer, registry: RemoteRegistry) -> None:
-    """Tell the server of remotes that are let in or shut out, and of a new certificate, as the files change."""
-    mark = known = _remotes_stamp(registry)
+    """Reload the server whenever the remotes or the certificate change."""
+    stamp = last_stamp = _remotes_stamp(registry)
     while True:
-        await anyio.sleep(LOOK_SECONDS)
-        mark = _remotes_stamp(registry)
-        if mark != known:
-            known = mark
+        await anyio.sleep(POLL_SECONDS)
+        stamp = _remotes_stamp(registry)
+        if stamp != last_stamp:
+            last_stamp = stamp
             log.info(
                 "the remotes changed: %s",
                 ", ".join(one.name for one in _enrolled_remotes(registry)) or "none is let in",
@@ -234,16 +234,16 @@ def _remotes_stamp(registry: RemoteRegistry) -> tuple[object, ...]:
     return registry.stamp(), status.st_ino, status.st_mtime_ns
 
 
-async def _boot(crew: "_WorkerPool", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:
+async def _boot(pool: "_WorkerPool", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:
     for phase, workers in BOOT:
         with _phase(phase):
-            if phase == "adapter config" and kinds != ("memory",):  # which is reached whatever a model lacks
-                check_adapters(crew.instance.config, crew.extra)
+            if phase == "adapter config" and kinds != ("memory",):  # memory needs no model
+                check_adapters(pool.instance.config, pool.extra)
             if phase == "preferences":
-                check_preferences(crew.instance.home.memory)
+                check_preferences(pool.instance.home.memory)
             for kind in workers:
                 if kind in kinds:
-                    await tasks.start(crew.keep, kind)
+                    await tasks.start(pool.keep, kind)
 
 
 def _run_file(instance: Instance) -> RunFile:
@@ -267,23 +267,23 @@ def _phase(name: str) -> Iterator[None]:
 
 
 class _OpenedStatus(anyio.abc.TaskStatus[Worker]):
-    """Takes an open worker into the instance, and tells the start-up of the first one of its kind."""
+    """Registers an open worker in the instance, and reports the start-up of the first one of its kind."""
 
     def __init__(self, instance: Instance, kind: WorkerKind, first: anyio.abc.TaskStatus[None]) -> None:
         self._instance, self._first = instance, first
         self._kind: WorkerKind = kind
-        self.ever = False
+        self.has_opened = False
 
     def started(self, value: Worker | None = None) -> None:
         assert value is not None
         self._instance.workers[self._kind] = value
-        if not self.ever:
-            self.ever = True
+        if not self.has_opened:
+            self.has_opened = True
             self._first.started()
 
 
 class _WorkerPool:
-    """Keeps workers alive, each by itself."""
+    """Runs workers and restarts them, each in a task of its own."""
 
     def __init__(self, instance: Instance, load: WorkerLoader, extra: tuple[object, ...]) -> None:
         self.instance = instance
@@ -296,7 +296,8 @@ class _WorkerPool:
     async def keep(
         self, kind: WorkerKind, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
-        """Run workers of a kind, one after the other, until told to drain. Raises what the first ``open()`` raised."""
+        """Run workers of a kind, one after the other, until told to drain. Raises the error of the first
+        ``open()``."""
         worker_type = self._load(kind)
         stop, ended = anyio.Event(), anyio.Event()
         opened = _OpenedStatus(self.instance, kind, task_status)
@@ -317,14 +318,14 @@ class _WorkerPool:
         # that was cut off is run again or in doubt (ADR 0029). The pause ends early when the platform drains.
         pause = FIRST_PAUSE
         while not stop.is_set():
-            born = anyio.current_time()
+            started_at = anyio.current_time()
             try:
                 settings = replace(self._settings, restarts=self.instance.restarts.get(worker_type.kind, 0))
                 return await run_worker(worker_type, settings, stop, task_status=opened)
             except Exception:
-                if not opened.ever:
+                if not opened.has_opened:
                     raise
-                pause = FIRST_PAUSE if anyio.current_time() - born > STABLE_SECONDS else pause
+                pause = FIRST_PAUSE if anyio.current_time() - started_at > STABLE_SECONDS else pause
                 self._log_crash(worker_type.kind, pause)
             with anyio.move_on_after(pause):
                 await stop.wait()
@@ -335,7 +336,7 @@ class _WorkerPool:
         log.exception("the %s worker crashed; the others go on and it starts again in %g s", kind, pause)
 
     async def drain(self) -> None:
-        """Drain all workers, whoever asks before whoever answers."""
+        """Drain all workers in DRAIN_ORDER."""
         for kind in DRAIN_ORDER:
             if kind in self._stops:
                 self._stops[kind].set()
@@ -343,7 +344,8 @@ class _WorkerPool:
 
 
 def leaf_users(remotes: Sequence[Remote]) -> tuple[LeafUser, ...]:
-    """Each remote with its key and its subjects on an embedded server: the same grants as in ``deploy/nats``."""
+    """Return each remote with its key and its subjects on an embedded server: the same permissions as in
+    ``deploy/nats``."""
     everybody = all_roles((), tuple(one.name for one in remotes))
     found = []
     for one in remotes:
@@ -355,8 +357,8 @@ def leaf_users(remotes: Sequence[Remote]) -> tuple[LeafUser, ...]:
 
 
 def check_preferences(memory: Path) -> None:
-    """Log what is wrong with ``preferences.toml``, a plain file in memory (PA-F44). A gap is reported and never stops
-    the start (PA-F43)."""
+    """Log the problem of ``preferences.toml``, a plain file in memory (PA-F44). It never stops the start
+    (PA-F43)."""
     path = memory / "preferences.toml"
     try:
         read_toml(read_regular(path).decode("utf-8"))

@@ -1,7 +1,8 @@
-"""The last words of a process: what a fatal signal or a stall looked like, written where the next start reads it.
+"""The last words of a process: the traceback of a fatal signal or a stall, written where the next start reads
+it.
 
-Python's ``faulthandler`` does both in C, so neither a held interpreter lock nor a broken stack keeps it from writing.
-One a process: commands that run workers enter it, tests and programs that embed a platform need not.
+Python's ``faulthandler`` writes it in C, so it works with a held interpreter lock and a broken stack. One per
+process: commands that run workers use it; tests and programs that embed a platform need not.
 """
 
 import contextlib
@@ -18,16 +19,17 @@ from trunkline.config import Config
 from trunkline.plugins.activity_log import activity_log_folder
 from trunkline.plugins.quarantine import EXIT_MESSAGE, last_words_path
 
-FEEDING = 1.0
-"""Seconds between two signs that the event loop turns."""
+RESET_SECONDS = 1.0
+"""Seconds between two resets of the stall timer by the event loop."""
 
 
 @asynccontextmanager
 async def run_watchdog(config: Config) -> AsyncIterator[None]:
-    """Write last words while the block lasts, and end the process when its event loop stands still for
-    ``[plugins] stall`` seconds: its workers have lost all that they held by then, and others cannot tell why."""
+    """Write last words within the context, and end the process when its event loop stalls for ``[plugins]
+    stall_timeout`` seconds: by then its workers have lost their leases, and other workers cannot see the
+    reason."""
     path = last_words_path(activity_log_folder(config.home), os.getpid())
-    if faulthandler.is_enabled():  # somebody else (PYTHONFAULTHANDLER, pytest) has an eye on this process
+    if faulthandler.is_enabled():  # PYTHONFAULTHANDLER or pytest uses it already
         yield
         return
     try:
@@ -55,11 +57,11 @@ async def run_watchdog(config: Config) -> AsyncIterator[None]:
 
 
 def _exit_with_last_words(leave: Callable[[int], NoReturn], file: TextIO) -> Callable[[int], NoReturn]:
-    """``os._exit``, which leaves no trace by itself, with last words: they show who called it."""
+    """Return ``os._exit`` extended with last words: they show who called it."""
     process = os.getpid()
 
     def exit_told(status: int) -> NoReturn:
-        if os.getpid() == process:  # not in a child that was forked, which has to end so
+        if os.getpid() == process:  # a forked child exits without last words
             file.write(f"{EXIT_MESSAGE} ({status})\n\nCurrent thread:\n")
             file.flush()
             faulthandler.dump_traceback(file, all_threads=False)
@@ -71,4 +73,4 @@ def _exit_with_last_words(leave: Callable[[int], NoReturn], file: TextIO) -> Cal
 async def _keep_resetting(stall: float, file: int) -> None:
     while True:
         faulthandler.dump_traceback_later(stall, exit=True, file=file)
-        await anyio.sleep(FEEDING)
+        await anyio.sleep(RESET_SECONDS)

@@ -1,12 +1,10 @@
-"""A worker: the one life that all kinds share. No kind's own work may be in here.
-
+"""A worker: the life cycle that all kinds share.
 ::
-
     open ──> serve ──────────────────────> close
-                └── drain, while serve still runs ──┘
+        └── drain, while serve still runs ──┘
 
-The host (``worker_host.py``) calls the four in one task, so a worker may enter task groups and other context managers
-into ``resources`` in ``open()``; ``close()`` leaves them in reverse order.
+The host (``worker_host.py``) calls the four in one task, so a worker may enter task groups and other context
+managers into ``resources`` in ``open()``; ``close()`` leaves them in reverse order.
 """
 
 from abc import ABC, abstractmethod
@@ -27,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """The context that a worker is given.
+    """The context of a worker.
 
-    ``id`` is unique among all workers that ever ran. ``bus`` is the worker's own connection. ``service`` is its
-    ADR-32 service, already answering ``$SRV.PING|INFO|STATS``: add endpoints to it, open no second one.
-    ``started_at`` is in UTC.
+    ``id`` is unique among all workers that ever ran. ``bus`` is the worker's own connection. ``service`` is
+    its ADR-32 service, which already answers ``$SRV.PING|INFO|STATS``: add endpoints to it, open no second
+    one. ``started_at`` is in UTC.
     """
 
     id: str
@@ -45,10 +43,10 @@ class WorkerContext:
 
 
 class Worker(ABC):
-    """One worker. Subclasses set ``kind`` and do their work in the four methods.
+    """One worker. Subclasses set ``kind`` and implement the four methods.
 
-    ``drain_seconds`` is how long ``drain()`` may take before the worker is closed all the same.
-    ``address`` is set in ``open()`` by a worker that people reach over HTTP.
+    ``drain_seconds`` limits ``drain()``; afterwards the worker is closed. ``address`` is set in ``open()`` by
+    a worker that serves HTTP.
     """
 
     kind: ClassVar[WorkerKind]
@@ -59,22 +57,23 @@ class Worker(ABC):
         self.context = context
         self.resources = AsyncExitStack()
         self.announce: Callable[[], Awaitable[None]] = _announce_to_nobody
-        """Tells the others how the worker stands now, not only with the next beat. The host sets it."""
+        """Publishes the worker's heartbeat at once instead of with the next interval. The host sets it."""
 
-    def with_status(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
-        """The worker's beat with what this kind of worker tells of itself."""
-        return beat
+    def with_status(self, heartbeat: WorkerHeartbeat) -> WorkerHeartbeat:
+        """Return the heartbeat with the status of this kind of worker."""
+        return heartbeat
 
     @abstractmethod
     async def open(self) -> None:
-        """Get ready; the worker answers requests when this returns.
+        """Prepare the worker; it answers requests when this returns.
 
         Raises:
-            TrunklineError: it cannot work here. ``trunkline up`` stops and shows the sentence.
+          TrunklineError: it cannot work here. ``trunkline up`` stops and shows the sentence.
         """
 
     async def serve(self) -> None:
-        """Work until cancelled. Returning means that there is nothing left to do (a person left the terminal).
+        """Work until cancelled. Returning means that there is nothing left to do (a person left the
+        terminal).
 
         Any exception is a crash: the worker is closed and a new one is started after a pause.
         """
@@ -83,16 +82,18 @@ class Worker(ABC):
         await sleep_forever()
 
     async def drain(self) -> None:
-        """Stop taking work and return when everything held is finished or handed back. ``serve()`` still runs.
+        """Stop taking work and return when all claimed work is finished or handed back. ``serve()`` still
+        runs.
 
         The service has stopped taking new requests by then.
         """
         return
 
     async def close(self) -> None:
-        """Let go of everything. Called once, also after a crash or a failed ``open()``. Overriders call this last."""
+        """Release all resources. Called once, also after a crash or a failed ``open()``. Overriders call this
+        last."""
         await self.resources.aclose()
 
 
 async def _announce_to_nobody() -> None:
-    """Before the host has begun to tell of the worker."""
+    """Do nothing, before the host publishes heartbeats."""

@@ -1,4 +1,4 @@
-"""Runs one worker: connection, plugins, service, beat, then open, serve, drain and close. No worker's own work."""
+"""Runs one worker: connection, plugins, service, heartbeat, then open, serve, drain and close."""
 
 import logging
 import os
@@ -35,21 +35,23 @@ from trunkline_bus.task_group import background_tasks
 log = logging.getLogger(__name__)
 
 WorkerLoader = Callable[[WorkerKind], type[Worker]]
-"""Finds a kind's class. ``trunkline.workers.load_worker`` is passed in, because nothing here knows a worker."""
+"""Returns a kind's class. ``trunkline.workers.load_worker`` is passed in, because this package knows no
+worker."""
 
 HEARTBEAT_SECONDS = 1.0
 CLOSE_SECONDS = 10.0
 SILENCE_SECONDS = 2.0
-"""How long running requests may take when their worker did not drain, because it crashed or was too slow."""
+"""Seconds that running requests may take when their worker did not drain, because it crashed or was too
+slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerHostSettings:
     """The settings of a worker's host.
 
-    ``bus`` says how to reach the server. ``extra`` are plugin objects besides the installed ones. ``prepare_bus``
-    is false when somebody else (the supervisor) brings streams and buckets to the server. ``restarts`` is how often a
-    worker of the kind crashed here before.
+    ``bus`` has the address of the server. ``extra`` are plugin objects besides the installed ones.
+    ``prepare_bus`` is false when the supervisor applies streams and buckets to the server. ``restarts`` is
+    the number of earlier crashes of a worker of this kind here.
     """
 
     config: Config
@@ -66,13 +68,13 @@ async def run_worker(
     *,
     task_status: TaskStatus[Worker] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run one worker until ``stop`` is set (drain, then close), it is done, or it crashes.
+    """Run one worker until ``stop`` is set (drain, then close), it has finished, or it crashes.
 
     ``task_status`` is told of the open worker.
 
     Raises:
-        TrunklineError, BusError: it could not open.
-        Exception: whatever its ``serve()`` raised; it has been closed.
+      TrunklineError, BusError: it could not open.
+      Exception: the error of its ``serve()``; it has been closed.
     """
     async with _context(worker_type.kind, settings, stop) as context:
         worker = worker_type(context)
@@ -80,19 +82,19 @@ async def run_worker(
             await worker.open()
             log.debug("worker %s is open", context.kind, extra={"worker": context.id})
             async with background_tasks() as tasks:
-                beat = _Heartbeat(context, worker, settings.restarts)
-                worker.announce = beat.send
-                tasks.start_soon(beat.run)
+                heartbeat = _Heartbeat(context, worker, settings.restarts)
+                worker.announce = heartbeat.send
+                tasks.start_soon(heartbeat.run)
                 task_status.started(worker)
-                await _serve(worker, beat, stop)
-            await beat.remove()
+                await _serve(worker, heartbeat, stop)
+            await heartbeat.remove()
 
 
 @asynccontextmanager
 async def _context(
     kind: WorkerKind, settings: WorkerHostSettings, stop: anyio.Event
 ) -> AsyncIterator[WorkerContext]:
-    """Everything a worker stands on, made in order and undone in reverse."""
+    """Create the context of a worker, and release it in reverse order."""
     config, worker_id = settings.config, new_id(kind)
     plugins = Plugins.load(config, worker=kind, extra=settings.extra)
     bus_settings = msgspec.structs.replace(with_own_inbox(settings.bus, kind), name=worker_id)
@@ -125,26 +127,29 @@ async def _context(
 async def maintain_configured_topology(
     bus: Bus, config: Config, *, remake: Collection[str] = ()
 ) -> Callable[[], None]:
-    """Bring streams, consumers and buckets to the server, now and after each reconnect (a server that restarted
-    has lost what it kept in memory). Returns the undo. Raises BusError, and NewerForm when a newer version did.
+    """Apply streams, consumers and buckets to the server, now and after each reconnect, because a restarted
+    server has lost those in memory. Return the undo.
 
-    ``remake`` names the streams that may be made anew now, without what they hold, if the server will not change them.
+    ``remake`` names the streams that may be recreated now without their content, if the server cannot change
+    them. Raises BusError, and NewerFormatError when a newer version wrote the streams.
     """
     return await maintain_topology(bus, configured_topology(config), remake=remake)
 
 
 def configured_topology(config: Config) -> Topology:
     """Return the topology that the configuration asks of the server."""
-    kept = config.settings.bus
+    bus_config = config.settings.bus
     return with_format(
-        topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed_storage)
+        topology(
+            replicas=bus_config.replicas, retention=config.settings.retention, feed=bus_config.feed_storage
+        )
     )
 
 
 async def maintain_topology(
     bus: Bus, wanted: Topology, *, remake: Collection[str] = ()
 ) -> Callable[[], None]:
-    """``maintain_configured_topology`` for any topology."""
+    """Do the same as ``maintain_configured_topology`` for any topology."""
 
     async def bring(remake: Collection[str] = ()) -> None:
         if any(stream.name == JOURNAL_STREAM for stream in wanted.streams):
@@ -164,8 +169,8 @@ async def maintain_topology(
 async def enter_telemetry(
     stack: AsyncExitStack, bus: Bus, config: Config, service: str, instance: str
 ) -> None:
-    """Trace this process while the stack lasts, unless ``[telemetry] traces`` says no, and export what it measures
-    when OpenTelemetry's variables name a collector."""
+    """Trace this process while the stack is open, unless ``[telemetry] traces`` is off, and export its
+    metrics when OpenTelemetry's variables name a collector."""
     if is_exported("traces") or is_exported("metrics"):
         from trunkline.telemetry.setup import flush_on_exit
 
@@ -189,15 +194,15 @@ async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: Worker
             log.exception("the lifespan of plugin %s failed; the worker goes on without it", owned.owner)
 
 
-async def _serve(worker: Worker, beat: "_Heartbeat", stop: anyio.Event) -> None:
+async def _serve(worker: Worker, heartbeat: "_Heartbeat", stop: anyio.Event) -> None:
     async with background_tasks() as tasks:
 
         async def leave() -> None:
             await stop.wait()
-            beat.draining = True
+            heartbeat.draining = True
             worker.context.plugins.activity_log.mark_leaving()
-            # At once: whoever takes over what is given back must know that the rest is being finished.
-            await beat.send()
+            # At once: a worker that takes over returned items must know that this one is finishing the others.
+            await heartbeat.send()
             await _drain(worker)
             tasks.cancel_scope.cancel()
 
@@ -220,8 +225,8 @@ async def _drain(worker: Worker) -> None:
 
 @asynccontextmanager
 async def _closing(worker: Worker) -> AsyncIterator[None]:
-    """Closes the worker at the end, also when cancelled. One scope around its whole life, because what ``open()``
-    entered must be left within the scope in which it was entered."""
+    """Close the worker at the end, also when cancelled. One scope covers its whole life, because contexts
+    that ``open()`` entered must be left within the same scope."""
     with anyio.CancelScope() as life:
         try:
             yield
@@ -234,13 +239,13 @@ async def _closing(worker: Worker) -> AsyncIterator[None]:
 
 
 async def _close_service(worker: Worker) -> None:
-    """Answer nobody any more: a request that meets what is closed already would be told of a failure, for good."""
+    """Stop answering: a request that reaches a closed worker would get a permanent failure."""
     with anyio.move_on_after(SILENCE_SECONDS):
         await worker.context.service.close()
 
 
 class _Heartbeat:
-    """Tells the worker bucket each second that the worker lives. A beat that fails is only logged."""
+    """Writes the worker's heartbeat to the worker bucket each second. A failed write is only logged."""
 
     def __init__(self, context: WorkerContext, worker: Worker, restarts: int) -> None:
         self._worker = worker
@@ -257,12 +262,12 @@ class _Heartbeat:
             await anyio.sleep(HEARTBEAT_SECONDS)
 
     async def send(self) -> None:
-        beat = self._worker.with_status(msgspec.structs.replace(self._beat, draining=self.draining))
+        heartbeat = self._worker.with_status(msgspec.structs.replace(self._beat, draining=self.draining))
         with anyio.move_on_after(HEARTBEAT_SECONDS):
             try:
-                await self._bucket.put(beat.id, beat)
+                await self._bucket.put(heartbeat.id, heartbeat)
             except BusError as error:
-                log.debug("beat of %s failed: %s", beat.id, error)
+                log.debug("beat of %s failed: %s", heartbeat.id, error)
 
     async def remove(self) -> None:
         with anyio.move_on_after(1.0):

@@ -17,7 +17,7 @@ from trunkline.errors import ConfigError, Unavailable
 from trunkline.runtime.remotes.certificates import LEAF_CERTIFICATE, LEAF_KEY, ensure_leaf_certificate
 from trunkline.runtime.remotes.enrolment import JOIN_PORT, join, leaf_remote, read_enrolment
 from trunkline.runtime.remotes.handshake import ALPHABET, new_code, normalize_code
-from trunkline.runtime.remotes.invitation import MOST_WRONG, Invitation, invite
+from trunkline.runtime.remotes.invitation import MAX_WRONG_PROOFS, Invitation, invite
 from trunkline.runtime.remotes.nkeys import is_public_key, new_key
 from trunkline.runtime.remotes.registry import Remote, RemoteRegistry
 
@@ -107,7 +107,7 @@ async def test_a_wrong_code_learns_nothing_and_may_not_be_tried_often(tmp_path: 
     async with waiting(tmp_path / "hub") as door:
         with pytest.raises(Unavailable, match="does not know the code"):
             await join(tmp_path / "guess", HERE, door.port, new_code())
-        for _ in range(MOST_WRONG):
+        for _ in range(MAX_WRONG_PROOFS):
             await _answer_blindly(door.port)
         await until(lambda: door.ended)
         assert isinstance(door.ended, Unavailable)
@@ -135,7 +135,7 @@ async def test_nobody_joined_in_time(tmp_path: Path) -> None:
     """Then the code is worth nothing, and nobody is listening."""
     async with waiting(tmp_path / "hub", seconds=0.5) as door:
         await until(lambda: door.ended)
-        assert "Nobody joined in time" in str(door.ended)
+        assert "No host joined in time" in str(door.ended)
         with pytest.raises(Unavailable, match="cannot be talked to"):
             await join(tmp_path / "remote", HERE, door.port, door.code)
 

@@ -173,7 +173,7 @@ def test_a_byte_of_memory_that_changed_is_found(home: Path, tmp_path: Path) -> N
     data[data.index(b"needle")] ^= 1
     (tmp_path / "b.tar").write_bytes(data)
     refused = trunkline(tmp_path / "again", "restore", str(tmp_path / "b.tar"), ok=False)
-    assert "is not what it was when the backup was made" in refused.stderr
+    assert "has changed since the backup was made" in refused.stderr
     assert not (tmp_path / "again/memory").exists()
 
 
@@ -213,7 +213,7 @@ def test_a_restore_that_is_killed_is_told_and_undone(home: Path, tmp_path: Path)
         assert done.returncode == -9, done.stderr
         if moves == 1:
             assert "was interrupted" in trunkline(home, "doctor", ok=False).stdout
-            assert "what was there before is back" in trunkline(home, "memory", "list", ok=False).stderr
+            assert "the former files are back" in trunkline(home, "memory", "list", ok=False).stderr
         else:
             assert roll_back(home)
         assert "later" in (home / "trunkline.toml").read_text()

@@ -101,7 +101,7 @@ async def test_it_is_refused_while_a_monitor_lives() -> None:
         with anyio.fail_after(60):
             while not await lives(running.bus):  # noqa: ASYNC110 - another task tells it
                 await anyio.sleep(0.05)
-        with pytest.raises(Unavailable, match="1 of the monitors live: process"):
+        with pytest.raises(Unavailable, match="1 monitors are running: process"):
             await repartition(running.bus, topology(), 16)
         assert await read_partitioning(running.bus) == InboxPartitioning(8)
         assert (await running.say("hello")).text

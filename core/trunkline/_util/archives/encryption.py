@@ -1,8 +1,10 @@
-"""Archives locked in the age format (age-encryption.org/v1), so that the stock ``age`` opens them.
+"""Encryption of archives in the age format (age-encryption.org/v1), so that the standard ``age`` tool
+decrypts them.
 
-For keys (``age1…``, ``ssh-…``) the library ``pyrage`` does all of it. For passphrases it would hold the whole archive
-in memory, so that one recipient (scrypt) and the format's stream of pieces are written here after its specification,
-C2SP ``age.md``, from the primitives of ``cryptography``. Both are imported when they are used.
+For keys (``age1…``, ``ssh-…``) the library ``pyrage`` is used. For passphrases ``pyrage`` would keep the
+whole archive in memory, so the recipient type scrypt and the format's stream of pieces are implemented here
+after its specification, C2SP ``age.md``, with the primitives of ``cryptography``. Both libraries are imported
+on first use.
 """
 
 # pyrage has no stubs, and its module is native code.
@@ -27,7 +29,7 @@ SCRYPT_WORK = 18
 """Two to the power of this is the cost of trying a passphrase, as ``age`` has it: a second, and 256 MB."""
 
 MAX_SCRYPT_WORK = 21
-"""What opening an archive may cost at most."""
+"""The highest work factor that is accepted when an archive is decrypted."""
 
 CHUNK_BYTES = 64 * 1024
 _SEAL = 16
@@ -38,18 +40,18 @@ _HEADER = re.compile(
 
 
 class ArchiveEncryptionError(TrunklineError):
-    """An archive cannot be locked or opened with what was given."""
+    """An archive cannot be encrypted or decrypted with the given keys or passphrase."""
 
 
 class Recipients(msgspec.Struct, frozen=True, kw_only=True):
-    """Who may open an archive: the holders of keys, or of a passphrase; not both."""
+    """The recipients of an archive: the holders of keys, or of a passphrase; not both."""
 
     recipients: tuple[str, ...] = ()
     passphrase: str | None = None
 
 
 class DecryptionKeys(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive is tried with: files of identities, as ``age-keygen`` and ``ssh-keygen`` write them, or a
+    """The means to decrypt an archive: identity files, as ``age-keygen`` and ``ssh-keygen`` write them, or a
     passphrase."""
 
     identities: tuple[Path, ...] = ()
@@ -63,7 +65,7 @@ def is_encrypted(file: Path) -> bool:
 
 
 def needs_passphrase(file: Path) -> bool:
-    """Report whether a passphrase opens it. Raises OSError."""
+    """Report whether a passphrase decrypts the file. Raises OSError."""
     with file.open("rb") as source:
         return source.read(len(MAGIC) + 10).startswith(MAGIC + b"-> scrypt ")
 
@@ -185,7 +187,8 @@ def _unlock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -
 
 
 def _pieces(source: BinaryIO, size: int) -> Iterator[tuple[int, bytes, bool]]:
-    """The pieces of a file with their numbers, and whether each is the last. There is always one."""
+    """Yield the pieces of a file with their numbers, and whether each is the last. There is always at least
+    one."""
     number, piece = 0, source.read(size)
     while True:
         following = source.read(size) if len(piece) == size else b""

@@ -1,10 +1,11 @@
-"""What an archive of memory says of itself, in its first member. Plain data.
+"""The manifest of a memory archive, its first member. Plain data.
 
 ::
 
     manifest.json  README.txt  memory/.git/…  memory/…  [derived/…]  SHA256SUMS
 
-``SHA256SUMS`` is the last member: ``sha256sum -c SHA256SUMS`` checks all others, and an archive without it was cut.
+``SHA256SUMS`` is the last member: ``sha256sum -c SHA256SUMS`` checks all others, and an archive without it is
+truncated.
 """
 
 from datetime import UTC, datetime
@@ -14,14 +15,15 @@ import msgspec
 MANIFEST, README, SUMS, MEMORY, DERIVED = "manifest.json", "README.txt", "SHA256SUMS", "memory", "derived"
 
 SCHEMA = 1
-"""Goes up when an older Trunkline could not use a newer archive; such a one is refused."""
+"""The version of the format. It increases when an older Trunkline could not use a newer archive, which is
+then refused."""
 
 OWN = "trunkline"
-"""The system whose archives bring their history along."""
+"""The name of the system whose archives include their history."""
 
 
 class ImportGap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that could not come along, or is not here. ``hint`` says what to do about it."""
+    """Something that could not be imported or exported. ``hint`` states what to do about it."""
 
     what: str
     why: str
@@ -29,11 +31,12 @@ class ImportGap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ArchiveManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in an archive, and what made it.
+    """The content and the origin of an archive.
 
-    ``system`` is whose memory it was. ``head`` is the commit of which it is a picture; "" when it has no history.
-    ``plugins`` are the distributions that were installed, with their versions. ``sources`` tells for each file where
-    in the other system it was, and ``gaps`` what of that was left behind; both are empty for a memory of Trunkline.
+    ``system`` is the system that the memory comes from. ``head`` is the exported commit; "" without a
+    history. ``plugins`` are the installed distributions with their versions. ``sources`` gives for each file
+    its place in the other system, and ``gaps`` what was left behind there; both are empty for a memory of
+    Trunkline.
     """
 
     form: str = "trunkline-memory"
@@ -51,5 +54,5 @@ class ArchiveManifest(msgspec.Struct, frozen=True, kw_only=True):
     gaps: tuple[ImportGap, ...] = ()
 
     def encode(self) -> bytes:
-        """The member's bytes: JSON that a person can read."""
+        """Return the member's bytes: JSON that people can read."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"

@@ -1,7 +1,7 @@
-"""Reading an archive that may come from anybody. Nothing is written outside of the folder it is unpacked into.
+"""Reads archives of any origin. Nothing is written outside of the folder that an archive is unpacked into.
 
-Refused with a sentence, before anything of it is used: names that leave the folder, links, devices, holes, what is
-there twice, members that no archive of ours has, sums that do not fit, an end that is missing, more than fits.
+An archive is refused before any of it is used when it has names that leave the folder, links, devices, sparse
+files, duplicates, unknown members, wrong checksums, a missing end, or more data than fits.
 """
 
 import errno
@@ -24,13 +24,14 @@ from trunkline.errors import TrunklineError
 MAX_MEMBERS = 5_000_000
 MAX_DEPTH = 80
 KEPT_FREE = 64 * 1024 * 1024
-"""Bytes of the disk that unpacking leaves to others."""
+"""Bytes of the disk that unpacking leaves free."""
 
 _GITS = re.compile(
     r"HEAD|config|packed-refs|index|refs(/[^/]+)*|objects|objects/info|objects/pack|objects/[0-9a-f]{2}"
     r"|objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]{40}\.(pack|idx|rev)"
 )
-"""What of a repository an export holds. A hook, a borrowed object store or an attribute is none of it."""
+"""The parts of a repository that an export contains. Hooks, alternate object stores and attributes are not
+among them."""
 
 
 class InvalidArchive(TrunklineError):
@@ -59,7 +60,7 @@ def unpack(
 
 
 def read_manifest(archive: Path) -> ArchiveManifest | None:
-    """What an archive says of itself; None when it is no archive of memory. Raises OSError."""
+    """Return the manifest of an archive; None when it is not an archive of memory. Raises OSError."""
     try:
         with open_tar(archive) as tar:
             return _manifest(tar)
@@ -71,7 +72,8 @@ def read_manifest(archive: Path) -> ArchiveManifest | None:
 
 @contextmanager
 def _clashes_told() -> Iterator[None]:
-    """Names that this file system cannot hold beside each other are the archive's fault."""
+    """Turn an error about names that this file system cannot store beside each other into an error of the
+    archive."""
     try:
         yield
     except OSError as error:
@@ -81,12 +83,12 @@ def _clashes_told() -> Iterator[None]:
 
 
 class _NoManifest(InvalidArchive):
-    """It is something else."""
+    """The archive has no manifest, so it is something else."""
 
 
 @contextmanager
 def open_tar(archive: Path) -> Iterator[tarfile.TarFile]:
-    """The tar file, never a compressed one. Raises BadArchive and OSError."""
+    """Open a tar file, never a compressed one. Raises InvalidArchive and OSError."""
     try:
         with tarfile.open(archive, "r:") as tar:
             yield tar
@@ -114,7 +116,7 @@ def _manifest(tar: tarfile.TarFile) -> ArchiveManifest:
 
 
 class _Unpacking:
-    """One archive on its way into a folder."""
+    """The unpacking of one archive into a folder."""
 
     def __init__(self, tar: tarfile.TarFile, folder: Path, told: Callable[[int], None]) -> None:
         self._tar = tar
@@ -125,7 +127,7 @@ class _Unpacking:
         self._size = 0
 
     def run(self) -> None:
-        """Unpack all, and check it."""
+        """Unpack all members, and check them."""
         sums: bytes | None = None
         for count, member in enumerate(self._members()):
             if sums is not None:
@@ -150,7 +152,7 @@ class _Unpacking:
         self._check(sums)
 
     def _members(self) -> Iterator[tarfile.TarInfo]:
-        """One at a time; tarfile would keep all it has seen."""
+        """Yield the members one at a time; tarfile would keep all of them in memory."""
         while (member := self._tar.next()) is not None:
             self._tar.members = []  # type: ignore[attr-defined]
             yield member
@@ -186,7 +188,8 @@ class _Unpacking:
 
 
 def safe_name(member: tarfile.TarInfo) -> PurePosixPath:
-    """Where a member belongs, below the folder it is unpacked into. Raises BadArchive for what may not be unpacked."""
+    """Return the path of a member below the target folder. Raises InvalidArchive for a member that must not
+    be unpacked."""
     path = PurePosixPath(member.name)
     shown = member.name[:200]
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in member.name:
@@ -199,7 +202,7 @@ def safe_name(member: tarfile.TarInfo) -> PurePosixPath:
 
 
 def is_safe(name: str) -> bool:
-    """Report whether a file of this name may be unpacked anywhere."""
+    """Report whether a file of this name may be unpacked on any file system."""
     try:
         name.encode()
         safe_name(tarfile.TarInfo(name))
@@ -209,7 +212,7 @@ def is_safe(name: str) -> bool:
 
 
 def copy_with_digest(source: IO[bytes], target: Path, mode: int) -> str:
-    """Write what is left of a file to a new one; returns the sum of it. Raises OSError."""
+    """Write the rest of a file to a new one; return its checksum. Raises OSError."""
     digest = hashlib.sha256()
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         while piece := source.read(1024 * 1024):
@@ -219,7 +222,7 @@ def copy_with_digest(source: IO[bytes], target: Path, mode: int) -> str:
 
 
 def checksum_mismatches(sums: bytes, digests: Mapping[str, str]) -> list[str]:
-    """The files that are not as ``sums`` says, or not there, or not in it."""
+    """Return the files that differ from ``sums``, are missing, or are not listed in it."""
     lines = sums.decode("utf-8", "replace").split("\n")
     said = {name: digest for digest, _, name in (line.partition("  ") for line in lines if line)}
     wrong = [name for name, digest in digests.items() if said.get(name) != digest]

@@ -1,4 +1,4 @@
-"""Writing an archive, a piece at a time. Any size; never whole in this process."""
+"""Writes an archive in pieces. It may have any size; it is never in main memory as a whole."""
 
 import hashlib
 import io
@@ -13,9 +13,10 @@ from trunkline._util.archives.manifest import SUMS
 
 
 class ArchiveWriter:
-    """Adds members to a tar file and writes down their sums; ``close`` adds those as the last member.
+    """Adds members to a tar file and records their checksums; ``close`` adds these as the last member.
 
-    ``time`` (seconds since 1970) is what all members are said to be of, so that the same content is the same bytes.
+    ``time`` (seconds since 1970) is the modification time of all members, so that equal content gives equal
+    bytes.
     """
 
     def __init__(self, tar: tarfile.TarFile, time: int) -> None:
@@ -24,16 +25,16 @@ class ArchiveWriter:
         self._sums: list[str] = []
 
     def add(self, name: str, data: bytes, *, executable: bool = False) -> None:
-        """A member of these bytes."""
+        """Add a member with these bytes."""
         self.add_stream(name, io.BytesIO(data), len(data), executable=executable)
 
     def add_file(self, name: str, file: Path, *, executable: bool = False) -> None:
-        """A member with a file's bytes. Raises OSError."""
+        """Add a member with a file's bytes. Raises OSError."""
         with file.open("rb") as source:
             self.add_stream(name, source, os.fstat(source.fileno()).st_size, executable=executable)
 
     def add_stream(self, name: str, source: BinaryIO, size: int, *, executable: bool = False) -> None:
-        """A member of the next ``size`` bytes of a file."""
+        """Add a member with the next ``size`` bytes of a file."""
         info = tarfile.TarInfo(name)
         info.size, info.mtime, info.mode = size, self._time, 0o755 if executable else 0o644
         summed = _Summed(source)
@@ -41,13 +42,13 @@ class ArchiveWriter:
         self._sums.append(f"{summed.digest.hexdigest()}  {name}\n")
 
     def add_folder(self, name: str) -> None:
-        """An empty folder."""
+        """Add an empty folder."""
         info = tarfile.TarInfo(name)
         info.type, info.mtime, info.mode = tarfile.DIRTYPE, self._time, 0o755
         self._tar.addfile(info)
 
     def close(self) -> None:
-        """Add the sums. Nothing may be added after them."""
+        """Add the checksums. Nothing may be added after them."""
         data = "".join(self._sums).encode()
         info = tarfile.TarInfo(SUMS)
         info.size, info.mtime, info.mode = len(data), self._time, 0o644
@@ -55,7 +56,7 @@ class ArchiveWriter:
 
 
 class _Summed:
-    """Reads a file and sums what was read."""
+    """Reads a file and computes its checksum."""
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source

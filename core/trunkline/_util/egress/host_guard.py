@@ -1,8 +1,9 @@
-"""Looks up hosts that somebody else chose (a model, a page, a redirect), and lets through nothing but the internet.
+"""Resolves host names that a model, a page or a redirect chose, and lets only public internet addresses
+through.
 
-A name is looked up once for each connection, all that it stands for is looked at, and the connection has to go to what
-was looked at: a resolver that answers otherwise the next time finds nobody who asks. What is closed (this machine,
-private networks, clouds' metadata) the owner can open, by address or by name.
+A name is resolved once per connection, all its addresses are checked, and the connection must go to a checked
+address. So a resolver that answers differently the next time (DNS rebinding) has no effect. The owner can
+permit closed hosts (this machine, private networks, metadata services of clouds) by address or by name.
 """
 
 import re
@@ -16,7 +17,7 @@ from trunkline._util.egress.ip_ranges import Address, Network, reserved_reason
 from trunkline.errors import ToolError, ToolErrorKind
 
 PORTS = frozenset({80, 443})
-"""Where web pages are. Other ports are other services, which were never meant to be spoken to by a stranger."""
+"""The ports of web pages. Other ports belong to other services, which must not be reached this way."""
 
 MAX_ADDRESSES = 8
 
@@ -25,23 +26,23 @@ _ENTRY = re.compile(
 )
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a host. Raises OSError when there are none."""
+"""Returns the addresses of a host. Raises OSError when there are none."""
 
 
 class HostRefused(ToolError):
-    """A host that may not be connected to; the text says why, and what the owner could do."""
+    """The host may not be connected to; the text states the reason and how the owner could permit it."""
 
     kind: ToolErrorKind = "permission_denied"
 
 
 class HostUnreachable(ToolError):
-    """Nobody answers there."""
+    """The host does not answer."""
 
     kind: ToolErrorKind = "unavailable"
 
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:
-    """What the system's resolver says."""
+    """Return the addresses that the system's resolver gives."""
     found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
@@ -71,11 +72,12 @@ class HostGuard:
         self._resolve = resolve
 
     async def resolve_allowed(self, host: str, port: int) -> list[Address]:
-        """The addresses of a host, every one of them open: connect to one of these, and look nothing up again.
+        """Return the addresses of a host, all of which are permitted. Connect to one of these without another
+        lookup.
 
         Raises:
-            HostRefused: the host, or an address that it stands for, is closed.
-            Unreachable: there is no such host.
+            HostRefused: the host, or one of its addresses, is closed.
+            HostUnreachable: there is no such host.
         """
         found = await self._found(host, port)
         for address in found:
@@ -113,7 +115,8 @@ class HostGuard:
 
 
 class _Allowed:
-    """An entry of what the owner opens. ``ports`` are the ones that it names; without any it is for the usual ones."""
+    """An entry of the owner's list of permitted hosts. ``ports`` are those that it names; without any it
+    covers the usual ones."""
 
     def __init__(self, entry: str) -> None:
         name, port = _split(entry.strip())
@@ -127,14 +130,14 @@ class _Allowed:
                 raise ValueError(f"{entry!r} is no host, address or network") from None
 
     def opens(self, host: str, address: Address) -> bool:
-        """Report whether it speaks of this."""
+        """Report whether the entry permits this address."""
         if isinstance(self._network, IPv4Network | IPv6Network):
             return address.version == self._network.version and address in self._network
         return host == self._name
 
 
 def _split(entry: str) -> tuple[str, int | None]:
-    """Host and port. Raises ValueError for a port that is none."""
+    """Return host and port. Raises ValueError for an invalid port."""
     found = _ENTRY.fullmatch(entry)
     if found is None:
         raise ValueError(f"{entry!r} is no host, address or network")

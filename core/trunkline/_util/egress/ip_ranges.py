@@ -1,8 +1,8 @@
-"""Which addresses of the internet protocol are not the internet. Pure.
+"""The ranges of IP addresses that are not public internet addresses. Pure.
 
-After the registries of special-purpose addresses (RFC 6890 and what IANA added to them), and what clouds put beside
-them. Of IPv6 only what is given out to the internet (2000::/3) counts as public, and no form that carries an IPv4
-address within: where such a connection ends is somebody else's decision.
+They follow the registries of special-purpose addresses (RFC 6890 and later entries of IANA), with the
+metadata addresses of clouds. In IPv6 only 2000::/3 counts as public, without the forms that embed an IPv4
+address, because the network decides where such a connection ends.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -59,7 +59,7 @@ _GIVEN_OUT = IPv6Network("2000::/3")
 
 
 def reserved_reason(address: Address) -> str:
-    """Why this is no address of the internet, in words; empty when it is one."""
+    """Return why the address is not a public internet address; empty when it is one."""
     if isinstance(address, IPv4Address):
         return next((why for net, why in _V4 if address in net), "")
     if address.scope_id is not None:

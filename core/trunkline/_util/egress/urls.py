@@ -1,7 +1,8 @@
-"""Reads the address of a web page, strictly: what has two readings is refused, so nobody else can have the other one.
+"""Parses addresses of web pages strictly: an address with two readings is refused, so that no other parser
+reads it differently.
 
-No network in here. The host that comes out is the one that policies name, that is looked up, connected to, and told to
-the server.
+No network. The resulting host is the one that policies name, that is resolved and connected to, and that the
+server is told.
 """
 
 import re
@@ -26,14 +27,14 @@ _SAFE = "!#$%&'()*+,/:;=?@[]~-._"
 
 
 class UrlRefused(ToolError):
-    """It is no address of a web page that can be used; the text says why."""
+    """The text is not a usable address of a web page; the message states the reason."""
 
     kind: ToolErrorKind = "invalid_arguments"
 
 
 class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a page is: ``scheme`` is ``http`` or ``https``, ``host`` a name in ASCII or an address (of IPv6 without its
-    brackets), ``target`` path and query as they are sent."""
+    """The address of a page: ``scheme`` is ``http`` or ``https``, ``host`` a name in ASCII or an address
+    (IPv6 without brackets), ``target`` path and query as they are sent."""
 
     scheme: str
     host: str
@@ -42,7 +43,7 @@ class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def authority(self) -> str:
-        """Host and port, as the server is told them."""
+        """Host and port in the form of the ``Host`` header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -53,11 +54,11 @@ class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def site(self) -> str:
-        """The host without ``www.``: who owns the one owns the other."""
+        """The host without ``www.``: both names have the same owner."""
         return self.host.removeprefix("www.")
 
     def resolve_link(self, link: str) -> "WebAddress":
-        """What a link on this page, or a redirect, leads to. Raises UrlRefused."""
+        """Return the target of a link on this page, or of a redirect. Raises UrlRefused."""
         try:
             return parse_url(urljoin(self.url, link.strip()))
         except ValueError as error:
@@ -122,8 +123,8 @@ def _host(text: str) -> str:
 
 
 def _v4(host: str) -> str:
-    """An address of IPv4 in its one usual form. ``127.1``, ``0x7f000001`` and ``0177.0.0.1`` are all the same machine
-    to some programs, and something else to others."""
+    """Return an IPv4 address in its usual form. Programs read ``127.1``, ``0x7f000001`` and ``0177.0.0.1``
+    differently."""
     try:
         return str(IPv4Address(host))
     except ValueError:
@@ -133,7 +134,7 @@ def _v4(host: str) -> str:
 
 
 def _ascii(text: str) -> str:
-    """A name as it is looked up: in small letters, and what is not ASCII by the rules for names of other scripts."""
+    """Return a name in the form of a lookup: in lower case, other scripts in their ASCII encoding."""
     if text.isascii():
         return text.lower()
     import idna

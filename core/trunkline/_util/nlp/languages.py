@@ -1,4 +1,4 @@
-"""Which language a text is in, told by its commonest words; the same words say little in a question."""
+"""Detection of a text's language by its most common words; these carry little meaning in a question."""
 
 from collections.abc import Iterable, Mapping
 
@@ -52,7 +52,7 @@ STOP_WORDS: Mapping[str, frozenset[str]] = {
         "este eu fi fost în îi îl într la le lui mai ne nu o pe pentru prin sa sau se și sunt te un una unde",
     }.items()
 }
-"""By the name that the Snowball stemmers have for the language."""
+"""The words by the name that the Snowball stemmers have for the language."""
 
 
 def _spoken_in() -> Mapping[str, tuple[str, ...]]:
@@ -67,11 +67,11 @@ _SPOKEN_IN = _spoken_in()
 _COMMON = frozenset(_SPOKEN_IN)
 
 DEFAULT = "english"
-"""Of texts that say nothing about their language."""
+"""The language of texts that do not show one."""
 
 
 def language_of(words: Iterable[str]) -> str:
-    """The language whose commonest words are there most; the first of the list above when several are alike."""
+    """Return the language whose common words occur most; of equals the first in the list above."""
     votes: dict[str, int] = {}
     for word in _COMMON.intersection(words):
         for language in _SPOKEN_IN[word]:

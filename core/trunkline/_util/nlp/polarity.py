@@ -1,6 +1,6 @@
-"""What a text says yes or no to, and likes or dislikes: by a few words of each language that say so.
+"""The polarity of a text: what it affirms, denies, likes or dislikes, by a few words of each language.
 
-Of a language that has no words here nothing is denied and nothing liked; so texts in it never seem to disagree.
+A language without words here has no negations and no likes, so texts in it never seem to disagree.
 """
 
 import re
@@ -23,7 +23,7 @@ NEGATIONS = _by_language(
     french="pas jamais aucun aucune rien sans ni",
     spanish="no nunca jamás ningún ninguno ninguna sin ni",
 )
-"""Each turns a statement round; two of them leave it as it is."""
+"""Words that negate a statement; two of them cancel each other."""
 
 LIKING = _by_language(
     english="like likes liked love loves loved prefer prefers preferred want wants wanted enjoy enjoys enjoyed favour "
@@ -44,7 +44,7 @@ FILLERS = _by_language(
     french="ne n vraiment très encore toujours aussi maintenant svp plus",
     spanish="realmente muy todavía siempre también ahora",
 )
-"""Words that change how something is said, and not what it is about."""
+"""Words that change the tone of a statement, and not its topic."""
 
 _NOT = re.compile(r"\b\w+n['’]t\b", re.IGNORECASE)
 """don't, isn't, won't."""
@@ -58,12 +58,13 @@ def is_negated(text: str, language: str | None = None) -> bool:
 
 
 def without_negations(text: str, language: str | None = None) -> str:
-    """A text without the words that turn it round."""
+    """Return a text without its negations."""
     return _without(_NOT.sub(" ", text), NEGATIONS, language=language)
 
 
 def sentiment(text: str, language: str | None = None) -> Literal["for", "against"] | None:
-    """Report whether a text likes or dislikes something: not liking is against, not hating is for. None: neither."""
+    """Return whether a text likes or dislikes something; None for neither. Not liking is against, not hating
+    is for."""
     words = tokenize(text)
     language = language or language_of(words)
     disliked = not DISLIKING.get(language, frozenset()).isdisjoint(words)
@@ -73,7 +74,7 @@ def sentiment(text: str, language: str | None = None) -> Literal["for", "against
 
 
 def topic_text(text: str, language: str | None = None) -> str:
-    """What a text says something about: the text without its yes, no and taste."""
+    """Return the topic of a text: the text without negations and words of liking."""
     language = language or language_of(tokenize(text))
     return _without(without_negations(text, language), LIKING, DISLIKING, FILLERS, language=language)
 

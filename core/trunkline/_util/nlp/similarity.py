@@ -1,7 +1,7 @@
-"""How much two texts have in common, by their words alone.
+"""The similarity of two texts, by their words alone.
 
-The similarity is the spec's hybrid (MN-F22): .7 of a cosine and .3 of shared keywords. Without an embedder the cosine
-is over stems, with a few synonyms taken for one word, so "fix the failing tests" is near to "repair the broken test".
+It is the spec's hybrid (MN-F22): .7 of a cosine and .3 of shared keywords. Without an embedder the cosine is
+over stems, with a few synonyms as one word, so "fix the failing tests" is near to "repair the broken test".
 """
 
 import threading
@@ -16,14 +16,14 @@ from trunkline._util.nlp.synonyms import SYNONYMS, synonyms
 from trunkline._util.nlp.tokenizer import tokenize
 
 MAX_SYNONYMS = 3
-"""How many synonyms a question is widened by (MN-F22)."""
+"""The number of synonyms that a query is expanded by (MN-F22)."""
 
 _REMEMBERED = 4096
-"""Texts whose concepts are remembered: one text is compared with many."""
+"""The number of texts whose concepts are cached: one text is compared with many."""
 
 
 class _OfThread(threading.local):
-    """Stemmers must not be shared between threads."""
+    """The stemmer of each thread, because stemmers must not be shared."""
 
     def __init__(self) -> None:
         from trunkline._util.nlp.stemmer import WordStemmer
@@ -35,24 +35,30 @@ _OF_THREAD = _OfThread()
 
 
 def common_language(*texts: str) -> str:
-    """The language that texts are in together, so that they are compared by the same rules."""
+    """Return the common language of the texts, so that they are compared by the same rules."""
     return language_of(word for text in texts for word in tokenize(text))
 
 
 def concept(word: str, language: str) -> str:
+<<<<<<< HEAD
     """What a word stands for: its stem, or that of the first of its synonyms."""
     stem = _OF_THREAD.stems.stem(word, language)
+=======
+    """Return the concept of a word: its stem, or the stem of the first of its synonyms."""
+    stem = _OF_THREAD.stems.stem_word(word, (language,))[0]
+>>>>>>> ef52fe05 (State what the runtime, home, policy, channels and utilities do, return and raise)
     return _same(language).get(stem, stem)
 
 
 def concepts(text: str, language: str | None = None) -> tuple[str, ...]:
-    """What a text is about: its words without the empty ones, as stems, synonyms as one. Without a ``language`` by the
-    rules of its own."""
+    """Return the concepts of a text: its words without stop words, as stems, synonyms as one. Without a
+    ``language`` the text's own is detected."""
     return _concepts(text, language or common_language(text))
 
 
 def similarity(one: str, other: str) -> float:
-    """From 0 (nothing in common) to 1 (the same words): .7 cosine + .3 shared keywords."""
+    """Return the similarity from 0 (nothing in common) to 1 (the same words): .7 cosine + .3 shared
+    keywords."""
     language = common_language(one, other)
     first, second = Counter(concepts(one, language)), Counter(concepts(other, language))
     if not first or not second:
@@ -65,7 +71,7 @@ def similarity(one: str, other: str) -> float:
 
 
 def expand_query(question: str) -> str:
-    """The question with up to ``MAX_SYNONYMS`` synonyms of its words behind it."""
+    """Return the question with up to ``MAX_SYNONYMS`` synonyms of its words appended."""
     language, have = common_language(question), tokenize(question)
     more = dict.fromkeys(other for word in have for other in synonyms(word, language) if other not in have)
     return " ".join([question, *more][: MAX_SYNONYMS + 1])
@@ -80,7 +86,7 @@ def _concepts(text: str, language: str) -> tuple[str, ...]:
 
 @lru_cache
 def _same(language: str) -> Mapping[str, str]:
-    """The stem of the first word of its group by the stem of each."""
+    """Return the stem of the first word of its synonym group by the stem of each word."""
     found: dict[str, str] = {}
     for group in SYNONYMS.get(language, ()):
         stems = [_OF_THREAD.stems.stem(word, language) for word in group]

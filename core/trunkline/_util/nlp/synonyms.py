@@ -1,4 +1,4 @@
-"""Words that mean the same to people who speak of work, programs and tastes: a few, by language, and no thesaurus."""
+"""A short list of synonyms about work, programs and tastes, by language."""
 
 from collections.abc import Mapping
 
@@ -46,10 +46,10 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("testen", "prüfen"),
     ),
 }
-"""Groups by language, as ``languages`` names them. Where a word stands in several, the first counts."""
+"""Groups of synonyms by language, as ``languages`` names them. The first group of a word counts."""
 
 
 def synonyms(word: str, language: str) -> tuple[str, ...]:
-    """Words that mean the same in a language, in the order of the list."""
+    """Return the synonyms of a word in a language, in the order of the list."""
     groups = (group for group in SYNONYMS.get(language, ()) if word in group)
     return tuple(dict.fromkeys(other for group in groups for other in group if other != word))

@@ -1,15 +1,16 @@
-"""Titles made from what a person said first, without a model."""
+"""Titles made from the first message of a conversation, without a model."""
 
 import re
 
 MAX_TITLE = 60
-"""The longest title."""
+"""Largest length of a title."""
 
 _LOOKED_AT = 1000
-"""Characters of the message that are looked at."""
+"""The number of characters of the message that are examined."""
 
 _SHORTEST = 10
-"""Letters of a first sentence that says something by itself; behind a shorter one comes the next."""
+"""The number of letters from which a first sentence suffices; a shorter one is followed by the next
+sentence."""
 
 _FENCED = re.compile(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _MARKS = re.compile(r"^(?:[\s#>*+\-–—•|]|\[[ xX]\](?=\s))+|[`*~]+")
@@ -24,7 +25,7 @@ _ASKING = re.compile(
     r"bitte|(?:kannst|könntest) du(?: bitte)?)\b[\s,!.:]*)+",
     re.IGNORECASE,
 )
-"""What a long message may lose at its beginning; a short one is clearer as it was said."""
+"""Phrases that are removed from the beginning of a long message; a short one is kept as it is."""
 
 _SENTENCE = re.compile(r"(.+?[^\s.!?])(?:[.!]+(?=\s|$)|(\?)+(?=\s|$)|$)")
 _WORD = re.compile(r"[^\W\d_]+(?=[\s,;:!?.'’]*(?:\s|$)|['’])")
@@ -46,7 +47,7 @@ def make_title(text: str) -> str:
 
 
 def _without(lead: re.Pattern[str], line: str) -> str:
-    """The line without what it begins with, as long as a word is left."""
+    """Return the line without the matching beginning, if a word remains."""
     rest = lead.sub("", line, count=1) if lead.match(line) else line
     return rest if any(letter.isalnum() for letter in rest) else line
 
@@ -63,7 +64,7 @@ def _first_sentence(line: str) -> str:
 
 
 def _capital(line: str) -> str:
-    """A line that begins with a word begins with a capital; a command, an address or a version stays as it is."""
+    """Capitalise a line that begins with a word; a command, an address or a version stays as it is."""
     return line[:1].upper() + line[1:] if _WORD.match(line) else line
 
 

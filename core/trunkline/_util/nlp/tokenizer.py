@@ -1,4 +1,4 @@
-"""A text as words, folded. Scripts without spaces have no words to the eye of a program: two signs each are one."""
+"""Splits texts into words and folds their case. Scripts without spaces yield pairs of characters."""
 
 import re
 import unicodedata
@@ -13,19 +13,19 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of a text in their order, casefolded."""
+    """Return the words of a text in order, casefolded."""
     if text.isascii():
         return _WORD.findall(text.lower())
     return _WORD.findall(_SPACELESS.sub(_pairs, fold_case(text)))
 
 
 def fold_case(text: str) -> str:
-    """A text in the form in which words are compared: small letters, each written in one way."""
+    """Return a text in the form in which words are compared: lower case, one form of each character."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
 def has_spaceless_script(text: str) -> bool:
-    """Report whether a text has some of a script without spaces."""
+    """Report whether a text contains a script without spaces."""
     return not text.isascii() and _SPACELESS.search(text) is not None
 
 
@@ -38,18 +38,19 @@ def query_tokens(text: str) -> list[str]:
 
 
 def is_spaceless(word: str) -> bool:
-    """Report whether a word is of a script without spaces."""
+    """Report whether a word is in a script without spaces."""
     return _SPACELESS.fullmatch(word) is not None
 
 
 def _pairs(run: re.Match[str]) -> str:
-    """Every two neighbours, and the last one alone, so that a single sign is found by what begins with it."""
+    """Return all pairs of neighbours, and the last character alone, so that a single character finds what
+    begins with it."""
     signs = run[0]
     return " " + " ".join(signs[at : at + 2] for at in range(len(signs))) + " "
 
 
 def strip_accents(text: str) -> str:
-    """Letters without accents, so that "Muller" finds "Müller"; other scripts as they are."""
+    """Return letters without accents, so that "Muller" finds "Müller"; other scripts stay as they are."""
     if text.isascii():
         return text
     apart = unicodedata.normalize("NFD", text)

@@ -1,4 +1,5 @@
-"""Which tool is meant by a name that no tool has. Pure; whoever asks gives the names that may be told."""
+"""The suggestion of a tool for a name that no tool has. Pure; the caller gives the names that may be
+suggested."""
 
 from collections.abc import Mapping
 from difflib import SequenceMatcher
@@ -8,11 +9,12 @@ EFFECT_ORDER = ("read", "write", "send", "exec")
 
 SIMILAR = 0.6
 TYPO = 0.85
-"""How alike names are that differ by a slip of the hand. A tool that does more than read is meant by nothing less:
-nobody knows what the one that was called would have done."""
+"""The similarity of names that differ by a typing error. A tool that does more than read is only suggested
+from this similarity on, because the effect of the called tool is unknown."""
 
 TIE_MARGIN = 0.1
-"""By how much a name may be less alike and still be meant as well; of such the weakest is told."""
+"""The difference in similarity up to which a name still counts as a candidate; of the candidates the weakest
+effect wins."""
 
 
 def suggest_tool(said: str, effects: Mapping[str, str]) -> str | None:

@@ -29,8 +29,7 @@ Kind = Literal["file", "folder", "link", "other"]
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
-    """What stands at a path: as ``RawTree`` takes it, with links in it resolved when it is absolute. ``size`` is in
-    bytes."""
+    """An entry at a path, with links resolved when the path is absolute. ``size`` is in bytes."""
 
     path: str
     kind: Kind
@@ -53,11 +52,12 @@ class _Place:
 
 
 class Folder:
-    """A folder held by its handle. Paths are relative to it, with ``/`` between names; ``""`` is the folder itself.
-    Absolute ones lead as far as the ``reach`` it was opened with: nowhere, if nothing was said.
+    """A folder held by its file descriptor. Paths are relative to it, with ``/`` between names; ``""`` is the
+    folder itself.
 
-    All methods raise PathRefused for a path that is not allowed, and OSError, with the path as it was given, for what
-    the system refuses (absent, full, not permitted).
+    Absolute paths are permitted within the ``reach`` it was opened with, by default none. All methods raise
+    PathRefused for a path that is not allowed, and OSError, with the path as the caller gave it, for errors
+    of the system (absent, full, not permitted).
     """
 
     def __init__(self, handle: int, reach: PathScope, held: ExitStack) -> None:
@@ -71,23 +71,23 @@ class Folder:
 
     @contextmanager
     def open_read(self, path: str) -> Iterator[BinaryIO]:
-        """The regular file at the path, opened to read bytes."""
+        """Open the regular file at the path to read bytes."""
         with self._opened(path, os.O_RDONLY) as handle, open(handle, "rb", closefd=False) as file:
             yield file
 
     def read_bytes(self, path: str, *, limit: int | None = None) -> bytes:
-        """The file's content, of which at most ``limit`` bytes."""
+        """Return the file's content, at most ``limit`` bytes."""
         with self.open_read(path) as file:
             return file.read(-1 if limit is None else limit)
 
     def stat(self, path: str = "") -> FolderEntry:
-        """What stands at the path."""
+        """Return the entry at the path."""
         place = self._find(path, follow=True)
         with _told(path), self._parent(place) as (parent, name):
             return _entry(place.shown(), _look(parent, name) if name else os.fstat(parent))
 
     def exists(self, path: str) -> bool:
-        """Report whether anything stands at the path, be it a link that leads nowhere."""
+        """Report whether there is an entry at the path, including a dangling link."""
         try:
             self.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -95,7 +95,7 @@ class Folder:
         return True
 
     def listdir(self, path: str = "") -> list[FolderEntry]:
-        """What the folder at the path holds, by name."""
+        """Return the entries of the folder at the path, by name."""
         place = self._find(path, follow=True)
         with _told(path), self._folder(place, len(place.names)) as handle:
             found = []
@@ -119,9 +119,9 @@ class Folder:
     # Writing ---------------------------------------------------------------------------------------------------
 
     def write_atomic(self, path: str, content: bytes | Iterable[bytes]) -> None:
-        """Put the content in the place of the file, on disk when this returns: all of it or nothing.
+        """Replace the file's content atomically; it is on disk when this returns.
 
-        Content of any size may come in pieces. The file's permissions stay; the folder it is in must be there.
+        Content of any size may come in pieces. The file's permissions stay; its folder must exist.
         """
         with _told(path), self._parent(self._find(path), changes=True) as (parent, name):
             mode = self._mode_of_old(parent, _given(path, name), path)
@@ -136,14 +136,14 @@ class Folder:
             os.fsync(parent)
 
     def append(self, path: str, content: bytes) -> None:
-        """Add the content at the file's end, making the file when it is absent; on disk when this returns."""
+        """Append the content to the file, creating it when absent; it is on disk when this returns."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         with self._opened(path, flags) as handle, _told(path):
             _write_all(handle, content)
             os.fsync(handle)
 
     def mkdir(self, path: str, *, parents: bool = True) -> None:
-        """Make the folder; that it is there already is no error. ``parents`` makes those on the way too."""
+        """Create the folder; an existing one is no error. ``parents`` creates missing parents too."""
         place = self._find(path)
         whole = len(place.names)
         with _told(path):
@@ -155,8 +155,8 @@ class Folder:
                         pass
 
     def rename(self, source: str, target: str) -> None:
-        """Move a file or folder, on disk when this returns; a file or empty folder of its kind at the target is
-        replaced."""
+        """Move a file or folder; it is on disk when this returns. A file, or an empty folder of the same
+        kind, at the target is replaced."""
         for place in (self._find(source), self._find(target)):
             check_movable(place.path, place.names)
             if place.above and self._reach.contains_closed(place.shown()):
@@ -188,7 +188,8 @@ class Folder:
     # Handles ---------------------------------------------------------------------------------------------------
 
     def _find(self, path: str, *, follow: bool = False) -> _Place:
-        """Where the path leads. Of an absolute one links are resolved, at its end only to ``follow`` it."""
+        """Return the place of a path. In an absolute path links are resolved, at its end only with
+        ``follow``."""
         if not is_absolute_path(path):
             return _Place(path, self._root, relative_names(path))
         root, names = self._reach.resolve(path, follow=follow)
@@ -215,7 +216,8 @@ class Folder:
 
     @contextmanager
     def _parent(self, place: _Place, *, changes: bool = False) -> Iterator[tuple[int, str]]:
-        """The handle of the folder that holds the place, and the place's last name ("" for the root itself)."""
+        """Open the folder that contains the place; yield its descriptor and the last name ("" for the root
+        itself)."""
         with self._folder(place, len(place.names) - 1 if place.names else 0, changes=changes) as handle:
             yield handle, place.names[-1] if place.names else ""
 
@@ -258,7 +260,8 @@ class Folder:
         return handle
 
     def _no_link(self, parent: int, name: str, path: str) -> None:
-        """A plain sentence for a link. The opening itself refuses it too, so nothing hangs on this look."""
+        """Refuse a link with a clear sentence. Opening refuses it too, so the protection does not depend on
+        this check."""
         with suppress(FileNotFoundError):
             status = _look(parent, name)
             if stat.S_ISLNK(status.st_mode):
@@ -270,7 +273,7 @@ class Folder:
             refuse_closed(path)
 
     def _mode_of_old(self, parent: int, name: str, path: str) -> int | None:
-        """The permissions of the file that will be replaced; None when there is none yet."""
+        """Return the permissions of the file that will be replaced; None when there is none yet."""
         try:
             status = _look(parent, name)
         except FileNotFoundError:
@@ -327,7 +330,7 @@ def _explain(error: OSError, path: str) -> NoReturn:
 
 @contextmanager
 def _told(path: str) -> Iterator[None]:
-    """Lets every OSError carry the path as it was given, and no other."""
+    """Make every OSError carry the path as the caller gave it."""
     try:
         yield
     except OSError as error:

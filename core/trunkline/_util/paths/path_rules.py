@@ -1,4 +1,4 @@
-"""What the text of a path may be, before anything is opened. Looks at no disk."""
+"""The rules for the text of a path, before anything is opened. Reads no disk."""
 
 import os
 import unicodedata
@@ -16,31 +16,33 @@ PROTECTED_FILES = ((".ssh", "config"), (".aws", "credentials"), (".memoryblock",
 """Files within certain folders that no path may name; the folders themselves cannot be renamed."""
 
 GIT = ".git"
-"""A folder that nothing may enter: what is in it makes git run programs, which would be ``exec`` in disguise."""
+"""A folder that may not be entered: its files make git run programs, which would be ``exec`` in disguise."""
 
 
 class PathRefused(ToolError):
-    """The path leads out of the folder, through a link, or to a protected name. The text says what would do."""
+    """The path leaves the folder, passes through a link, or names a protected file. The text states a
+    permitted form."""
 
     kind: ToolErrorKind = "permission_denied"
 
 
 def is_absolute_path(path: str) -> bool:
-    """Report whether the path is not one of the block's folder: absolute, or in a person's own folder."""
+    """Report whether the path is absolute, or in a person's home directory."""
     return path.startswith(("/", "~"))
 
 
 def check_path(path: str) -> str:
-    """The path in its plain form, by its text alone: what a policy may look at before anything is opened.
+    """Return the path in its normal form, by its text alone, for checks by policies before anything is
+    opened.
 
     Raises:
-        PathRefused: it is absolute, has ``..`` or ``~``, is too long, no text, or names something protected.
+        PathRefused: it is absolute, has ``..`` or ``~``, is too long, is not text, or names a protected file.
     """
     return "/".join(relative_names(path))
 
 
 def relative_names(path: str) -> tuple[str, ...]:
-    """The names of a path of the block's folder. Raises PathRefused."""
+    """Return the names of a relative path. Raises PathRefused."""
     check_text(path)
     if path.startswith("/"):
         raise PathRefused(f"{path!r} is absolute. Name a path relative to the workspace.")
@@ -55,7 +57,8 @@ def relative_names(path: str) -> tuple[str, ...]:
 
 
 def check_names(path: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The names, when none is too long or protected. ``path`` is what the refusal shows. Raises PathRefused."""
+    """Return the names, when none is too long or protected. ``path`` is shown in the refusal. Raises
+    PathRefused."""
     if any(len(os.fsencode(name)) > MAX_NAME for name in names):
         raise PathRefused(f"A name in the path is longer than {MAX_NAME} bytes. Choose a shorter one.")
     if is_protected(names):
@@ -70,7 +73,7 @@ def check_names(path: str, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_text(path: str) -> None:
-    """Raises PathRefused for what is no text of a path."""
+    """Raise PathRefused for text that cannot be a path."""
     if "\0" in path:
         raise PathRefused("The path holds a NUL character.")
     try:
@@ -82,14 +85,15 @@ def check_text(path: str) -> None:
 
 
 def check_movable(path: str, names: Sequence[str]) -> None:
-    """Raises PathRefused for a path by which a protected file is recognised: it may not be moved or replaced."""
+    """Raise PathRefused for a path that may not be moved or replaced, because it identifies a protected
+    file."""
     folders = {folder for folder, _ in PROTECTED_FILES}
     if any(_plain(name) in folders for name in names):
         raise PathRefused(f"{path!r} lies in a protected folder. It can be neither moved nor replaced.")
 
 
 def is_protected(names: Sequence[str]) -> bool:
-    """Report whether the names of a path, in order, end in one where secrets are kept (MB-F15)."""
+    """Report whether the names of a path end in one that contains secrets (MB-F15)."""
     plain = tuple(map(_plain, names))
     if plain and plain[-1].endswith(PROTECTED_NAMES):
         return True
@@ -97,7 +101,8 @@ def is_protected(names: Sequence[str]) -> bool:
 
 
 def _plain(name: str) -> str:
-    """The name as the most forgiving file system would read it: case, look-alikes, and signs without a shape."""
+    """Return the name as the most lenient file system would read it: without case, look-alikes and invisible
+    characters."""
     if name.isascii():  # nearly all are, and a whole workspace may be looked through
         return name.casefold().rstrip(". ")
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())

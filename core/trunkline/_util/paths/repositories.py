@@ -1,6 +1,6 @@
-"""git repositories below a folder: which of them only a push may change, and which of their settings hold a password.
+"""git repositories below a folder: detection of bare repositories, and of settings that contain a password.
 
-Works by directory handles, as ``folder`` does, so what was checked is what is used.
+Works with directory descriptors, as ``folder`` does, so the checked file is the one that is used.
 """
 
 import os
@@ -9,10 +9,10 @@ import stat
 from contextlib import suppress
 
 LARGEST = 1_000_000
-"""Bytes of settings that are read; a larger file is taken to hold a password."""
+"""The number of bytes of settings that are read; a larger file counts as containing a password."""
 
 SETTINGS = ("config", "config.worktree", ".gitconfig")
-"""Names of files that git reads settings from."""
+"""The names of files that git reads settings from."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -68,7 +68,7 @@ def _has_worktrees(folder: int) -> bool:
 
 
 def _read(folder: int, name: str) -> bytes | None:
-    """A file's first bytes, one more than are looked at; None when it is no file that can be read."""
+    """Return a file's first bytes, one more than are examined; None when it is not a readable file."""
     try:
         handle = os.open(name, _FILE, dir_fd=folder)
     except OSError:

@@ -1,8 +1,8 @@
-"""How far absolute paths lead. Relative ones lie in the block's folder, whatever its scope.
+"""The reach of absolute paths. Relative ones are in the block's folder, whatever the reach.
 
-An absolute path, or one of a person's own folder (``~/``), is resolved with its links and ``..`` first. What comes of
-that is opened from the root that it lies below, by directory handles that follow no link, so one that is swapped
-in meanwhile leads nowhere.
+An absolute path, or one in a person's home directory (``~/``), is first resolved with its links and ``..``.
+The result is opened from the root that it lies below, by descriptors that follow no link, so a link that is
+swapped in meanwhile leads nowhere.
 """
 
 import os
@@ -19,10 +19,10 @@ FileIdentity = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PathScope:
-    """The folders beneath which absolute paths may lie; without any there are only relative ones.
+    """The folders below which absolute paths may lie; without any only relative paths are permitted.
 
-    What is ``closed`` may be neither entered nor opened, under whatever name: by its path, also while it is not there,
-    and by its identity. A root inside of it is open all the same.
+    ``closed`` folders can be neither entered nor opened, under any name: by their path, even while they do
+    not exist, and by their identity. A root inside of a closed folder is open all the same.
     """
 
     roots: tuple[Path, ...] = ()
@@ -49,14 +49,14 @@ class PathScope:
         raise PathRefused(f"{path!r} leads outside of what this block may reach ({roots}).")
 
     def contains_closed(self, real: str) -> bool:
-        """Report whether something closed lies below a resolved path, or is it."""
+        """Report whether a resolved path is closed, or has something closed below it."""
         return any(_within(place, real) for place in self._closed())
 
     def _closed(self) -> Iterator[str]:
         return map(os.path.realpath, self.closed)
 
     def closed_identities(self) -> Iterator[FileIdentity]:
-        """Of what is closed and there."""
+        """Return the identities of the closed files and folders that exist."""
         for path in self.closed:
             try:
                 status = path.stat()
@@ -66,7 +66,7 @@ class PathScope:
 
 
 def refuse_closed(path: str) -> NoReturn:
-    """Raises PathRefused for what is closed."""
+    """Raise PathRefused for a closed path."""
     raise PathRefused(
         f"{path!r} holds what no agent may touch: Trunkline's own files, keys, or the system's."
     )
@@ -77,14 +77,15 @@ def _within(real: str, place: str) -> bool:
 
 
 WORKSPACE_ONLY = PathScope()
-"""No further than the block's folder."""
+"""The reach that includes only the block's folder."""
 
 
 def real_path(path: str, *, follow: bool = True) -> str:
-    """Where an absolute path leads, its ``~``, links and ``..`` resolved; without ``follow`` its last name as it is.
+    """Return the target of an absolute path with ``~``, links and ``..`` resolved; without ``follow`` its
+    last name stays.
 
     Raises:
-        PathRefused: it is no text of a path, names somebody else's ``~``, or something protected.
+        PathRefused: it is not the text of a path, names another user's ``~``, or a protected file.
     """
     check_text(path)
     text = _at_home(path)

@@ -9,4 +9,4 @@ SECRET_NAMES = (
     *("api_key", "token", "password", "secret", "private_key"),  # RLM-F21
     *("passphrase", "passwd", "pwd", "access_key", "account_key", "passwort", "mot_de_passe", "contraseña"),
 )
-"""What secrets go by unless ``[memory] redact`` says otherwise."""
+"""The names of secrets unless ``[memory] redact`` says otherwise."""

@@ -1,21 +1,22 @@
-"""How people and programs write a secret down beside its name. Each pattern is tried where a name ends.
+"""The ways in which people and programs write a secret beside its name. Each pattern is tried where a name
+ends.
 
-Every quantifier is bounded, or possessive with nothing behind it that could fail: what anybody may send is looked
-through in one pass.
+Every quantifier is bounded, or possessive with nothing after it that could fail, so any input is searched in
+one pass.
 """
 
 import re
 from typing import NamedTuple
 
 Span = tuple[int, int]
-"""Where a secret begins and ends in its text."""
+"""The start and end of a secret in its text."""
 
 _BLANK = r"[ \t\u00a0]{0,80}"
 _MOST = 4096
-"""Letters of a quoted value that are taken; what is longer is no password."""
+"""The number of letters of a quoted value that are read; a longer value is no password."""
 
 _BEHIND = 80
-"""Letters behind a value that are looked at."""
+"""The number of letters after a value that are examined."""
 
 _QUOTED = (
     rf'(?P<quote>")(?P<quoted>(?:\\.|[^"\\\n]){{1,{_MOST}}})(?=")'
@@ -55,17 +56,18 @@ LOGIN_PASSWORDS = re.compile(
     r"""|\bcurl(?=[ ])[^\n]{0,200}?[ ](?:-u|--user|--proxy-user)[ =]{0,2}["']?[^\s:"']{1,128}:"""
     r"""(?P<for_curl>[^\s"'<>{}$]{3,256})"""
 )
-"""A password behind the name of who logs in."""
+"""A password after the login name."""
 
 
 def may_hold_login(text: str) -> bool:
-    """Report whether a text may match ``LOGIN_PASSWORDS``; that is sooner told than tried."""
+    """Report whether a text may match ``LOGIN_PASSWORDS``; this check is faster than the pattern."""
     return "://" in text or "login" in text or "curl" in text
 
 
 class Assignment(NamedTuple):
-    """What is written behind a name. ``sign`` is between the two, ``quote`` what the value stands in, ``rest`` what
-    comes behind it; ``closed`` says that the name is quoted, and ``called`` that the value is a call."""
+    """The text after a name. ``sign`` is between name and value, ``quote`` the quotation mark around the
+    value, ``rest`` the text after it; ``closed`` states that the name is quoted, ``called`` that the value is
+    a call."""
 
     value: str
     span: Span
@@ -77,7 +79,7 @@ class Assignment(NamedTuple):
 
 
 def match_assignment(way: re.Pattern[str], text: str, at: int) -> Assignment | None:
-    """What is written in a way behind the name that ends ``at``."""
+    """Return the assignment in one way of writing after the name that ends at ``at``, or None."""
     found = way.match(text, at)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Keys that can be told by their look, wherever they stand: one table, each with where its form is documented."""
+"""Keys that are recognised by their form: one table, with the documentation of each form."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ class KeyPattern(msgspec.Struct, frozen=True):
 
 
 _ALONE = r"(?<![A-Za-z0-9_-])"
-"""Where a key may begin: not in the middle of a longer word."""
+"""The positions where a key may begin: not in the middle of a longer word."""
 
 _PHRASE = r"[a-z]{1,20}(?:-[a-z]{1,20}){2,}(?![A-Za-z0-9_-])"
 """Words with hyphens between them, as in the address of a page (``sk-a-walk-in-the-mountains``): no key is so."""
@@ -75,7 +75,7 @@ KEY_PATTERNS = (
 _LEAST = 14
 _LONG = rf"\b(?=[\w.:~+/-]{{{_LEAST}}})"
 _OPENINGS = ("-----BEGIN ", "earer ", "asic ")
-"""What stands in a text that holds one of several words."""
+"""Matches a text that contains one of several words."""
 
 
 def _any_of(shapes: Iterable[KeyPattern]) -> str:
@@ -86,7 +86,7 @@ KEY_REGEX = re.compile(
     f"{_any_of(one for one in KEY_PATTERNS if not one.word)}"
     f"|{_LONG}(?:{_any_of(one for one in KEY_PATTERNS if one.word)})"
 )
-"""All of them; what it matches is a secret."""
+"""All patterns combined; every match is a secret."""
 
 
 def may_hold_key(text: str) -> bool:

@@ -1,6 +1,6 @@
-"""Secrets in what is logged: those that can be told by their look or name, and the very values of this process's own.
+"""Redacts secrets in logs: those recognised by form or name, and the actual values of this process's secrets.
 
-A vendor may repeat in an error what it was sent, and an exception may quote an address with a key in it.
+A provider's error may repeat its input, and an exception may quote an address that contains a key.
 """
 
 import re
@@ -10,10 +10,10 @@ from trunkline._util.secrets import REDACTION_MARK
 from trunkline._util.secrets.redactor import Redactor
 
 SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
-"""What variables that hold secrets are called."""
+"""The names of variables that contain secrets."""
 
 MIN_LENGTH = 8
-"""Characters below which a value is no secret: ``1`` and ``true`` stand in every log."""
+"""The length below which a value is not redacted: ``1`` and ``true`` occur in every log."""
 
 
 class LogRedactor:
@@ -31,7 +31,7 @@ class LogRedactor:
         self._own = re.compile(own) if own else None
 
     def redact(self, text: str) -> str:
-        """The text with a mark in place of every secret."""
+        """Return the text with a mark in place of every secret."""
         if self._own is not None:
             text = self._own.sub(REDACTION_MARK, text)
         return self._secrets.redact(text)

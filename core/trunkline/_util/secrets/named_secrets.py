@@ -1,4 +1,4 @@
-"""What stands beside a name that secrets go by, however it is written: assigned, as a flag, in a sentence."""
+"""Finds values beside the names of secrets in any notation: assigned, as a flag, in a sentence."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -22,11 +22,11 @@ from trunkline._util.secrets.value_rules import (
 )
 
 _AROUND = 80
-"""Letters before a name that are looked at."""
+"""The number of letters before a name that are examined."""
 
 _FLAG_BEFORE = re.compile(r"(?:^|[\s\"'`(])--?(?:[A-Za-z0-9]+-){0,5}$")
 _APART = re.compile(r"[^\x00-\x5e\x60-\x7f]")
-"""Where a name may be written in several ways: at ``_``, and at a letter beyond ASCII."""
+"""The positions where a name may be written differently: at ``_``, and at non-ASCII letters."""
 
 _CODE_BEFORE = re.compile(r"`[\w.-]*$")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -36,7 +36,7 @@ _SPOKEN_OF = ("token", "secret", "key")
 
 
 class NamedSecretFinder:
-    """Finds secrets by ``names``. One that is written ``api_key`` stands for "API key", "apiKey", "api-key" too."""
+    """Finds secrets by ``names``. The name ``api_key`` also covers "API key", "apiKey" and "api-key"."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._words = tuple(name.replace("_", "").casefold() for name in names)
@@ -59,7 +59,7 @@ class NamedSecretFinder:
         return any(hint in lowered for hint in self._hints)
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Where the secrets are, from the beginning on; they do not overlap."""
+        """Yield the positions of secrets from the beginning on; they do not overlap."""
         looked = 0
         for name in self.name.finditer(text):
             if name.start() < looked:
@@ -73,12 +73,14 @@ class NamedSecretFinder:
                     break
 
     def could_be(self, value: str) -> bool:
-        """Report whether a value is more than a placeholder, and not the name itself again: ``token=access_token``."""
+        """Report whether a value is more than a placeholder, and does not repeat the name:
+        ``token=access_token``."""
         plain = re.sub(r"[\W_]", "", value.casefold())
         return not is_placeholder(value) and not plain.endswith(self._words)
 
     def _ways(self, before: str) -> Iterator[tuple[re.Pattern[str], Callable[[str, Assignment], bool]]]:
-        """How a secret may be written behind a name, and whether it is one, by what stands before the name."""
+        """Yield the notations of a secret after a name, each with its check, given the text before the
+        name."""
         yield ASSIGNED, self._quoted_code if _CODE_BEFORE.search(before) else self._assigned
         if _FLAG_BEFORE.search(before):
             yield FLAG, self._flag
@@ -100,7 +102,7 @@ class NamedSecretFinder:
         return found.sign == "=" or not _goes_on(name, found)
 
     def _quoted_code(self, name: str, found: Assignment) -> bool:
-        """In `api_key=` the second sign ends the code; it opens no value."""
+        """Handle code marks: in `api_key=` the second mark ends the code and opens no value."""
         ends = found.quote == "`" and not found.closed
         return not ends and self._assigned(name, found)
 
@@ -125,7 +127,7 @@ class NamedSecretFinder:
 
 
 def is_ambiguous_name(name: str) -> bool:
-    """Report whether other things than secrets go by a name, too: a token of a text, the secret of a good soup."""
+    """Report whether a name also has other meanings: a token of a text, the secret of a good soup."""
     return name.casefold().endswith(_SPOKEN_OF)
 
 

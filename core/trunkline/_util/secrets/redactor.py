@@ -1,4 +1,4 @@
-"""Everything that is a secret in a text."""
+"""Finds all secrets in a text and redacts them."""
 
 import re
 from collections.abc import Iterable
@@ -11,14 +11,15 @@ from trunkline._util.secrets.table_secrets import TableSecretFinder
 
 
 class Redactor:
-    """Finds secrets. ``names`` are what they go by; without any only keys with a look of their own are found."""
+    """Redacts secrets. ``names`` are those of secrets; without any, only keys with a recognisable form are
+    found."""
 
     def __init__(self, names: Iterable[str] = SECRET_NAMES) -> None:
         self._named = NamedSecretFinder(tuple(names))
         self._tables = TableSecretFinder(self._named)
 
     def redact(self, text: str) -> str:
-        """The text with ``MARK`` in place of every secret; an equal text when there is none."""
+        """Return the text with ``MARK`` in place of every secret; an equal text when there is none."""
         if may_hold_key(text):
             text = KEY_REGEX.sub(REDACTION_MARK, text)
         if may_hold_login(text):

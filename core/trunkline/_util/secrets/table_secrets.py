@@ -1,4 +1,5 @@
-"""Secrets in tables: in the cell behind a name (``| password | x |``), or below one in a column's head."""
+"""Finds secrets in tables: in the cell after a name (``| password | x |``), or below one in a column's
+head."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,13 +9,13 @@ from trunkline._util.secrets.named_secrets import NamedSecretFinder, is_ambiguou
 from trunkline._util.secrets.value_rules import is_random, is_status_word
 
 _RULE = re.compile(r"(?=[ \t|:+]*-)[-+|: \t]+")
-"""What stands between the head of a table and its rows."""
+"""The line between the head of a table and its rows."""
 
 _DRESS = " \t\r*_`\"'"
-"""What stands around the text of a cell."""
+"""The characters around the text of a cell."""
 
 _NO_SECRET = frozenset(" \t([")
-"""Signs that are in sentences and types."""
+"""Characters that occur in sentences and types."""
 
 
 class TableSecretFinder:
@@ -24,7 +25,7 @@ class TableSecretFinder:
         self._named = named
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Where the secrets are, from the beginning on."""
+        """Yield the positions of the secrets from the beginning on."""
         if "|" not in text or self._named.name.search(text) is None:
             return
         lines, at = text.split("\n"), 0
@@ -58,7 +59,7 @@ class TableSecretFinder:
 
 
 def _cells(line: str) -> list[tuple[str, Span]]:
-    """The cells of a row, each as its text and where that is."""
+    """Return the cells of a row, each as its text and position."""
     body = line.strip().removeprefix("|")
     at, found = line.index(body), []
     for cell in body.removesuffix("|").split("|"):

@@ -1,4 +1,4 @@
-"""What a value beside a secret's name is: a placeholder, a word of a sentence, or letters that nobody would say."""
+"""Classifies a value beside a secret's name: a placeholder, a word of a sentence, or random letters."""
 
 import re
 
@@ -8,14 +8,14 @@ _REFERENCES = (
     r"secrets?\..*|\$.*|%.*%|\*+|x+|\.+|_+|-+|your\W?.*|my\W.*|change.?me|example.*|placeholder|todo|tbd|redacted|n/a|"
     r"await|async|new|yield|lambda|function|typeof|!(?:vault|secret|ref|sub|env|env_var|reference|include)"
 )
-"""Types, references and placeholders; words of programs and tags of YAML behind which the value is made or kept."""
+"""Types, references and placeholders; words of programs and tags of YAML that precede the value."""
 
 _GOING_ON = (
     "the a an is was are were be to of for in on at by as and or not no that this these it its with without which who "
     "you we they my our his her their must should may can will has have had from see per via when where if use used "
     "uses each every one two only also never always what how why types type"
 ).replace(" ", "|")
-"""Words that go on in a sentence."""
+"""Words that continue a sentence."""
 
 _SAID_OF = (
     "again ask bad based better big case choose common correct denied different due easy empty encrypted enough enter "
@@ -26,10 +26,10 @@ _SAID_OF = (
     "unset up valid value very weak written wrong yes "
     "abgelaufen falsch geheim im in bei leer nicht richtig sehr zu weg faux obligatoire perdu vide"
 ).replace(" ", "|")
-"""Words that tell how a secret is, or what to do with it."""
+"""Words that describe the state of a secret, or what to do with it."""
 
 _ENDINGS = "ed|ing|able|ible|ive|ary|ory|ous|less|ful|ly"
-"""How other such words end."""
+"""The endings of other such words."""
 
 _HARMLESS = re.compile(f"{_REFERENCES}|{_GOING_ON}", re.IGNORECASE)
 _SAID = re.compile(rf"(?:{_SAID_OF})(?:-[a-z]+)?", re.IGNORECASE)
@@ -50,22 +50,23 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_status_word(value: str) -> bool:
-    """Report whether a word tells how a secret is, and not what it is: "expired", "wrong", "minimum"."""
+    """Report whether a word describes the state of a secret rather than its value: "expired", "wrong",
+    "minimum"."""
     return _SAID.fullmatch(value) is not None
 
 
 def is_descriptive(value: str) -> bool:
-    """Report whether a word ends as those do that tell how something is. A password may, too."""
+    """Report whether a word ends like an adjective. A password may, too."""
     return _DESCRIBES.fullmatch(value) is not None
 
 
 def is_word(value: str) -> bool:
-    """Report whether a value could stand in a dictionary: letters alone, capital ones at the beginning at most."""
+    """Report whether a value could be a dictionary word: only letters, upper case only at the beginning."""
     return _SMALL.fullmatch(value) is not None
 
 
 def is_random(value: str) -> bool:
-    """Report whether nobody would say a value: letters and digits together, signs or capital letters within."""
+    """Report whether a value looks random: letters mixed with digits, signs or upper case within."""
     return _RANDOM.fullmatch(value) is not None and _COUNTED.fullmatch(value) is None
 
 

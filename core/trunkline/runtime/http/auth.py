@@ -1,6 +1,6 @@
-"""Who may come in over HTTP: the bearer token of this home, then the plugins' authenticators. All fail closed.
+"""Authentication over HTTP: the bearer token of this home, then the plugins' authenticators. All fail closed.
 
-The token is made on the first start and never printed or logged; its file is readable by the owner only.
+The token is created at the first start and never printed or logged; only the owner can read its file.
 """
 
 import hmac
@@ -22,10 +22,10 @@ SHORTEST = 16
 
 
 def load_token(file: Path) -> str:
-    """The token of a home, made if there is none.
+    """Return the token of a home; create it if there is none.
 
     Raises:
-        StorageError: the file cannot be read or written, or what it holds is too short to be a token.
+      StorageError: the file cannot be read or written, or its content is too short for a token.
     """
     make_folder(file.parent)
     with storage_errors(file):
@@ -55,16 +55,17 @@ def _read(file: Path) -> str:
 
 
 class HttpAuth:
-    """Tells who asks, from a request's headers."""
+    """Identifies the sender of a request by its headers."""
 
     def __init__(self, token: str, authenticators: Iterable[Owned[Authenticator]]) -> None:
         self._token = token.encode()
         self._authenticators = tuple(authenticators)
 
     async def identify(self, headers: Sequence[tuple[str, str]]) -> Identity | None:
-        """The identity behind lower-case headers; None when there is none, or when anything is doubtful."""
+        """Return the identity for lower-case headers; None when there is none, or when the headers are
+        ambiguous."""
         if sum(name in CREDENTIALS for name, _ in headers) > 1:
-            return None  # which one counts would be a guess
+            return None  # ambiguous: several credentials
         given = dict(headers)
         if self._is_token(given):
             return OWNER
@@ -89,7 +90,7 @@ class HttpAuth:
 
 
 def _presented(headers: Mapping[str, str]) -> str:
-    """The token in a request, which carries one credential at most; "" when there is none."""
+    """Return the token in a request, which carries at most one credential; "" when there is none."""
     authorization = headers.get("authorization")
     if authorization is None:
         return headers.get("x-api-key", "")

@@ -1,8 +1,8 @@
-"""The checks of every request before it reaches a handler, in this order: a correlation id, the host, the origin, a
-span, and the credentials. And what every failure passes on its way out.
+"""The checks of every request before its handler, in this order: correlation id, host, origin, span,
+credentials. It also handles every failure on the way out.
 
-The host check keeps a web page from reaching us under a name of its own (DNS rebinding), the origin check keeps it
-from sending under ours (design section 7.10).
+The host check keeps a web page from reaching the server under the page's own host name (DNS rebinding). The
+origin check keeps it from sending requests with a person's browser (design section 7.10).
 """
 
 import ipaddress
@@ -24,21 +24,21 @@ log = logging.getLogger(__name__)
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 SINGLE_HEADERS = ("host", "origin", "sec-fetch-site")
-"""The headers that say where a request comes from and whom it means."""
+"""The headers that name the origin and the target of a request."""
 
 CORRELATION = "trunkline.correlation"
-"""Where a request's scope keeps its correlation id."""
+"""The key of the correlation id in a request's scope."""
 
 IDENTITY = "trunkline.identity"
-"""Where a request's scope keeps who asks."""
+"""The key of the identity in a request's scope."""
 
 RefusalFactory = Callable[[ErrorCode, str], ASGIApp]
-"""Makes the response to a failure at a path, in the shape that its clients expect."""
+"""Builds the response to a failure at a path, in the form that its clients expect."""
 
 
 class AuthMiddleware:
-    """ASGI middleware. ``open_paths`` need no credential; ``host`` is what the server listens on, and
-    ``hosts`` are further names that people reach it by. What is below ``hidden`` is not there for anybody."""
+    """ASGI middleware. ``open_paths`` need no credential; ``host`` is the address that the server listens on,
+    ``hosts`` are further host names of it. Paths below ``hidden`` respond with not found."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class AuthMiddleware:
         self._open = frozenset(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the request in, or answer it here."""
+        """Pass the request on, or answer it here."""
         if scope["type"] != "http":
             return
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
@@ -76,7 +76,7 @@ class AuthMiddleware:
     async def _refused(self, scope: Scope, headers: list[tuple[str, str]]) -> ErrorCode | None:
         given, path = dict(headers), scope["path"]
         if any(sum(name == one for name, _ in headers) > 1 for one in SINGLE_HEADERS):
-            return ErrorCode.FORBIDDEN  # which one counts would be a guess
+            return ErrorCode.FORBIDDEN  # ambiguous: the header comes twice
         if not self._is_own_host(given.get("host", "")):
             return ErrorCode.FORBIDDEN
         if scope["method"] not in SAFE and not _is_own_origin(given):
@@ -101,7 +101,9 @@ class AuthMiddleware:
         try:
             await self._app(scope, receive, exit_.send)
         except ClientDisconnect:
-            log.info("a request to %s never came whole (%s)", scope["path"], scope[CORRELATION])
+            log.info(
+                "a client disconnected while sending a request to %s (%s)", scope["path"], scope[CORRELATION]
+            )
         except Exception:
             log.exception("a request to %s failed (%s)", scope["path"], scope[CORRELATION])
             if not exit_.status:
@@ -116,9 +118,10 @@ class AuthMiddleware:
 
 
 class _TracedSend:
-    """The way out: it adds the correlation id to the response and remembers its status (0 = not begun).
+    """Sends the response: adds the correlation id and records the status (0 = not begun).
 
-    The correlation id is the trace's, so that it leads to log lines and spans alike; it never comes from a body.
+    The correlation id is that of the trace, so that it leads to log lines and spans alike; it never comes
+    from a body.
     """
 
     def __init__(self, scope: Scope, send: Send) -> None:
@@ -140,7 +143,7 @@ class _TracedSend:
 
 
 def _own_names(host: str) -> frozenset[str]:
-    """The names under which the server may be called; ``*`` stands for any plain address."""
+    """Return the host names of the server; ``*`` stands for any IP address."""
     local = {"localhost", "127.0.0.1", "::1"}
     if host in local or (_is_address(host) and ipaddress.ip_address(host).is_loopback):
         return frozenset(local | {host})
@@ -157,7 +160,7 @@ def _is_address(name: str) -> bool:
 
 
 def _is_own_origin(headers: dict[str, str]) -> bool:
-    """Report whether an unsafe request comes from our own pages, or from no browser at all."""
+    """Report whether an unsafe request comes from the server's own pages, or from no browser at all."""
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return False
     origin = headers.get("origin")
@@ -168,7 +171,8 @@ def _is_own_origin(headers: dict[str, str]) -> bool:
 
 
 def _note_route(span: Span, scope: Scope) -> None:
-    """Name the span by the route and never by an id. What no route serves is named by its method alone."""
+    """Name the span by the route and never by an id. A request without a route is named by its method
+    alone."""
     if "endpoint" not in scope:
         return
     parts = scope["path"].split("/")

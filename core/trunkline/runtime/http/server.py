@@ -14,7 +14,7 @@ CLOSING_SECONDS = 2.0
 
 
 async def serve_app(app: "ASGIApp", listening: socket.socket) -> None:
-    """Serve until cancelled. Then responses under way get a moment to end, and the socket is closed."""
+    """Serve until cancelled. Then running responses get CLOSING_SECONDS to end, and the socket is closed."""
     from uvicorn import Config, Server
 
     from trunkline.runtime.http.timeouts import timeout_protocol
@@ -22,7 +22,7 @@ async def serve_app(app: "ASGIApp", listening: socket.socket) -> None:
     class Quiet(Server):
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
-            yield  # signals are the supervisor's
+            yield  # the supervisor handles signals
 
     config = Config(
         app,

@@ -1,7 +1,6 @@
-"""The timeout for an HTTP client that sends a request: uvicorn by itself waits for ever.
+"""Timeouts for receiving a request; uvicorn alone waits forever.
 
-Only what is being received is timed. A request that has come whole may be answered for as long as it takes, so
-streams of events are not touched.
+Only receiving is timed. Answering a complete request may take any time, so event streams are not affected.
 """
 
 import asyncio
@@ -12,13 +11,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 HEAD_SECONDS, BODY_SECONDS = 10.0, 60.0
 
 _HEAD, _BODY = h11.IDLE, h11.SEND_BODY
-"""What the client is sending, by the state that h11 sees it in; in any other it sends nothing that is waited for."""
+"""The part that the client is sending, by h11's state; in any other state the client sends nothing that is
+awaited."""
 
 
 class TimeoutProtocol(H11Protocol):
-    """Gives a request's head and its body a time each, from first to last byte however they trickle in.
+    """Limits the time of a request's head and body, each from the first to the last byte.
 
-    What is late is answered with 408, where no answer has begun, and the connection is closed.
+    A late request is answered with 408 if no response has begun, and the connection is closed.
     """
 
     head_seconds = HEAD_SECONDS
@@ -27,22 +27,22 @@ class TimeoutProtocol(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A connection: its first head is timed from now."""
+        """Start the timer for the first head of a connection."""
         super().connection_made(transport)
         self._restart_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes."""
+        """Handle received bytes, then time the part that follows."""
         super().data_received(data)
         self._restart_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is over."""
+        """Stop the timer of a closed connection."""
         self._cancel_timer()
         super().connection_lost(exc)
 
     def _restart_timer(self) -> None:
-        """Time what the client is sending now; what is timed already goes on."""
+        """Time the part that the client is sending now; a running timer for the same part continues."""
         state = self.conn.their_state
         if state is self._timed:
             return
@@ -58,7 +58,7 @@ class TimeoutProtocol(H11Protocol):
 
     def _time_out(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True  # or it would answer too
+            self.cycle.disconnected = True  # otherwise the handler would respond too
         if not self.transport.is_closing() and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             headers = [(b"connection", b"close"), (b"content-length", b"0")]
             late = h11.Response(status_code=408, reason=b"Request Timeout", headers=headers)
@@ -67,5 +67,5 @@ class TimeoutProtocol(H11Protocol):
 
 
 def timeout_protocol(head: float = HEAD_SECONDS, body: float = BODY_SECONDS) -> type[TimeoutProtocol]:
-    """The protocol with these times, in seconds; for ``uvicorn.Config(http=...)``."""
+    """Return the protocol with these times, in seconds, for ``uvicorn.Config(http=...)``."""
     return type("Patient", (TimeoutProtocol,), {"head_seconds": head, "body_seconds": body})

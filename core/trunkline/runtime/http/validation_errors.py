@@ -1,4 +1,4 @@
-"""Which field of a body does not fit, and why: what msgspec says of it, in words for a client."""
+"""Translates a validation error of msgspec to the field and the reason, in words for a client."""
 
 import re
 
@@ -12,8 +12,8 @@ _MISSING = re.compile(r"Object missing required field `(.+)`")
 
 
 def field_and_reason(message: str, within: Field = ()) -> tuple[Field, str]:
-    """The field that msgspec names, and what is wrong with it. What came is not repeated, but for the name of a field
-    that is not there."""
+    """Return the invalid field and the reason. The value is not repeated, except the name of an unknown
+    field."""
     place = _WHERE.search(message)
     reason = message[: place.start()] if place else message
     path = _PART.findall(place[2]) if place else []
@@ -21,12 +21,12 @@ def field_and_reason(message: str, within: Field = ()) -> tuple[Field, str]:
     if missing := _MISSING.fullmatch(reason):
         return (*field, missing[1]), "It is required."
     if unknown := _UNKNOWN.fullmatch(reason):
-        return (*field, unknown[1]), "There is no such field here."
+        return (*field, unknown[1]), "There is no such field."
     reason = re.sub(r"^Invalid enum value .*$", "It is not one of the known values.", reason)
     return field, reason if reason.endswith(".") else f"{reason}."
 
 
 def json_pointer(field: Field) -> str:
-    """The field as a JSON pointer: ``/messages/0/role``."""
+    """Return the field as a JSON pointer: ``/messages/0/role``."""
     escaped = (str(part).replace("~", "~0").replace("/", "~1") for part in field)
     return "".join(f"/{part}" for part in escaped)

@@ -1,4 +1,5 @@
-"""The hub's own certificate authority and the certificate of its door. Files in one folder, secret halves mode 0600."""
+"""The hub's certificate authority and the certificate of its leaf listener. Files in one folder, private keys
+mode 0600."""
 
 import ipaddress
 import os
@@ -15,13 +16,15 @@ if TYPE_CHECKING:
 AUTHORITY, AUTHORITY_KEY = "authority.pem", "authority.key"
 LEAF_CERTIFICATE, LEAF_KEY = "door.pem", "door.key"
 LIFE = timedelta(days=3650)
-"""Remotes pin the authority, so nothing renews it: revoking is taking the remote's key away."""
+"""The lifetime of certificates. Remotes pin the authority, so nothing renews it; a remote is revoked by
+removing its key."""
 
 
 def ensure_leaf_certificate(folder: Path, addresses: tuple[str, ...] = ()) -> bool:
-    """See that the door has a certificate for these names or IP addresses, besides those that it has.
+    """Ensure that the leaf listener has a certificate for these names or IP addresses, besides its present
+    ones.
 
-    Makes the authority when there is none. Returns whether a new certificate was written.
+    Creates the authority when there is none. Returns whether a new certificate was written.
     """
     known = _names(folder / LEAF_CERTIFICATE) if (folder / LEAF_CERTIFICATE).exists() else ()
     wanted = tuple(dict.fromkeys((*known, "localhost", "127.0.0.1", *addresses)))
@@ -35,7 +38,7 @@ def ensure_leaf_certificate(folder: Path, addresses: tuple[str, ...] = ()) -> bo
 
 
 def fingerprint(certificate: bytes) -> bytes:
-    """SHA-256 of a certificate in DER."""
+    """Return the SHA-256 of a certificate in DER."""
     import hashlib
 
     return hashlib.sha256(certificate).digest()
@@ -49,7 +52,7 @@ def _make_authority(folder: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("Trunkline hub")
     usage = _usage(sign=True)
-    builder = _begun(name, name, key).add_extension(
+    builder = _builder(name, name, key).add_extension(
         x509.BasicConstraints(ca=True, path_length=0), critical=True
     )
     certificate = builder.add_extension(usage, critical=True).sign(key, hashes.SHA256())
@@ -67,13 +70,13 @@ def _make_leaf_certificate(folder: Path, addresses: tuple[str, ...]) -> None:
     assert isinstance(signer, ec.EllipticCurvePrivateKey)
     key = ec.generate_private_key(ec.SECP256R1())
     names = x509.SubjectAlternativeName([_general(address) for address in addresses])
-    builder = _begun(_name("Trunkline door"), authority.subject, key).add_extension(names, critical=False)
+    builder = _builder(_name("Trunkline door"), authority.subject, key).add_extension(names, critical=False)
     certificate = builder.add_extension(_usage(sign=False), critical=True).sign(signer, hashes.SHA256())
     _write(folder / LEAF_KEY, _secret(key))
     _write(folder / LEAF_CERTIFICATE, _public(certificate))
 
 
-def _begun(name: object, issuer: object, key: "EllipticCurvePrivateKey"):  # type: ignore[no-untyped-def]
+def _builder(name: object, issuer: object, key: "EllipticCurvePrivateKey"):  # type: ignore[no-untyped-def]
     from cryptography import x509
 
     now = datetime.now(UTC)
@@ -128,7 +131,7 @@ def _secret(key: "EllipticCurvePrivateKey") -> bytes:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Whole or not at all, for the owner only."""
+    """Write a file atomically, readable by the owner only."""
     draft = file.with_suffix(f"{file.suffix}.{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as target:
         target.write(content)

@@ -1,4 +1,5 @@
-"""The joining host's end of an enrolment, and what it keeps: its key, the hub's authority, and where the hub is."""
+"""The joining host's side of an enrolment, and the files that it stores: its key, the hub's authority and
+address."""
 
 import os
 import ssl
@@ -27,14 +28,14 @@ from trunkline.runtime.remotes.nkeys import new_key
 from trunkline_bus import LeafRemote
 
 JOIN_PORT = 7423
-"""Where an invitation listens unless told otherwise; the door is one below."""
+"""The default port of an invitation; the leaf listener has the port below."""
 
 HUB, SEED = "hub.toml", "seed"
 PATIENCE = 20.0
 
 
 class HubEnrolment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The hub that this host belongs to, and under which name."""
+    """The hub that this host is enrolled at, and the host's name there."""
 
     name: str
     host: str
@@ -42,11 +43,11 @@ class HubEnrolment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 async def join(folder: Path, host: str, port: int, code: str) -> HubEnrolment:
-    """Enrol this host, and keep what is needed in ``folder``.
+    """Enrol this host, and store the result in ``folder``.
 
     Raises:
-        ConfigError: the code cannot be one, or this host is enrolled already.
-        Unavailable: the hub cannot be reached, is not the one that the code is of, or refuses.
+      ConfigError: the text is not a valid code, or this host is enrolled already.
+      Unavailable: the hub cannot be reached, does not know the code, or refuses.
     """
     if (folder / HUB).exists():
         raise ConfigError(
@@ -71,7 +72,7 @@ async def join(folder: Path, host: str, port: int, code: str) -> HubEnrolment:
         msgspec.MsgspecError,
     ) as error:
         raise Unavailable(
-            f"The hub at {host}:{port} cannot be talked to: {str(error) or type(error).__name__}.",
+            f"The hub at {host}:{port} cannot be reached: {str(error) or type(error).__name__}.",
             hint='Is "trunkline remote invite" still waiting there, and does a firewall let its port through?',
         ) from error
     hub = HubEnrolment(name=welcome.name, host=host, port=welcome.port)
@@ -80,7 +81,8 @@ async def join(folder: Path, host: str, port: int, code: str) -> HubEnrolment:
 
 
 def leaf_remote(folder: Path) -> LeafRemote:
-    """The way to the hub, as it was kept. Raises ConfigError when this host is not enrolled."""
+    """Return the connection to the hub from the stored files. Raises ConfigError when this host is not
+    enrolled."""
     hub = read_enrolment(folder)
     return LeafRemote(
         url=f"tls://{_bracketed(hub.host)}:{hub.port}", seed_file=folder / SEED, authority=folder / AUTHORITY,
@@ -89,7 +91,7 @@ def leaf_remote(folder: Path) -> LeafRemote:
 
 
 def read_enrolment(folder: Path) -> HubEnrolment:
-    """The hub that this host is enrolled at. Raises ConfigError when it is at none."""
+    """Return the hub that this host is enrolled at. Raises ConfigError when there is none."""
     try:
         return read_settings(str(folder / HUB), (folder / HUB).read_text(encoding="utf-8"), HubEnrolment)
     except FileNotFoundError as error:
@@ -106,17 +108,17 @@ def read_enrolment(folder: Path) -> HubEnrolment:
 async def _handshake(host: str, port: int, code: str, key: str) -> Welcome:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the proof below vouches for it
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the proof below authenticates it
     async with await anyio.connect_tcp(
         host, port, tls=True, ssl_context=context, tls_standard_compatible=False
     ) as stream:
-        shown = stream.extra(TLSAttribute.peer_certificate_binary)
-        assert shown is not None
+        certificate = stream.extra(TLSAttribute.peer_certificate_binary)
+        assert certificate is not None
         hello = Hello(new_nonce())
         await send(stream, hello)
         challenge = await receive(stream, Challenge)
         exchange = HandshakeTranscript(
-            code=code, certificate=fingerprint(shown), joiner=hello.nonce, hub=challenge.nonce
+            code=code, certificate=fingerprint(certificate), joiner=hello.nonce, hub=challenge.nonce
         )
         if not proofs_match(challenge.proof, exchange.hub_proof()):
             raise RefusedByPeer("it does not know the code. The code is mistyped, or this is not your hub.")
@@ -125,7 +127,7 @@ async def _handshake(host: str, port: int, code: str, key: str) -> Welcome:
 
 
 def _store_enrolment(folder: Path, hub: HubEnrolment, seed: str, authority: str) -> None:
-    """The file that says that we are enrolled comes last."""
+    """Write the files; the file that marks the enrolment as complete comes last."""
     make_private(folder)
     where = f'name = "{hub.name}"\nhost = "{hub.host}"\nport = {hub.port}\n'
     for name, text in ((SEED, f"{seed}\n"), (AUTHORITY, authority), (HUB, where)):

@@ -1,4 +1,4 @@
-"""Messages of an enrolment on a byte stream: each a line of JSON."""
+"""The messages of an enrolment on a byte stream: one JSON line each."""
 
 from typing import TypeVar
 
@@ -6,35 +6,35 @@ import msgspec
 from anyio.abc import ByteStream
 
 from trunkline.errors import TrunklineError
-from trunkline.runtime.remotes.handshake import LARGEST, EnrolmentRefused, HandshakeMessage
+from trunkline.runtime.remotes.handshake import MAX_LINE_BYTES, EnrolmentRefused, HandshakeMessage
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
 class RefusedByPeer(TrunklineError):
-    """The other side refused."""
+    """The other side refused the enrolment."""
 
 
-async def send(stream: ByteStream, said: HandshakeMessage) -> None:
+async def send(stream: ByteStream, message: HandshakeMessage) -> None:
     """Send one message."""
-    await stream.send(msgspec.json.encode(said) + b"\n")
+    await stream.send(msgspec.json.encode(message) + b"\n")
 
 
 async def receive(stream: ByteStream, wanted: type[T]) -> T:
     """Receive one message of a kind.
 
     Raises:
-        TurnedAway: the other side refused; the sentence is its own.
-        msgspec.MsgspecError: it is another message, none, or too long.
+      RefusedByPeer: the other side refused; the sentence is its own.
+      msgspec.MsgspecError: it is another message, invalid, or too long.
     """
     line = b""
     while not line.endswith(b"\n"):
         line += await stream.receive(4096)
-        if len(line) > LARGEST:
+        if len(line) > MAX_LINE_BYTES:
             raise msgspec.DecodeError("the message is too long")
-    said = msgspec.json.decode(line, type=HandshakeMessage)
-    if isinstance(said, EnrolmentRefused):
-        raise RefusedByPeer(said.reason)
-    if not isinstance(said, wanted):
-        raise msgspec.ValidationError(f"{type(said).__name__} in place of {wanted.__name__}")
-    return said
+    message = msgspec.json.decode(line, type=HandshakeMessage)
+    if isinstance(message, EnrolmentRefused):
+        raise RefusedByPeer(message.reason)
+    if not isinstance(message, wanted):
+        raise msgspec.ValidationError(f"{type(message).__name__} instead of {wanted.__name__}")
+    return message

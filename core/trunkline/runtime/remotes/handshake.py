@@ -1,17 +1,19 @@
 """The exchange of an enrolment, without I/O: what each side sends and checks.
 
-Both sides know the one-time code and nothing else. They meet over TLS with a certificate that nobody vouches for yet::
+Both sides know only the one-time code. They connect over TLS with a certificate that is not authenticated
+yet::
 
     joiner                                   hub
-      │  Hello(nonce)                 ────>   │
-      │  <────      Challenge(nonce, proof)   │   proof: HMAC(code, "hub", certificate, both nonces)
-      │  Answer(key, address, proof)  ────>   │   proof: HMAC(code, "joiner", certificate, both nonces, key, address)
-      │  <────    Welcome(name, authority, …) │
+    │  Hello(nonce)                 ────>   │
+    │  <────      Challenge(nonce, proof)   │   proof: HMAC(code, "hub", certificate, both nonces)
+    │  Answer(key, address, proof)  ────>   │   proof: HMAC(code, "joiner", certificate, both nonces, key, address)
+    │  <────    Welcome(name, authority, …) │
 
-Each proof covers the fingerprint of the certificate that the side sees. Somebody in the middle shows another
-certificate, so a proof that is passed on does not fit, and without the code none can be made. The joiner tells nothing
-but a nonce before the hub has proved itself. The code has 80 random bits, so a recorded proof cannot be searched for.
-No secret crosses the wire: the joiner sends the public half of a key that it made.
+Each proof covers the fingerprint of the certificate that the side sees. A man in the middle has another
+certificate, so a forwarded proof does not match, and without the code none can be computed. The joiner sends
+only a nonce before the hub has proved that it knows the code. The code has 80 random bits, so a recorded
+proof cannot be searched for. No secret is transmitted: the joiner sends the public half of a key that it
+generated.
 """
 
 import hashlib
@@ -24,24 +26,24 @@ ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """32 letters and digits that are not mistaken for each other."""
 
 LETTERS, GROUP = 16, 4
-LARGEST = 64 * 1024
+MAX_LINE_BYTES = 64 * 1024
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello.v1"):
-    """The joiner speaks first."""
+    """The joiner's first message."""
 
     nonce: str
 
 
 class Challenge(msgspec.Struct, frozen=True, tag="challenge.v1"):
-    """The hub proves that it has the code."""
+    """The hub's proof that it knows the code."""
 
     nonce: str
     proof: str
 
 
 class ChallengeResponse(msgspec.Struct, frozen=True, tag="answer.v1"):
-    """The joiner proves the same, with its public key and the name or address under which it reaches the hub."""
+    """The joiner's proof, with its public key and the name or address under which it reaches the hub."""
 
     key: str
     address: str
@@ -49,7 +51,7 @@ class ChallengeResponse(msgspec.Struct, frozen=True, tag="answer.v1"):
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag="welcome.v1"):
-    """The joiner is let in. ``authority`` is the certificate that the hub's door is signed by."""
+    """The joiner is enrolled. ``authority`` is the certificate that signs the hub's leaf listener."""
 
     name: str
     port: int
@@ -57,7 +59,7 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag="welcome.v1"):
 
 
 class EnrolmentRefused(msgspec.Struct, frozen=True, tag="refused.v1"):
-    """It is not, and why."""
+    """The joiner is refused, with the reason."""
 
     reason: str
 
@@ -66,13 +68,13 @@ HandshakeMessage = Hello | Challenge | ChallengeResponse | Welcome | EnrolmentRe
 
 
 def new_code() -> str:
-    """A one-time code, such as ``K7QM-2XVA-9TRE-WB4N``."""
+    """Return a new one-time code, such as ``K7QM-2XVA-9TRE-WB4N``."""
     letters = "".join(secrets.choice(ALPHABET) for _ in range(LETTERS))
     return "-".join(letters[at : at + GROUP] for at in range(0, LETTERS, GROUP))
 
 
 def normalize_code(text: str) -> str:
-    """The code as it was made, however it was typed. Raises ValueError when it cannot be one."""
+    """Return the code in its original form, however it was typed. Raises ValueError when it is not valid."""
     letters = "".join(text.upper().replace("-", "").split())
     if len(letters) != LETTERS or set(letters) - set(ALPHABET):
         raise ValueError(f"a code has {LETTERS} letters and digits in groups of {GROUP}")
@@ -80,7 +82,7 @@ def normalize_code(text: str) -> str:
 
 
 def new_nonce() -> str:
-    """A value that is used once."""
+    """Return a value that is used once."""
     return secrets.token_hex(16)
 
 

@@ -1,4 +1,4 @@
-"""The hub's end of an enrolment: a listener that lives as long as one code, lets one host in, and is gone."""
+"""The hub's side of an enrolment: a listener for one code that enrols one host."""
 
 import ssl
 from collections.abc import Callable
@@ -34,16 +34,17 @@ from trunkline.runtime.remotes.handshake import (
 from trunkline.runtime.remotes.nkeys import is_public_key
 from trunkline.runtime.remotes.registry import Remote, RemoteRegistry
 
-MOST_WRONG = 3
-"""Wrong proofs after which the code is worth nothing any more."""
+MAX_WRONG_PROOFS = 3
+"""The number of wrong proofs after which the code is void."""
 
-TALK_SECONDS = 15.0
-MOST_TALKS = 8
+CONNECTION_SECONDS = 15.0
+MAX_CONNECTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """One code for one host. ``door_port`` is where the leaf node will connect, ``port`` where the host joins."""
+    """One code for one host. ``door_port`` is the port of the leaf listener, ``port`` the port where the host
+    joins."""
 
     name: str
     blocks: tuple[str, ...]
@@ -56,11 +57,12 @@ class Invitation:
 async def invite(
     registry: RemoteRegistry, invitation: Invitation, *, seconds: float, ready: Callable[[int], None]
 ) -> Remote:
-    """Wait until one host has joined with the code, and let it in. ``ready`` is told the port once it listens.
+    """Wait until one host has joined with the code, and enrol it. ``ready`` is called with the port once it
+    listens.
 
     Raises:
-        ConfigError: the name is taken, or the address cannot be listened on.
-        Unavailable: nobody joined in ``seconds``, or the code was guessed at.
+      ConfigError: the name is taken, or the address cannot be listened on.
+      Unavailable: no host joined within ``seconds``, or the code was guessed wrongly too often.
     """
     if registry.find(invitation.name) is not None:
         raise ConfigError(
@@ -68,22 +70,24 @@ async def invite(
             hint=f'Choose another name, or "trunkline remote revoke {invitation.name}" first.',
         )
     ensure_leaf_certificate(registry.folder)
-    desk = _EnrolmentServer(registry, invitation)
+    server = _EnrolmentServer(registry, invitation)
     with anyio.move_on_after(seconds):
         async with (
             await _listener(registry.folder, invitation) as listener,
             anyio.create_task_group() as tasks,
         ):
-            tasks.start_soon(listener.serve, desk.handle)
+            tasks.start_soon(listener.serve, server.handle)
             ready(listener.listener.extra(anyio.abc.SocketAttribute.local_port))
-            await desk.ended.wait()
+            await server.ended.wait()
             tasks.cancel_scope.cancel()
-    if desk.joined is None:
-        why = "The code was tried wrongly too often" if desk.wrong >= MOST_WRONG else "Nobody joined in time"
-        raise Unavailable(
-            f"{why}, so it is worth nothing any more.", hint="Run the same command for a new one."
+    if server.joined is None:
+        why = (
+            "There were too many wrong codes"
+            if server.wrong >= MAX_WRONG_PROOFS
+            else "No host joined in time"
         )
-    return desk.joined
+        raise Unavailable(f"{why}, so the code is void.", hint="Run the same command for a new one.")
+    return server.joined
 
 
 async def _listener(folder: Path, invitation: Invitation) -> TLSListener:
@@ -95,13 +99,15 @@ async def _listener(folder: Path, invitation: Invitation) -> TLSListener:
     except OSError as error:
         raise ConfigError(
             f"Cannot listen on {invitation.host}:{invitation.port}: {error.strerror or error}.",
-            hint="Choose another --port, or mend remotes.listen in trunkline.toml.",
+            hint="Choose another --port, or correct remotes.listen in trunkline.toml.",
         ) from error
-    return TLSListener(plain.listeners[0], context, standard_compatible=False, handshake_timeout=TALK_SECONDS)
+    return TLSListener(
+        plain.listeners[0], context, standard_compatible=False, handshake_timeout=CONNECTION_SECONDS
+    )
 
 
 class _EnrolmentServer:
-    """Attends those who come. ``joined`` is the one who was let in."""
+    """Handles the connections of joining hosts. ``joined`` is the enrolled one."""
 
     def __init__(self, registry: RemoteRegistry, invitation: Invitation) -> None:
         self.joined: Remote | None = None
@@ -110,10 +116,10 @@ class _EnrolmentServer:
         self._registry = registry
         self._invitation = invitation
         self._certificate = _der(registry.folder / LEAF_CERTIFICATE)
-        self._slots = anyio.CapacityLimiter(MOST_TALKS)
+        self._slots = anyio.CapacityLimiter(MAX_CONNECTIONS)
 
     async def handle(self, stream: anyio.abc.ByteStream) -> None:
-        """Talk with one who came; whatever it does wrong ends its talk and nothing else."""
+        """Handle one connection; any error ends only this connection."""
         with suppress(
             anyio.BrokenResourceError,
             anyio.EndOfStream,
@@ -122,7 +128,7 @@ class _EnrolmentServer:
             msgspec.MsgspecError,
         ):
             async with stream, self._slots:
-                with anyio.move_on_after(TALK_SECONDS):
+                with anyio.move_on_after(CONNECTION_SECONDS):
                     await self._handshake(stream)
 
     async def _handshake(self, stream: anyio.abc.ByteStream) -> None:
@@ -132,7 +138,7 @@ class _EnrolmentServer:
         )
         await send(stream, Challenge(exchange.hub, exchange.hub_proof()))
         answer = await receive(stream, ChallengeResponse)
-        # No await from here to the end of _admit: of two who come at once with the code, one is let in.
+        # No await from here to the end of _admit, so that of two concurrent hosts with the code only one is enrolled.
         if self.ended.is_set() or not proofs_match(
             answer.proof, exchange.joiner_proof(answer.key, answer.address)
         ):
@@ -165,7 +171,7 @@ class _EnrolmentServer:
 
     def _count_wrong(self) -> None:
         self.wrong += 1
-        if self.wrong >= MOST_WRONG:
+        if self.wrong >= MAX_WRONG_PROOFS:
             self.ended.set()
 
 

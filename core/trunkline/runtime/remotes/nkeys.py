@@ -12,7 +12,7 @@ _SEED = 18 << 3
 
 
 def new_key() -> tuple[str, str]:
-    """A fresh pair: the seed (secret, ``SU…``) and the public key (``U…``)."""
+    """Return a new pair: the seed (secret, ``SU…``) and the public key (``U…``)."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     secret = os.urandom(32)

@@ -1,6 +1,8 @@
-"""Who is let in: one file a remote in the home's ``remotes`` folder, readable and editable by a person.
+"""The registry of remotes: one file per remote in the home's ``remotes`` folder, readable and editable by a
+person.
 
-It lies in the home and not in memory, because what an agent can write must not decide which hosts the agent reaches.
+It is in the home and not in memory, because a file that an agent can write must not decide which hosts the
+agent reaches.
 """
 
 import os
@@ -20,13 +22,14 @@ from trunkline.runtime.remotes.nkeys import is_public_key
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,14}[a-z0-9])?")
 SEPARATOR = "__"
-"""Between a remote's name and its tool's: ``laptop__read_file``. A remote's name holds no underscore."""
+"""The separator between a remote's name and its tool's: ``laptop__read_file``. Remotes' names contain no
+underscore."""
 
 RegistryStamp = tuple[tuple[str, int, int], ...]
 
 
 class Remote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A host that is let in. ``key`` is its public key, ``blocks`` are those whose agents may use its tools."""
+    """An enrolled host. ``key`` is its public key, ``blocks`` are those whose agents may use its tools."""
 
     name: str
     key: str
@@ -35,35 +38,35 @@ class Remote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class RemoteRegistry:
-    """The remotes of one home. Reads the files anew whenever they changed."""
+    """The remotes of one home. The files are read again whenever they change."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._mark: RegistryStamp | None = None
-        self._known: tuple[Remote, ...] = ()
+        self._remotes: tuple[Remote, ...] = ()
 
     def all(self) -> tuple[Remote, ...]:
-        """Every remote, by name.
+        """Return every remote, by name.
 
         Raises:
-            ConfigError: a file cannot be used. It lets nobody in, and hides no other mistake.
+          ConfigError: a file is not valid. Its host is not let in.
         """
         mark = self.stamp()
         if mark != self._mark:
-            self._known = tuple(_read(file) for file in self._files())
+            self._remotes = tuple(_read(file) for file in self._files())
             self._mark = mark
-        return self._known
+        return self._remotes
 
     def find(self, name: str) -> Remote | None:
-        """The remote of that name, if it is let in."""
+        """Return the remote of that name, or None."""
         return next((remote for remote in self.all() if remote.name == name), None)
 
     def stamp(self) -> RegistryStamp:
-        """Changes whenever the files do."""
+        """Return a value that changes whenever the files do."""
         return tuple(_stamps(self._files()))
 
     def add(self, remote: Remote) -> None:
-        """Let a remote in, on disk when this returns. Raises ConfigError when there is one of that name."""
+        """Add a remote; it is on disk when this returns. Raises ConfigError when the name is taken."""
         make_private(self.folder)
         file = self._file(remote.name)
         try:
@@ -78,7 +81,7 @@ class RemoteRegistry:
             ) from error
 
     def remove(self, name: str) -> None:
-        """Let it in no more. Raises ConfigError when there is none of that name."""
+        """Remove a remote. Raises ConfigError when there is none of that name."""
         check_name(name)
         try:
             self._file(name).unlink()
@@ -95,7 +98,7 @@ class RemoteRegistry:
 
 
 def check_name(name: str) -> str:
-    """The name, when it may be one. Raises ConfigError."""
+    """Return the name when it is valid. Raises ConfigError."""
     if NAME.fullmatch(name) is None:
         raise ConfigError(
             f"{name!r} cannot be a remote's name.",
@@ -109,7 +112,7 @@ def _read(file: Path) -> Remote:
         remote = read_settings(str(file), read_regular(file).decode("utf-8"), Remote)
     except (OSError, SettingsFileError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{file} cannot be used: {error}", hint="Mend it, or delete it and invite again."
+            f"{file} cannot be used: {error}", hint="Correct it, or delete it and invite again."
         ) from error
     wrong = [block for block in remote.blocks if not is_block_name(block)]
     if (
@@ -119,8 +122,8 @@ def _read(file: Path) -> Remote:
         or wrong
     ):
         raise ConfigError(
-            f"{file} cannot be used: its name, key or blocks are not what they must be.",
-            hint="Mend it, or delete it and invite again.",
+            f"{file} cannot be used: its name, key or blocks are not valid.",
+            hint="Correct it, or delete it and invite again.",
         )
     return remote
 

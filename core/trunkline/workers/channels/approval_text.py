@@ -1,4 +1,5 @@
-"""Approvals and questions in words, for all channels: what a person is shown, and how a reply is read."""
+"""Approvals and questions as text, for all channels: the text that a person is shown, and the parsing of
+replies."""
 
 import re
 from collections.abc import Sequence
@@ -30,7 +31,8 @@ _WHOLE_REPLY, _SHORT_REPLY = (
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecision:
-    """What somebody says to an approval, or answers to a question. ``id`` may be its beginning."""
+    """A person's decision about an approval, or answer to a question. ``id`` may be the beginning of its
+    id."""
 
     id: str
     allow: bool
@@ -39,11 +41,13 @@ class ApprovalDecision:
 
 
 def parse_decision(text: str, *, short: bool = False) -> ApprovalDecision | None:
-    """The decision in a message that consists only of ``approve ID [once|conversation|always]`` or ``deny ID``, or the
-    answer in one that consists only of ``answer ID`` and the answer. None for every other message: it decides nothing.
+    """Return the decision in a message that consists only of ``approve ID [once|conversation|always]`` or
+    ``deny ID``, or the answer in a message that consists only of ``answer ID`` and the answer. None for every
+    other message.
 
-    The id must be whole, so that a sentence to an agent is never taken for a decision. With ``short`` the beginning of
-    an id is enough, where only a command can be meant."""
+    The id must be complete, so that a sentence to an agent is never taken for a decision. With ``short`` the
+    beginning of an id is enough, for places where only a command can be meant.
+    """
     reply = (_SHORT_REPLY if short else _WHOLE_REPLY).fullmatch(text)
     if reply is not None:
         return ApprovalDecision(reply["id"].lower(), True, answer=reply["answer"])
@@ -57,9 +61,10 @@ def parse_decision(text: str, *, short: bool = False) -> ApprovalDecision | None
 
 
 def approval_words(question: str, detail: ApprovalDetail | msgspec.UnsetType) -> str:
-    """The question, and below it what would be done, or what is asked with the answers that are proposed.
+    """Return the question, followed by the call that needs approval, or by the proposed answers.
 
-    What somebody else wrote has a mark before each line, so that no line of it passes for the platform's."""
+    Text from others has a mark before each line, so that no line of it looks like the platform's.
+    """
     if isinstance(detail, msgspec.UnsetType) or not detail.text:
         return question
     text = "\n".join(f"{QUOTED}{line}".rstrip() for line in printable(detail.text).split("\n"))
@@ -69,8 +74,11 @@ def approval_words(question: str, detail: ApprovalDetail | msgspec.UnsetType) ->
 
 
 def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[conversation|always]") -> str:
-    """What to tell of an approval as it stands now. Where ``approve`` and ``deny`` alone are not how it is answered,
-    ``before`` is what is written before them, and ``wider_by`` how a wider scope is said."""
+    """Return the text that announces the current state of an approval.
+
+    ``before`` is a prefix for the commands ``approve`` and ``deny``, ``wider_by`` the notation of a wider
+    scope.
+    """
     where = f"block {approval.block}, from {approval.channel or 'here'}"
     if approval.settled is not None:
         return f"{_outcome(approval)} ({approval.id}, {where}): {approval.question}"
@@ -116,16 +124,17 @@ def _outcome(approval: Approval) -> str:
 
 
 def chosen(answer: str, options: Sequence[str]) -> str:
-    """The answer, or the proposal that it is the number of. A proposal in its own words comes first."""
-    said = answer.strip()
-    named = next((option for option in options if option.casefold() == said.casefold()), None)
-    if named is None and said.isascii() and said.isdigit() and 0 < int(said) <= len(options):
-        named = options[int(said) - 1]
-    return named or said
+    """Return the answer, or the proposal that it is the number of. The exact text of a proposal has
+    precedence."""
+    text = answer.strip()
+    named = next((option for option in options if option.casefold() == text.casefold()), None)
+    if named is None and text.isascii() and text.isdigit() and 0 < int(text) <= len(options):
+        named = options[int(text) - 1]
+    return named or text
 
 
 async def submit_decision(gateway: Gateway, approval: Approval, verdict: ApprovalDecision) -> None:
-    """Hand in what somebody said to this approval or question. Raises as the gateway does."""
+    """Send a person's decision about this approval or question. Raises the gateway's errors."""
     await gateway.decide(
         approval.turn,
         approval.call,
@@ -137,6 +146,7 @@ async def submit_decision(gateway: Gateway, approval: Approval, verdict: Approva
 
 
 async def waiting_approval(gateway: Gateway, id: str) -> Approval | None:
-    """The one that waits under this id, or alone under one that begins so. Raises as the gateway does."""
+    """Return the pending approval with this id, or the only one whose id begins so. Raises the gateway's
+    errors."""
     found = [approval for approval in await gateway.waiting() if approval.id.startswith(id)]
     return found[0] if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""Runs one channel and starts it again when it crashes. Nothing of one particular channel may be in here."""
+"""Runs one channel and restarts it after a crash. It knows no particular channel."""
 
 import logging
 from functools import partial
@@ -14,26 +14,27 @@ from trunkline_bus import Bus
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE, CALM = 1.0, 60.0, 60.0
-"""Seconds before a crashed channel starts again: doubled each time, and the first again after a calm time."""
+"""Seconds before a crashed channel is restarted: doubled each time, and reset after CALM seconds without a
+crash."""
 
 
 async def supervise_channel(
     owned: Owned[Channel], plugins: Plugins, bus: Bus, first_pause: float = FIRST_PAUSE
 ) -> None:
-    """Run the channel until it returns: then it is done."""
+    """Run the channel until it returns, and restart it after crashes."""
     channel = owned.item
     channel.render = partial(plugins.render, channel=channel.name)
     gateway = GatewayClient(bus, channel.name, shows=channel.shows)
     pause = first_pause
     while True:
-        born = anyio.current_time()
+        started_at = anyio.current_time()
         try:
             with plugins.record_activity(owned.owner, "channel"):
                 await channel.run(gateway)
         except BaseException as error:
             if isinstance(error, anyio.get_cancelled_exc_class()):
                 raise
-            pause = first_pause if anyio.current_time() - born > CALM else pause
+            pause = first_pause if anyio.current_time() - started_at > CALM else pause
             _log_crash(channel.name, error, pause)
         else:
             log.info("channel %s is done", channel.name)

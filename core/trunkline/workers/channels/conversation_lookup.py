@@ -1,4 +1,4 @@
-"""Which conversation a person means by the beginning of its id."""
+"""The lookup of a conversation by the beginning of its id."""
 
 import re
 
@@ -9,43 +9,43 @@ from trunkline.errors import TrunklineError
 ID_PREFIX = "conv_"
 PAGE_SIZE = 100
 MAX_NAMED = 5
-"""How many are named where several are meant."""
+"""The number of conversations that the error for an ambiguous beginning names."""
 
 _WHOLE = re.compile(rf"{ID_PREFIX}[a-z2-7]{{26}}")
 
 
-async def conversation_found(gateway: Gateway, said: str) -> str:
-    """The id of the conversation whose id was said, or its beginning, with or without ``conv_``.
+async def conversation_found(gateway: Gateway, prefix: str) -> str:
+    """Return the id of the conversation with this id or beginning of an id, with or without ``conv_``.
 
-    A whole id is not looked for: the gateway knows conversations that no list has.
+    A complete id is returned without a lookup: the gateway knows conversations that no list contains.
 
     Raises:
-        TrunklineError: no conversation is meant, or several; they are named.
+      TrunklineError: no conversation matches, or several do; the error names them.
     """
-    if _WHOLE.fullmatch(said):
-        return said
-    meant = (
-        [one for one in await _all_conversations(gateway) if one.id.startswith((said, ID_PREFIX + said))]
-        if said
+    if _WHOLE.fullmatch(prefix):
+        return prefix
+    matches = (
+        [one for one in await _all_conversations(gateway) if one.id.startswith((prefix, ID_PREFIX + prefix))]
+        if prefix
         else []
     )
-    exactly = [one for one in meant if one.id == said]
-    found = exactly or meant
+    exactly = [one for one in matches if one.id == prefix]
+    found = exactly or matches
     if not found:
         raise TrunklineError(
-            f"There is no conversation whose id begins with {said!r}.",
+            f"There is no conversation whose id begins with {prefix!r}.",
             hint="Give its id or the beginning of it, as the list of conversations shows it.",
         )
     if len(found) > 1:
         raise TrunklineError(
-            f"{said!r} fits {len(found)} conversations: {_format_matches(found)}.",
+            f"{prefix!r} fits {len(found)} conversations: {_format_matches(found)}.",
             hint="Give more of the id.",
         )
     return found[0].id
 
 
 async def _all_conversations(gateway: Gateway) -> list[ConversationSummary]:
-    """Those that the list leaves out too."""
+    """Return all conversations, including those that the default list leaves out."""
     found: list[ConversationSummary] = []
     while True:
         query = ListConversations(limit=PAGE_SIZE, offset=len(found), one_shot=True)

@@ -1,8 +1,9 @@
-"""A channel of letters: what a person says comes whole, and the answer goes out whole. Mail, chat services, folders.
+"""A channel of letters: messages arrive whole and answers are sent whole, as in mail, chat services and
+folders.
 
-A subclass says where letters come from and how an answer is shown. What every such channel must get right is in here
-and nowhere else: no letter counts twice, a person's letters are one conversation, a gateway that is away is waited
-for, a repeated step is not shown twice, and an approval is shown and never given.
+A subclass defines the source of letters and the way an answer is shown. This class implements what all such
+channels need: no letter counts twice, a person's letters form one conversation, an unavailable gateway is
+awaited, a repeated step is shown once, and an approval is shown but never given automatically.
 """
 
 import json
@@ -48,11 +49,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """Something that a person has written.
+    """A message that a person has written.
 
-    ``id`` is the same whenever this letter is given again and never that of another one (a mail's message id, an
-    update's number): it is the message's ``client_id``. ``sender`` tells people apart, each of whom has a
-    conversation; ``origin`` is whatever the channel needs to answer.
+    ``id`` is the same whenever this letter is delivered again and never that of another letter (a mail's
+    message id, an update's number): it is the message's ``client_id``. ``sender`` distinguishes people, each
+    of whom has a conversation; ``origin`` is any object that the channel needs to answer.
     """
 
     id: str
@@ -65,8 +66,8 @@ class LetterChannel(Channel):
     """A channel that takes letters and answers them.
 
     Args:
-        notes: The file in which the channel remembers who is in which conversation. None keeps it in memory, so that
-            everybody begins anew when the channel starts.
+      notes: The file in which the channel stores the conversation of each sender. None keeps them in memory, so that
+        all senders begin new conversations when the channel starts.
     """
 
     def __init__(self, notes: Path | None = None) -> None:
@@ -76,25 +77,26 @@ class LetterChannel(Channel):
 
     @abstractmethod
     def letters(self) -> AsyncGenerator[Letter, None]:
-        """Letters as they come, until cancelled. One that was not answered is given again after a restart; one that
-        is still being answered may be given again and is passed over."""
+        """Yield letters as they come, until cancelled. A letter without an answer is delivered again after a
+        restart; one that is still being answered may be delivered again and is skipped."""
 
     @abstractmethod
     async def show(self, letter: Letter, text: str, *, done: bool) -> None:
-        """Show what there is to say to a letter.
+        """Show a text in reply to a letter.
 
-        Called with ``done`` once, at the end: then the letter is answered and must not come again. Called before
-        that when somebody has to decide something: ``text`` ends with the question, and more may follow.
+        Called with ``done`` once, at the end: then the letter is answered and must not come again. Called
+        earlier when a person must decide something: ``text`` ends with the question, and more may follow.
         """
 
     def is_owner(self, letter: Letter) -> bool:
-        """Report whether the owner wrote this letter, so that it may decide about calls. Nobody's does unless the
-        channel says so: whoever can write a letter can write "approve" too.
+        """Report whether the owner wrote this letter, so that it may decide about calls.
+
+        False unless the channel overrides it: anybody who can write a letter could write "approve".
         """
         return False
 
     async def run(self, gateway: Gateway) -> None:
-        """Hand letters in, one after another, and answer each as soon as its turn ends."""
+        """Send letters one after another, and answer each when its turn ends."""
         self._recall()
         async with anyio.create_task_group() as tasks, aclosing(self.letters()) as letters:
             tasks.start_soon(self._tell_of_approvals, gateway)
@@ -127,37 +129,37 @@ class LetterChannel(Channel):
             except RemoteFault as fault:
                 if known is None or fault.code != ErrorCode.NOT_FOUND:
                     raise
-                del self._conversations[letter.sender]  # somebody has deleted it: begin another
+                del self._conversations[letter.sender]  # the conversation was deleted: begin another one
             else:
                 self._remember(letter.sender, accepted.conversation)
                 return accepted
 
     async def _follow(self, gateway: Gateway, letter: Letter, accepted: MessageAccepted) -> None:
-        told, pause = TurnText(), FIRST_PAUSE
+        turn_text, pause = TurnText(), FIRST_PAUSE
         watch = gateway.watch(accepted.conversation, accepted.turn)
         while True:
             try:
-                return await self._watched(watch, letter, told)
+                return await self._watched(watch, letter, turn_text)
             except Unavailable:
                 await anyio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
                 watch = gateway.watch(accepted.conversation, accepted.turn, after=watch.position)
 
-    async def _watched(self, watch: TurnStream, letter: Letter, told: "TurnText") -> None:
+    async def _watched(self, watch: TurnStream, letter: Letter, turn_text: "TurnText") -> None:
         async for event in watch:
-            told.apply(event, self.render(event) if self.render is not None else None)
+            turn_text.apply(event, self.render(event) if self.render is not None else None)
             if isinstance(event, ApprovalRequested):
-                await self.show(letter, told.text, done=False)
-        await self._answered(letter, told.text)
+                await self.show(letter, turn_text.text, done=False)
+        await self._answered(letter, turn_text.text)
 
     async def _answered(self, letter: Letter, text: str) -> None:
         await self.show(letter, text, done=True)
         self._open.discard(letter.id)
 
-    # What waits for a decision ---------------------------------------------------------------------------------
+    # Approvals --------------------------------------------------------------------------------------------------
 
     async def _tell_of_approvals(self, gateway: Gateway) -> None:
-        """Tell the owner of every call that waits, whichever channel began its turn, and what became of it."""
+        """Announce every pending approval to the owner, whichever channel began its turn, and its result."""
         async with aclosing(gateway.approvals()) as approvals:
             async for approval in approvals:
                 try:
@@ -174,16 +176,16 @@ class LetterChannel(Channel):
 
     async def _decided(self, gateway: Gateway, letter: Letter, verdict: ApprovalDecision) -> str:
         if not self.is_owner(letter):
-            return "Only the owner decides about calls, and not from here."
+            return "Only the owner decides about calls, and not through this channel."
         found = await waiting_approval(gateway, verdict.id)
         if found is None:
-            return f"Nothing waits for a decision under {verdict.id}."
+            return f"No pending approval has the id {verdict.id}."
         await submit_decision(gateway, found, verdict)
         if found.detail.is_question:
             return f"{'Answered' if verdict.allow else 'Left unanswered'}: {found.detail.text}"
         return f"{'Allowed' if verdict.allow else 'Denied'}: {found.question}"
 
-    # Who is in which conversation ------------------------------------------------------------------------------
+    # Conversations of the senders ------------------------------------------------------------------------------
 
     def _recall(self) -> None:
         self._open.clear()
@@ -191,10 +193,13 @@ class LetterChannel(Channel):
             try:
                 self._conversations = dict(json.loads(self._notes.read_bytes()))
             except (ValueError, TypeError) as error:
-                log.warning("%s cannot be read, so conversations begin anew: %s", self._notes, error)
+                log.warning(
+                    "%s cannot be read, so all senders begin new conversations: %s", self._notes, error
+                )
 
     def _remember(self, sender: str, conversation: str) -> None:
-        """Noted before the next letter is sent: else a crash could send that one into two conversations."""
+        """Store the conversation before the next letter is sent; a crash could otherwise put that letter into
+        another one."""
         if self._conversations.get(sender) == conversation:
             return
         self._conversations[sender] = conversation
@@ -207,15 +212,14 @@ class LetterChannel(Channel):
 
 @dataclass(slots=True)
 class TurnText:
-    """What a turn has said so far: its steps in order, what tools told that was too long to be shown, and what stands
-    below them."""
+    """The text of a turn so far: its steps in order, notices about stored results, and a final line."""
 
     steps: dict[int, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
 
     def apply(self, event: FeedEvent, wording: str | None) -> None:
-        """Take an event in; ``wording`` is what a plugin wants a piece of text to read."""
+        """Apply an event; ``wording`` replaces a piece of text when a plugin rewrites it."""
         match event:
             case TextDelta():
                 said = event.text if wording is None else wording
@@ -233,6 +237,6 @@ class TurnText:
 
     @property
     def text(self) -> str:
-        """What a person is shown: without anything that a terminal obeys."""
+        """The text for the person, without terminal control sequences."""
         said = [*(self.steps[step] for step in sorted(self.steps)), *self.kept.values(), *self.below]
         return printable("\n\n".join(part for part in said if part))

@@ -1,6 +1,6 @@
-"""The channels worker: runs each enabled channel by itself and starts it again when it crashes.
+"""The channels worker: runs each enabled channel in a task of its own and restarts it after a crash.
 
-A channel that sits at a person's terminal is left to ``trunkline chat``. No channel's own work may be in here.
+A channel at a person's terminal is left to ``trunkline chat``. The worker knows no particular channel.
 """
 
 import logging
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class ChannelsWorker(Worker):
-    """Runs channels. One that crashes hurts no other; one that returns is done."""
+    """Runs channels. A crash of one does not affect the others; a channel that returns has ended."""
 
     kind = "channels"
 
@@ -35,7 +35,7 @@ class ChannelsWorker(Worker):
         self._ended = anyio.Event()
 
     async def open(self) -> None:
-        """Pick the channels that are enabled, and say which cannot be run."""
+        """Select the enabled channels, and log those that cannot run."""
         enabled = self.context.config.settings.channels.enabled
         found = {owned.item.name: owned for owned in self.context.plugins.channels()}
         for name in enabled:
@@ -43,24 +43,24 @@ class ChannelsWorker(Worker):
                 log.warning(
                     "channel %s is enabled, but no plugin offers it; offered: %s", name, ", ".join(found)
                 )
-        wanted = [found[name] for name in dict.fromkeys(enabled) if name in found]
-        self._channels = tuple(owned for owned in wanted if not isinstance(owned.item, ForegroundChannel))
+        selected = [found[name] for name in dict.fromkeys(enabled) if name in found]
+        self._channels = tuple(owned for owned in selected if not isinstance(owned.item, ForegroundChannel))
         for owned in self._channels:
             tell = partial(_tell_owner, owned.item)
             await self.context.service.add(TELL_OWNER, tell, channel=owned.item.name)
 
     def _isolated_channels(self) -> set[str]:
-        """The channels of plugins in processes of their own."""
+        """Return the channels of isolated plugins."""
         config, report = self.context.config, self.context.plugins.report
-        apart = [state for state in report.plugins if state.status == "isolated"]
+        isolated = [state for state in report.plugins if state.status == "isolated"]
         return {
             name
-            for state in apart
+            for state in isolated
             for name in config.plugin_host(state.name, state.owner).channels_of(state.name)
         }
 
     async def serve(self) -> None:
-        """Run the channels until drained or cancelled; a worker without any waits."""
+        """Run the channels until drained or cancelled; without channels, wait."""
         try:
             with self._running:
                 async with anyio.create_task_group() as tasks:
@@ -78,13 +78,14 @@ class ChannelsWorker(Worker):
         await anyio.sleep_forever()
 
     async def drain(self) -> None:
-        """End the channels and wait until they have. What they handed in is answered without them."""
+        """Stop the channels and wait for their end. Their messages are answered without them."""
         self._running.cancel()
         await self._ended.wait()
 
 
 async def _tell_owner(channel: Channel, request: Request[TellOwner]) -> CommandSucceeded:
-    """Who speaks is said by the platform, so no agent can pass for another, or for an approval of the platform's."""
+    """Deliver a message of an agent to the owner. The platform names the sender, so that no agent can pose as
+    another or as an approval."""
     try:
         await channel.tell_owner(
             printable(f"From the agent of block {request.data.block}:\n{request.data.text}")

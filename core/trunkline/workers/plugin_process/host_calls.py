@@ -1,4 +1,5 @@
-"""What a tool that runs apart wants of others: each wish travels with the call's replies, and comes back answered."""
+"""Host calls of an isolated plugin's tool: each travels with the replies of the tool call, and its answer
+comes back as a request."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,35 +11,35 @@ HostCall = MemoryHostCall | ModelHostCall | SandboxHostCall
 
 
 class HostCallClient:
-    """The wishes of one call, sent by ``send``."""
+    """The host calls of one tool call, sent through ``send``."""
 
     def __init__(self, send: Callable[[HostCall], Awaitable[None]]) -> None:
         self._send = send
         self._count = 0
         self._waiting: dict[int, _PendingCall] = {}
 
-    async def call(self, made: Callable[[int], HostCall]) -> HostCallReply:
-        """Send the wish that is made with a number of its own, and wait for its answer."""
+    async def call(self, build: Callable[[int], HostCall]) -> HostCallReply:
+        """Send the host call that ``made`` builds with a unique number, and wait for the answer."""
         self._count += 1
-        number, question = self._count, _PendingCall()
-        self._waiting[number] = question
+        number, pending = self._count, _PendingCall()
+        self._waiting[number] = pending
         try:
-            await self._send(made(number))
-            await question.come.wait()
+            await self._send(build(number))
+            await pending.answered.wait()
         finally:
             del self._waiting[number]
-        assert question.answer is not None
-        return question.answer
+        assert pending.answer is not None
+        return pending.answer
 
     def deliver(self, answer: HostCallReply) -> None:
-        """Hand an answer to whoever waits for it."""
-        question = self._waiting.get(answer.number)
-        if question is not None:
-            question.answer = answer
-            question.come.set()
+        """Pass an answer to the host call that waits for it."""
+        pending = self._waiting.get(answer.number)
+        if pending is not None:
+            pending.answer = answer
+            pending.answered.set()
 
 
 class _PendingCall:
     def __init__(self) -> None:
-        self.come = anyio.Event()
+        self.answered = anyio.Event()
         self.answer: HostCallReply | None = None

@@ -1,4 +1,5 @@
-"""The life of the process: limits first, then the one plugin, then its tools and channels until it is told to stop."""
+"""The life cycle of the process: limits first, then the plugin, then its tools and channels until it is told
+to stop."""
 
 import logging
 from contextlib import AsyncExitStack
@@ -20,14 +21,14 @@ from trunkline_bus.task_group import background_tasks
 
 log = logging.getLogger(__name__)
 
-WHOLE = 8 * 1024 * 1024
+CLAIM_THRESHOLD = 8 * 1024 * 1024
 """Bytes up to which a message is sent whole: the bucket of large bodies is closed to plugins."""
 
 DRAIN_SECONDS = 10.0
 
 
 class PluginUnusable(PluginError):
-    """The plugin cannot be used, and starting it again would not change that."""
+    """The plugin cannot be used, and a restart would not change that."""
 
     exit_status = EXIT_UNUSABLE
 
@@ -36,27 +37,27 @@ async def serve_plugin(config: Config, name: str, bus: BusSettings, stop: anyio.
     """Serve one plugin until ``stop`` is set.
 
     Raises:
-        CannotServe: it is not installed, does not load, is in quarantine, or has nothing that can be served from here.
+      PluginUnusable: it is not installed, does not load, is in quarantine, or cannot be served by this process.
     """
     hosting = config.plugin_host(name)
     apply_limits(hosting)
     plugins = Plugins.load(config, only=name)
     state = _state(plugins, name)
-    settings = msgspec.structs.replace(bus, name=new_id("plugin"), claim_threshold=WHOLE)
+    settings = msgspec.structs.replace(bus, name=new_id("plugin"), claim_threshold=CLAIM_THRESHOLD)
     async with AsyncExitStack() as stack:
         stack.callback(plugins.activity_log.close)
         connection = await stack.enter_async_context(connect(settings))
         service = Service(connection, f"trunkline-plugin-{name}", trunkline.__version__, f"plugin-{name}", "")
-        own = PluginToolService(plugins, settings.name)
-        await service.add(LIST_PLUGIN_TOOLS, own.list_tools, plugin=name)
-        await service.add(RUN_PLUGIN_TOOL, own.run, limit=256, plugin=name)
-        await service.add(HOST_CALL_REPLY, own.receive_answer, limit=256, plugin=name)
+        tool_service = PluginToolService(plugins, settings.name)
+        await service.add(LIST_PLUGIN_TOOLS, tool_service.list_tools, plugin=name)
+        await service.add(RUN_PLUGIN_TOOL, tool_service.run, limit=256, plugin=name)
+        await service.add(HOST_CALL_REPLY, tool_service.receive_answer, limit=256, plugin=name)
         tasks = await stack.enter_async_context(background_tasks())
-        spoken = {*hosting.channels_of(state.name)} & {*config.settings.channels.enabled}
+        channel_names = {*hosting.channels_of(state.name)} & {*config.settings.channels.enabled}
         for owned in plugins.channels():
-            if owned.item.name in spoken:
+            if owned.item.name in channel_names:
                 tasks.start_soon(supervise_channel, owned, plugins, connection)
-        log.info("plugin %s serves from a process of its own", name)
+        log.info("the process of plugin %s is ready", name)
         await stop.wait()
         plugins.activity_log.mark_leaving()
         with anyio.move_on_after(DRAIN_SECONDS):

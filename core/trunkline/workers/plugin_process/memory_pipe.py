@@ -1,8 +1,8 @@
-"""PipeTransport: the memory of an isolated plugin's tool. Each request travels with the call's replies, and its reply
-comes back the same way.
+"""PipeTransport: the memory of an isolated plugin's tool. Each request travels with the replies of the tool
+call, and its reply comes back as a host call reply.
 
-So the process needs no permission to call memory: it reaches the block of a call while that call runs, and the tools
-worker authorizes each request as if the tool ran there.
+So the process needs no permission to call memory: it reaches the block of a call while that call runs, and
+the tools worker authorizes each request as if the tool ran there.
 """
 
 from pathlib import Path
@@ -25,13 +25,13 @@ TIMEOUT = 60.0
 
 
 class PipeTransport:
-    """Sends requests by ``calls``."""
+    """Sends memory requests as host calls through ``calls``."""
 
     def __init__(self, calls: HostCallClient) -> None:
         self._calls = calls
 
     async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
-        """Send a request through the pipe."""
+        """Send a request and return its reply. Raises ToolError."""
         body = msgspec.json.encode(request).decode()
         reply = None
         with anyio.move_on_after(TIMEOUT):
@@ -40,20 +40,21 @@ class PipeTransport:
             )
         if reply is None:
             raise ToolError(
-                "Memory did not answer in time. Whether it did the work is unknown: look.", kind="timeout"
+                "Memory did not answer in time. The operation may have been carried out; check.",
+                kind="timeout",
             )
         if reply.error is not None:
             raise ToolError(reply.error, kind=error_kind_named(reply.code))
         return msgspec.json.decode(reply.result, type=operation.reply)
 
     async def export(self, target: Path) -> int:
-        """Refuse: an archive of everything is no business of an isolated plugin."""
+        """Refuse: an isolated plugin may not export memory."""
         raise ToolError(
             "Memory cannot be exported by a plugin that runs in a process of its own.", kind="unsupported"
         )
 
     async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
-        """Refuse, as the export."""
+        """Refuse: an isolated plugin may not import into memory."""
         raise ToolError(
             "Nothing can be imported by a plugin that runs in a process of its own.", kind="unsupported"
         )

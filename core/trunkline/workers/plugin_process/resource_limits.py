@@ -1,4 +1,5 @@
-"""What the process may take of the machine, and that it dies with whoever started it. Linux and, in part, others."""
+"""The resource limits of the process, and its end together with its parent. Complete on Linux, partial
+elsewhere."""
 
 import contextlib
 import ctypes
@@ -15,23 +16,24 @@ FILES = 4096
 
 
 def apply_limits(hosting: PluginHostSettings) -> None:
-    """Take the limits on, for this process and whatever it starts. Those the system does not know are left out."""
+    """Apply the limits to this process and its children. Limits that the system does not know are left
+    out."""
     memory = hosting.isolation_memory * MIB
-    for kind, most in (
+    for kind, limit in (
         (resource.RLIMIT_DATA, memory),
         (resource.RLIMIT_NOFILE, FILES),
         (resource.RLIMIT_CORE, 0),
     ):
         _, hard = resource.getrlimit(kind)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(kind, (most, most))
+            resource.setrlimit(kind, (limit, limit))
     with contextlib.suppress(OSError):
         os.nice(hosting.isolation_nice)
 
 
 def die_with_parent() -> None:
-    """Have the system kill this process when the one that started it dies. Linux only."""
+    """Have the kernel kill this process when its parent dies. Linux only."""
     if sys.platform == "linux":
         parent = os.getppid()
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

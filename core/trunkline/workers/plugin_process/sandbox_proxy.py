@@ -1,4 +1,4 @@
-"""The sandbox of a tool that runs apart: the tools worker runs the program, as if the tool ran there."""
+"""The sandbox of an isolated plugin's tool: the tools worker runs the program, as if the tool ran there."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -17,31 +17,31 @@ from trunkline.contracts.sandbox.sandbox import (
 from trunkline.errors import ToolError, error_kind_named
 from trunkline.workers.plugin_process.host_calls import HostCallClient
 
-MOST_IN = 60_000
-"""Bytes of standard input that travel with the wish."""
+MAX_STDIN = 60_000
+"""Largest number of bytes of standard input in a host call."""
 
 NO_START = (
-    "A plugin in a process of its own runs programs to their end (context.sandbox.run) and holds none that lives on. "
+    "A plugin in a process of its own can only run programs to their end (context.sandbox.run). "
     "Nothing was run."
 )
 
 
 class ProxySandbox(Sandbox):
-    """``Sandbox`` by ``wishes``: ``run`` alone, in the workspace of the call or in none."""
+    """A ``Sandbox`` by host calls: only ``run``, in the workspace of the call or in none."""
 
     name = "apart"
 
-    def __init__(self, wishes: HostCallClient, workspace: Path) -> None:
-        self._wishes = wishes
+    def __init__(self, calls: HostCallClient, workspace: Path) -> None:
+        self._calls = calls
         self._workspace = workspace
 
     async def unavailable(self) -> str | None:
-        """Why programs cannot be run, as the tools worker finds."""
-        answer = await self._wishes.call(lambda number: SandboxHostCall(number=number))
+        """Return why programs cannot run, as the tools worker reports it."""
+        answer = await self._calls.call(lambda number: SandboxHostCall(number=number))
         return answer.error
 
     async def start(self, argv: Sequence[str], **given: object) -> SandboxProcess:
-        """Refuse."""
+        """Refuse: a running program cannot be handed to this process."""
         raise ToolError(NO_START, kind="unsupported")
 
     async def run(
@@ -56,7 +56,7 @@ class ProxySandbox(Sandbox):
         limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> SandboxResult:
-        """Have it run."""
+        """Run the program in the tools worker and return its result. Raises ToolError."""
         if workspace not in (None, self._workspace):
             raise ToolError(
                 f"A plugin in a process of its own can run programs in {self._workspace} or in none.",
@@ -64,14 +64,15 @@ class ProxySandbox(Sandbox):
             )
         if read_only:
             raise ToolError(
-                "A plugin in a process of its own can give a program nothing to read but the workspace.",
+                "A plugin in a process of its own can give a program only the workspace to read.",
                 kind="unsupported",
             )
-        if len(stdin) > MOST_IN:
+        if len(stdin) > MAX_STDIN:
             raise ToolError(
-                f"That is too much for standard input from here: at most {MOST_IN} bytes.", kind="too_large"
+                f"Standard input is too large: a plugin in a process of its own may send {MAX_STDIN} bytes.",
+                kind="too_large",
             )
-        answer = await self._wishes.call(
+        answer = await self._calls.call(
             lambda number: SandboxHostCall(
                 number=number,
                 argv=tuple(argv),

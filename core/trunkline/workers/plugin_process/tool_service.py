@@ -1,4 +1,4 @@
-"""Answers for the plugin's tools: which there are, and running one. What reaches this has been checked already."""
+"""Serves the plugin's tools: lists them and runs one. The tools worker has checked each call before."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -36,59 +36,60 @@ from trunkline_bus import Request, new_id
 log = logging.getLogger(__name__)
 
 PIECE = 16_000
-"""Characters of a result that travel in one message."""
+"""Characters of a result per message."""
 
-LARGEST = 16 * 1024 * 1024
+MAX_OUTPUT_CHARS = 16 * 1024 * 1024
 
 
 class PluginToolService:
-    """The tools of the one plugin. ``life`` names this process."""
+    """The tools of the plugin. ``life`` identifies this process."""
 
     def __init__(self, plugins: Plugins, life: str) -> None:
         self._plugins = plugins
         self._life = life
         self._tools = {owned.item.spec.name: owned for owned in plugins.tools()}
-        self._wishes: dict[str, HostCallClient] = {}
+        self._calls: dict[str, HostCallClient] = {}
 
     async def list_tools(self, request: Request[ListPluginTools]) -> PluginTools:
-        """All tools."""
+        """Return all tools."""
         return PluginTools(life=self._life, tools=tuple(owned.item.spec for owned in self._tools.values()))
 
     async def receive_answer(self, request: Request[HostCallReply]) -> HostCallAcknowledged:
-        """Hand the answer to a wish to the call that waits for it."""
-        wishes = self._wishes.get(request.data.call)
-        if wishes is not None:
-            wishes.deliver(request.data)
+        """Pass the answer to a host call to the tool call that waits for it."""
+        calls = self._calls.get(request.data.call)
+        if calls is not None:
+            calls.deliver(request.data)
         return HostCallAcknowledged()
 
     async def run(self, request: Request[RunPluginTool]) -> AsyncIterator[PluginToolReply]:
-        """Run a tool; what it wants and says, then how it ended. Cancelled when the caller leaves."""
+        """Run a tool; yield its host calls, progress and output, then its end. Cancelled when the caller
+        leaves."""
         call = request.data
         owned = self._tools.get(call.name)
         if owned is None:
             yield PluginToolEnded(
                 status="error",
-                text=f"There is no tool called {call.name!r} any more. Nothing was run.",
+                text=f"There is no longer a tool called {call.name!r}. Nothing was run.",
                 kind="not_found",
             )
             return
         send, receive = anyio.create_memory_object_stream[PluginToolReply](64)
-        wishes = self._wishes[call.call] = HostCallClient(send.send)
+        calls = self._calls[call.call] = HostCallClient(send.send)
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._carry_out, owned.owner, owned.item, call, wishes, send)
+                tasks.start_soon(self._carry_out, owned.owner, owned.item, call, calls, send)
                 async with receive:
                     async for reply in receive:
                         yield reply
         finally:
-            del self._wishes[call.call]
+            del self._calls[call.call]
 
     async def _carry_out(
         self,
         owner: str,
         tool: Tool,
         call: RunPluginTool,
-        wishes: HostCallClient,
+        calls: HostCallClient,
         send: MemoryObjectSendStream[PluginToolReply],
     ) -> None:
         loads: list[str] = []
@@ -96,9 +97,9 @@ class PluginToolService:
         async with send:
             context = ToolContext(
                 block=call.block, conversation=call.conversation, turn=call.turn, call=call.call, actor=call.actor,
-                workspace=Path(call.workspace), memory=Memory(PipeTransport(wishes), call.block),
-                model=ProxyCompleter(wishes),
-                sandbox=ProxySandbox(wishes, Path(call.workspace)),
+                workspace=Path(call.workspace), memory=Memory(PipeTransport(calls), call.block),
+                model=ProxyCompleter(calls),
+                sandbox=ProxySandbox(calls, Path(call.workspace)),
                 reach=PathScope(tuple(map(Path, call.roots)), tuple(map(Path, call.closed))),
                 report=_ProgressReporter(call.call, send), load=loads.extend,
                 derived=lambda: derived.append(True),
@@ -113,7 +114,7 @@ class PluginToolService:
 
 
 async def _run_to_end(tool: Tool, context: ToolContext, call: RunPluginTool) -> tuple[PluginToolEnded, str]:
-    """How the tool ended, and its result."""
+    """Run the tool and return how it ended and its result."""
     try:
         text = await tool(context, call.arguments)
     except BaseException as error:
@@ -123,19 +124,19 @@ async def _run_to_end(tool: Tool, context: ToolContext, call: RunPluginTool) -> 
             return PluginToolEnded(status="error", text=str(error), kind=error.kind), ""
         number = new_id("incident")
         log.error("%s: the tool %s failed", number, call.name, exc_info=error)
-        said = f"{call.name} failed unexpectedly. The log has the details under {number}."
-        return PluginToolEnded(status="failed", text=said, kind="internal"), ""
+        sentence = f"{call.name} failed unexpectedly. The log has the details under {number}."
+        return PluginToolEnded(status="failed", text=sentence, kind="internal"), ""
     if not isinstance(text, str):
-        said = f"{call.name} ran, but returned {type(text).__name__} in place of text."
-        return PluginToolEnded(status="failed", text=said, kind="internal"), ""
-    if len(text) > LARGEST:
-        said = f"{call.name} ran, but its output of {len(text)} characters is too large."
-        return PluginToolEnded(status="failed", text=said, kind="too_large"), ""
+        sentence = f"{call.name} ran, but returned {type(text).__name__} instead of text."
+        return PluginToolEnded(status="failed", text=sentence, kind="internal"), ""
+    if len(text) > MAX_OUTPUT_CHARS:
+        sentence = f"{call.name} ran, but its output of {len(text)} characters is too large."
+        return PluginToolEnded(status="failed", text=sentence, kind="too_large"), ""
     return PluginToolEnded(status="ok"), text.encode(errors="replace").decode()
 
 
 class _ProgressReporter:
-    """Sends a line of progress, from any thread; one that does not fit any more is left out."""
+    """Sends a line of progress, from any thread; when the buffer is full it is dropped."""
 
     def __init__(self, call: str, send: MemoryObjectSendStream[PluginToolReply]) -> None:
         self._call, self._send = call, send
@@ -151,14 +152,14 @@ class _ProgressReporter:
 
 
 class ProxyCompleter(CompleterBase):
-    """The completer of a tool that runs apart: the tools worker asks, as if the tool ran there."""
+    """The completer of an isolated plugin's tool: the tools worker asks the model."""
 
-    def __init__(self, wishes: HostCallClient) -> None:
-        self._wishes = wishes
+    def __init__(self, calls: HostCallClient) -> None:
+        self._calls = calls
 
     async def ask(self, question: Complete) -> Completion:
-        """Have it asked."""
-        answer = await self._wishes.call(lambda number: ModelHostCall(number=number, question=question))
+        """Ask through a host call. Raises CompletionError."""
+        answer = await self._calls.call(lambda number: ModelHostCall(number=number, question=question))
         if answer.error is not None:
             raise CompletionError(answer.code, answer.error)
         return msgspec.json.decode(answer.result, type=Completion)
