@@ -40,13 +40,8 @@ def common_language(*texts: str) -> str:
 
 
 def concept(word: str, language: str) -> str:
-<<<<<<< HEAD
-    """What a word stands for: its stem, or that of the first of its synonyms."""
-    stem = _OF_THREAD.stems.stem(word, language)
-=======
     """Return the concept of a word: its stem, or the stem of the first of its synonyms."""
-    stem = _OF_THREAD.stems.stem_word(word, (language,))[0]
->>>>>>> ef52fe05 (State what the runtime, home, policy, channels and utilities do, return and raise)
+    stem = _OF_THREAD.stems.stem(word, language)
     return _same(language).get(stem, stem)
 
 
