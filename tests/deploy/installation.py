@@ -27,13 +27,13 @@ CONF = ROOT / "deploy/nats/nats-server.conf"
 CHANNEL = "mail"
 """A channel that a plugin offers. The shipped accounts have none; it is added as ``deploy/README.md`` says."""
 
-LENT = {"external": ("main",)}
+DELEGATIONS = {"external": ("main",)}
 """The agents that ``deploy/nats/accounts.conf`` lends blocks to, and the blocks."""
 
-SHIPPED = tuple(role.name for role in all_roles((), lent=LENT))
+SHIPPED = tuple(role.name for role in all_roles((), delegations=DELEGATIONS))
 """The users of ``deploy/nats/accounts.conf``."""
 
-USERS = tuple(role.name for role in all_roles((CHANNEL,), lent=LENT))
+USERS = tuple(role.name for role in all_roles((CHANNEL,), delegations=DELEGATIONS))
 WORKERS: Mapping[WorkerKind, str] = {
     "gateway": "gateway",
     "monitor": "monitor",
@@ -120,7 +120,7 @@ class NatsServer:
         self.url = self.monitoring = ""
         self._folder = folder
         (folder / CONF.name).write_text(CONF.read_text())
-        (folder / "accounts.conf").write_text(accounts_config((CHANNEL,), lent=LENT))
+        (folder / "accounts.conf").write_text(accounts_config((CHANNEL,), delegations=DELEGATIONS))
         self._environ = {password_variable(user): password for user, password in passwords.items()}
         self._process: subprocess.Popen[bytes] | None = None
 

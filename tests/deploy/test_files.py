@@ -29,10 +29,10 @@ from trunkline.runtime.remotes.registry import Remote, RemoteRegistry
 from trunkline.testing.platform import clean_environ
 from trunkline_bus import Endpoint, Topic
 
-from .installation import CHANNEL, LENT, ROOT, SHIPPED, USERS
+from .installation import CHANNEL, DELEGATIONS, ROOT, SHIPPED, USERS
 
 DEPLOY = ROOT / "deploy"
-COMMANDS = ("operator", "lender-external")
+COMMANDS = ("operator", "delegate-external")
 """The users of a person's commands: nothing runs all the time under them."""
 
 KINDS = {user: "channels" if user.startswith("channel-") else user for user in USERS if user not in COMMANDS}
@@ -40,7 +40,7 @@ KINDS = {user: "channels" if user.startswith("channel-") else user for user in U
 
 def test_the_accounts_are_drawn_from_the_roles() -> None:
     """``deploy/nats/accounts.conf`` is what the module prints when no channel is named."""
-    argv = [sys.executable, "-m", "trunkline.acl", "--lend", "external=main"]
+    argv = [sys.executable, "-m", "trunkline.acl", "--delegate", "external=main"]
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     assert printed == (DEPLOY / "nats/accounts.conf").read_text()
 
@@ -54,7 +54,7 @@ def test_a_shipped_file_names_no_channel_that_is_not_shipped() -> None:
 
 def test_every_subject_has_its_role() -> None:
     """What is new in the subject table must be given to somebody: an endpoint is served by one role, called by some."""
-    everybody = all_roles((CHANNEL,), ("laptop",), ("weather",), LENT)
+    everybody = all_roles((CHANNEL,), ("laptop",), ("weather",), DELEGATIONS)
     for endpoint in (one for one in vars(subjects).values() if isinstance(one, Endpoint)):
         assert sum(endpoint in role.serves for role in everybody) == 1, endpoint.name
         assert any(endpoint in role.calls for role in everybody), endpoint.name
@@ -93,12 +93,12 @@ def test_a_name_that_would_widen_a_grant_is_refused(names: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize(
-    "lent", [{"Claude": ("main",)}, {"a.b": ("main",)}, {"claude": ("*",)}, {"claude": ("",)}]
+    "delegations", [{"Claude": ("main",)}, {"a.b": ("main",)}, {"claude": ("*",)}, {"claude": ("",)}]
 )
-def test_a_block_is_lent_to_a_name_and_by_its_name(lent: dict[str, tuple[str, ...]]) -> None:
+def test_a_block_is_lent_to_a_name_and_by_its_name(delegations: dict[str, tuple[str, ...]]) -> None:
     """Both become parts of subjects."""
     with pytest.raises(ValueError, match=r"is no name of a block|cannot be the user of"):
-        accounts_config((CHANNEL,), lent=lent)
+        accounts_config((CHANNEL,), delegations=delegations)
 
 
 @pytest.mark.parametrize("commented", ["as it is", "with what is commented out"])

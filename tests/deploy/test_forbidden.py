@@ -14,7 +14,7 @@ from .installation import USERS, Installation, installation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
-LENT = ("external.main", "external.garden", "claude.main")
+DELEGATIONS = ("external.main", "external.garden", "claude.main")
 STREAMS = ("INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD", "APPROVALS", "TIMERS", "AUDIT")
 BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests",
@@ -45,7 +45,7 @@ COMMANDS = (
     "trunkline.cmd.model.complete", "trunkline.cmd.model.answerer", "trunkline.cmd.tools.call",
     "trunkline.cmd.remote.laptop.list",
     "trunkline.cmd.remote.laptop.call", "trunkline.cmd.tools.call-decided",
-    *(f"trunkline.cmd.lent.{whose}.{verb}" for whose in LENT for verb in ("list", "call")),
+    *(f"trunkline.cmd.delegated.{whose}.{verb}" for whose in DELEGATIONS for verb in ("list", "call")),
 )  # fmt: skip
 SAYINGS = (
     "trunkline.turn.inbox.conv", "trunkline.turn.moved.conv", "trunkline.turn.part.0.conv",
@@ -55,7 +55,7 @@ SAYINGS = (
     "trunkline.dead.bus.reason", "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
     "trunkline.turn.due.one.end", "trunkline.evt.audit.main.noted", "trunkline.ctl.panic",
     "trunkline.ctl.panic.stopped",
-    *(f"trunkline.ctl.lent.{whose}.call.cancel" for whose in LENT),
+    *(f"trunkline.ctl.delegated.{whose}.call.cancel" for whose in DELEGATIONS),
 )  # fmt: skip
 PARTS = tuple(f"part-{part}" for part in range(8))
 SERVICE = ("$SRV.PING", "$SRV.INFO", "$SRV.STATS", "$SRV.STATS.trunkline-gateway")
@@ -217,9 +217,9 @@ PUBLISH: dict[str, set[str]] = {
         *reads("KV_workers"), *CLAIMS, *inboxes("gateway", "tools", "operator"),
         "trunkline.evt.audit.main.noted", *looks("AUDIT"),  # how a call ended that no tools worker had
     },
-    "lender-external": {
-        "trunkline.cmd.lent.external.main.list", "trunkline.cmd.lent.external.main.call",
-        "trunkline.ctl.lent.external.main.call.cancel", *CLAIMS,
+    "delegate-external": {
+        "trunkline.cmd.delegated.external.main.list", "trunkline.cmd.delegated.external.main.call",
+        "trunkline.ctl.delegated.external.main.call.cancel", *CLAIMS,
         *inboxes("tools"),  # to break a streaming answer off
     },
     "tools": {
@@ -232,7 +232,7 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.ctl.panic.stopped",
         *CLAIMS,
         # To break an answer off, and to say who it is.
-        *inboxes("monitor", "gateway", "lender-external", "operator", "memory"),
+        *inboxes("monitor", "gateway", "delegate-external", "operator", "memory"),
     },
     "memory": {
         "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
@@ -278,12 +278,12 @@ SUBSCRIBE: dict[str, set[str]] = {
         "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.journal.effect.call",
         "trunkline.cmd.tools.call-decided",
         "trunkline.ctl.tools.call.cancel", "trunkline.ctl.panic", "trunkline.evt.memory.files.changed", *SERVED,
-        *(one for one in (*COMMANDS, *SAYINGS) if ".lent." in one),
+        *(one for one in (*COMMANDS, *SAYINGS) if ".delegated." in one),
     },
     "memory": {*memory(*MEMORY), *SERVED},
     "channel-mail": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", *SERVED},
     "operator": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", "trunkline.ctl.panic.stopped"},
-    "lender-external": set(),
+    "delegate-external": set(),
     "streams": set(),
 }  # fmt: skip
 """What of ``subscribed()`` each user may hear."""

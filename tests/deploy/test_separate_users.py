@@ -118,7 +118,7 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
             while not (running.home / "answer").exists():  # noqa: ASYNC110 - another process writes it
                 await anyio.sleep(0.05)
         assert (running.home / "answer").read_text()
-        async with connect(as_user("lender-external", running.server.url, running.passwords)) as bus:
+        async with connect(as_user("delegate-external", running.server.url, running.passwords)) as bus:
             read = await lent(bus, "memory_read", {"path": "notes/mole.md"})
             assert "digs at night" in read.output
             files = {"blocks/main/notes/long.md": "x" * 9_000}
@@ -172,7 +172,7 @@ async def forged(running: Installation) -> None:
         assert (await call_tool(bus, "memory_write", mine)).status == "ok", "the yes is for this conversation"
         long = (await call_tool(bus, "memory_read", {"path": "notes/long.md"})).stored
         assert isinstance(long, StoredResult)
-    async with connect(as_user("lender-external", running.server.url, running.passwords)) as bus:
+    async with connect(as_user("delegate-external", running.server.url, running.passwords)) as bus:
         for said in ({}, {"block": "main"}, {"forked_from": "conv_1"}):
             assert (await lent(bus, "memory_write", mine, **said)).status == "approval"
             assert (await lent(bus, "read_result", {"id": long.id}, **said)).status == "error"
@@ -182,13 +182,13 @@ async def forged(running: Installation) -> None:
         for agent, block in (("external", "garden"), ("claude", "main")):
             with pytest.raises(BusError):
                 await lent(bus, "memory_write", mine, agent, block, patience=2)
-            assert any(f"lent.{agent}.{block}.call" in line for line in running.denied())
+            assert any(f"delegated.{agent}.{block}.call" in line for line in running.denied())
         for endpoint in (CALL_TOOL, CALL_DECIDED_TOOL):
             with pytest.raises(BusError):
                 await said_to(bus, endpoint, mine)
             assert any(f'"{endpoint.subject.template}"' in line for line in running.denied())
     lines = [stored.data async for stored in running.bus.history(AUDIT)]
-    theirs = [one for one in lines if one.conversation.startswith("lent_")]
+    theirs = [one for one in lines if one.conversation.startswith("delegated_")]
     assert {(one.actor, one.block) for one in theirs} == {("agent:external", "main")}
 
 

@@ -1,5 +1,5 @@
-"""``python -m trunkline.acl [CHANNEL ...] [--plugin NAME ...] [--lend AGENT=BLOCK,...]``: print the accounts of
-an installation with these channels, these plugins in processes of their own, and these blocks lent to other agents.
+"""``python -m trunkline.acl [CHANNEL ...] [--plugin NAME ...] [--delegate AGENT=BLOCK,...]``: print the accounts of
+an installation with these channels, these isolated plugins, and these blocks for other agents.
 """
 
 import argparse
@@ -16,13 +16,15 @@ def main(arguments: list[str]) -> int:
         "--plugin", action="append", default=[], metavar="NAME", help="a plugin that runs apart"
     )
     parser.add_argument(
-        "--lend", action="append", default=[], metavar="AGENT=BLOCK,...",
-        help="blocks that `trunkline mcp serve BLOCK --as AGENT` may lend; one user for each agent",
+        "--delegate", action="append", default=[], metavar="AGENT=BLOCK,...",
+        help="blocks that `trunkline mcp serve BLOCK --as AGENT` may serve; one user for each agent",
     )  # fmt: skip
     given = parser.parse_args(arguments)
     try:
-        lent = dict(map(_parse_delegations, given.lend))
-        sys.stdout.write(accounts_config(tuple(given.channels), plugins=tuple(given.plugin), lent=lent))
+        delegations = dict(map(_parse_delegations, given.delegate))
+        sys.stdout.write(
+            accounts_config(tuple(given.channels), plugins=tuple(given.plugin), delegations=delegations)
+        )
     except ValueError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 2

@@ -22,20 +22,20 @@ def accounts_config(
     channels: tuple[str, ...],
     remotes: Mapping[str, str] = MappingProxyType({}),
     plugins: tuple[str, ...] = (),
-    lent: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    delegations: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> str:
     """The configuration for an installation with these channels and remotes (public keys by their names), with
-    these plugins in processes of their own, and with these blocks lent to others, by the names of the agents.
+    these isolated plugins, and with the blocks that other agents may use, by the names of the agents (``delegations``).
 
     Raises:
         ValueError: a channel's name is none, stands there twice, or is one that the operator speaks under; or a
             plugin's or agent's name is none or stands there twice, or a block's name is none.
     """
-    _checked(tuple(lent))
-    for block in (block for blocks in lent.values() for block in blocks):
+    _checked(tuple(delegations))
+    for block in (block for blocks in delegations.values() for block in blocks):
         if not is_block_name(block):
             raise ValueError(f"{block!r} is no name of a block; write it in a-z, 0-9 and -")
-    everybody = all_roles(_checked(channels), tuple(remotes), _checked(plugins), lent)
+    everybody = all_roles(_checked(channels), tuple(remotes), _checked(plugins), delegations)
     keys = {remote_role(name).name: key for name, key in remotes.items()}
     users = "\n".join(_user(role, everybody, keys.get(role.name)) for role in everybody)
     return (

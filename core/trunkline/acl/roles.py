@@ -202,7 +202,7 @@ def channel_role(name: str) -> Role:
 def delegate_role(agent: str, blocks: tuple[str, ...]) -> Role:
     """``trunkline mcp serve BLOCK --as AGENT``: it calls tools of these blocks, through all guards, as that agent."""
     return Role(
-        name=f"lender-{agent}",
+        name=f"delegate-{agent}",
         calls=(s.DELEGATED_LIST_TOOLS, s.DELEGATED_CALL_TOOL),
         publishes=(s.DELEGATED_CANCEL_CALL,),
         delegations=tuple((agent, block) for block in blocks),
@@ -247,10 +247,10 @@ def all_roles(
     channels: tuple[str, ...],
     remotes: tuple[str, ...] = (),
     plugins: tuple[str, ...] = (),
-    lent: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    delegations: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> tuple[Role, ...]:
     """Every role of an installation with these channels and remotes, these plugins in processes of their own, and these
-    blocks lent to others, by the names of the agents."""
-    lenders = (delegate_role(agent, blocks) for agent, blocks in lent.items())
-    extra = (*map(channel_role, channels), *map(remote_role, remotes), *map(plugin_role, plugins), *lenders)
+    blocks that other agents may use, by the names of the agents."""
+    delegates = (delegate_role(agent, blocks) for agent, blocks in delegations.items())
+    extra = (*map(channel_role, channels), *map(remote_role, remotes), *map(plugin_role, plugins), *delegates)
     return (GATEWAY, MONITOR, TOOLS, MEMORY, *extra, OPERATOR, STREAMS)

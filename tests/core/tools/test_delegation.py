@@ -89,7 +89,10 @@ async def test_the_subject_says_who_asks_and_of_which_block(tools: Any) -> None:
             assert foreign not in one[1]
         for agent, block in (("other", "garden"), ("claude", "main")):
             told = (await lent(caller, said("who", {}), agent, block)).output
-            assert told.startswith(f"agent:{agent} of {block} in lent_") and one[1].split(", ")[0] not in told
+            assert (
+                told.startswith(f"agent:{agent} of {block} in delegated_")
+                and one[1].split(", ")[0] not in told
+            )
 
 
 async def test_the_catalogue_is_that_of_the_block_that_is_lent(tools: Any) -> None:

@@ -4,6 +4,6 @@ from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline_bus import Endpoint, Subject
 
 TELL_OWNER = Endpoint(
-    "channels.tell", Subject("trunkline.cmd.channels.{channel}.tell"), TellOwner, CommandSucceeded,
+    "channels.tell", Subject("trunkline.cmd.channels.{channel}.tell-owner"), TellOwner, CommandSucceeded,
     doc="Tell the owner something through this channel.",
 )  # fmt: skip

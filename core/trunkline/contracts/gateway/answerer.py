@@ -3,7 +3,7 @@
 from trunkline_bus import Payload
 
 
-class GetAnswerer(Payload, frozen=True, kw_only=True, tag="model.answerer-wish.v1"):
+class GetAnswerer(Payload, frozen=True, kw_only=True, tag="model.get-answerer.v1"):
     """Ask who answers. Without a ``block`` it is the default block's."""
 
     block: str | None = None

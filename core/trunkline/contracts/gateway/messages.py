@@ -131,7 +131,7 @@ class TurnView(Payload, frozen=True, kw_only=True, tag="gateway.turn-view.v1"):
     epoch: int = 0
 
 
-class TellOwner(Payload, frozen=True, kw_only=True, tag="channels.tell.v1"):
+class TellOwner(Payload, frozen=True, kw_only=True, tag="channels.tell-owner.v1"):
     """Something that the agent of a block tells the owner through a channel, though nobody has asked."""
 
     block: str

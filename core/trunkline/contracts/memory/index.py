@@ -8,7 +8,7 @@ from trunkline.contracts.memory.operation import MemoryOperation, query, stream
 from trunkline_bus import Payload
 
 
-class GetIndexStats(Payload, frozen=True, kw_only=True, tag="memory.index-ask.v1"):
+class GetIndexStats(Payload, frozen=True, kw_only=True, tag="memory.get-index-stats.v1"):
     """Ask what the index holds."""
 
 

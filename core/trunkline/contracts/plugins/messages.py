@@ -11,7 +11,7 @@ class ListPluginTools(Payload, frozen=True, kw_only=True, tag="plugin.tools.v1")
     """Ask a plugin for its tools."""
 
 
-class PluginTools(Payload, frozen=True, kw_only=True, tag="plugin.tools-told.v1"):
+class PluginTools(Payload, frozen=True, kw_only=True, tag="plugin.tool-list.v1"):
     """The tools of a plugin. ``life`` names the process, so that a new one is seen."""
 
     life: str
@@ -51,14 +51,14 @@ class MemoryHostCall(Payload, frozen=True, kw_only=True, tag="plugin.memory-call
     request: str
 
 
-class ModelHostCall(Payload, frozen=True, kw_only=True, tag="plugin.model-wish.v1"):
+class ModelHostCall(Payload, frozen=True, kw_only=True, tag="plugin.model-call.v1"):
     """A question of the tool to a model, for the block, conversation and turn of its call."""
 
     number: int
     question: Complete
 
 
-class SandboxHostCall(Payload, frozen=True, kw_only=True, tag="plugin.program-wish.v1"):
+class SandboxHostCall(Payload, frozen=True, kw_only=True, tag="plugin.sandbox-call.v1"):
     """A program that the tool wants run in the sandbox of its call, in the call's workspace if it is ``placed``;
     ``limits`` are those of ``trunkline.SandboxLimits``. Without words it only asks whether one can be run."""
 
@@ -90,8 +90,8 @@ PluginToolReply = (
 )
 
 
-class HostCallReply(Payload, frozen=True, kw_only=True, tag="plugin.memory-answer.v1"):
-    """The answer to a wish: ``result`` as a text of JSON, or the text of an error with its code, or its kind."""
+class HostCallReply(Payload, frozen=True, kw_only=True, tag="plugin.host-reply.v1"):
+    """The reply to a host call: ``result`` as JSON text, or the text of an error with its code, or its kind."""
 
     call: str
     number: int
@@ -100,5 +100,5 @@ class HostCallReply(Payload, frozen=True, kw_only=True, tag="plugin.memory-answe
     code: str = ""
 
 
-class HostCallAcknowledged(Payload, frozen=True, kw_only=True, tag="plugin.heard.v1"):
-    """The answer has reached its tool."""
+class HostCallAcknowledged(Payload, frozen=True, kw_only=True, tag="plugin.host-reply-ack.v1"):
+    """The reply has reached its tool."""

@@ -22,7 +22,7 @@ LIST_PLUGIN_TOOLS = Endpoint(
 )  # fmt: skip
 RUN_PLUGIN_TOOL: Endpoint[RunPluginTool, PluginToolReply] = Endpoint(
     "plugin.run", Subject("trunkline.x.{plugin}.tools.run"), RunPluginTool, PluginToolReply, streaming=True,  # type: ignore[arg-type]
-    doc="Run a checked call: signs of life, wishes about memory, pieces of the result, the end.",
+    doc="Run a checked call. The replies are heartbeats, calls of the host, parts of the result, and the end.",
 )  # fmt: skip
 HOST_CALL_REPLY = Endpoint(
     "plugin.memory", Subject("trunkline.x.{plugin}.tools.memory"), HostCallReply, HostCallAcknowledged, traced=False,

@@ -183,7 +183,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
         return self.approved is not None or bool(self.answers)
 
 
-class CheckLiveness(Payload, frozen=True, kw_only=True, tag="tools.ask-alive.v1"):
+class CheckLiveness(Payload, frozen=True, kw_only=True, tag="tools.check-alive.v1"):
     """Ask one tools worker whether it is there, and at work on a ``call``."""
 
     call: str = ""

@@ -1,4 +1,4 @@
-"""The tools worker's endpoints, and those of other hosts that lend their tools."""
+"""The tools worker's endpoints, and those of other hosts that offer their tools."""
 
 from trunkline.contracts.policies.messages import QuotaUsage
 from trunkline.contracts.tools.messages import (
@@ -33,11 +33,11 @@ CALL_DECIDED_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     doc="The same with what people decided about the call. Asked by the monitor alone, whose journal has it.",
 )  # fmt: skip
 DELEGATED_LIST_TOOLS = Endpoint(
-    "lent.list", Subject("trunkline.cmd.lent.{agent}.{block}.list"), ListTools, ToolCatalogue,
-    root=False, doc="The tools of a block that is lent to another agent.",
+    "delegated.list", Subject("trunkline.cmd.delegated.{agent}.{block}.list"), ListTools, ToolCatalogue,
+    root=False, doc="The tools of a block that another agent may use.",
 )  # fmt: skip
 DELEGATED_CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
-    "lent.call", Subject("trunkline.cmd.lent.{agent}.{block}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
+    "delegated.call", Subject("trunkline.cmd.delegated.{agent}.{block}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
     doc="Run a tool for another agent. Who asks, and of which block, the subject says, and not the call.",
 )  # fmt: skip
 REMOTE_LIST_TOOLS = Endpoint(
@@ -73,8 +73,8 @@ CANCEL_CALL: Topic[CancelCall] = Topic(
     doc="Stop a tool call, wherever it runs. Heard by every tools worker.",
 )
 DELEGATED_CANCEL_CALL: Topic[CancelCall] = Topic(
-    name="lent call cancel",
-    subject=Subject("trunkline.ctl.lent.{agent}.{block}.{call}.cancel"),
+    name="delegated call cancel",
+    subject=Subject("trunkline.ctl.delegated.{agent}.{block}.{call}.cancel"),
     payload=CancelCall,
-    doc="Stop a call of an agent that a block is lent to. Heard by every tools worker.",
+    doc="Stop a call of an agent that uses a block. Every tools worker receives it.",
 )
