@@ -14,7 +14,7 @@ PROGRESS_INTERVAL = 0.5
 
 
 class BackgroundJobs:
-    """Where such work is done, for as long as ``keep`` runs."""
+    """Runs background jobs, for as long as ``run`` runs."""
 
     def __init__(self) -> None:
         self._group: TaskGroup | None = None
@@ -70,7 +70,7 @@ class _BackgroundJob(Generic[P, R]):
                 yield self._latest
 
     def result(self) -> R:
-        """What came of it."""
+        """Return the job's result, or raise its error."""
         if self._error is not None:
             raise self._error
         return self._outcome[0]

@@ -1,4 +1,4 @@
-"""Which embedder makes the vectors: one of a plugin, or a model adapter with the model it is to ask."""
+"""The choice of the embedder for the vectors: a plugin's, or a model adapter with a model."""
 
 from collections.abc import Sequence
 

@@ -32,7 +32,7 @@ def choose_store(plugins: Plugins, name: str | None) -> MemoryStore:
 
 
 def _absence(plugins: Plugins, name: str) -> str:
-    """Why a plugin offers no store, as the end of a sentence."""
+    """Return why a plugin provides no store, as the end of a sentence."""
     for state in plugins.report.plugins:
         if name in (state.owner, state.name):
             return f"{name} offers no store" if state.status == "loaded" else f"{name} is {state.status}"

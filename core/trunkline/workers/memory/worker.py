@@ -42,7 +42,7 @@ DAY = 86_400.0
 
 
 class Handlers(Protocol):
-    """What answers the requests of some endpoints."""
+    """A group of handlers that answers the requests of some endpoints."""
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
@@ -83,7 +83,8 @@ class MemoryWorker(Worker):
         return replace(beat, trouble=self._writes.problem)
 
     def _installed(self) -> Installed:
-        """What is here. Of plugins that run apart nobody here knows the tools, so then nothing is said of any."""
+        """Return the installed plugins, adapters and tools. With isolated plugins the tools are not known
+        here, so none are listed."""
         plugins = self.context.plugins
         apart = any(plugin.status == "isolated" for plugin in plugins.report.plugins)
         return Installed(
@@ -93,7 +94,7 @@ class MemoryWorker(Worker):
         )
 
     def _make_purge_service(self) -> PurgeService:
-        """Who takes out for good, in memory and around it."""
+        """Return the service that purges in memory and in external data."""
         context = self.context
         retention = context.config.settings.retention
         around = ExternalData(

@@ -1,4 +1,5 @@
-"""Whether memory can be written: tried on its disk every few seconds, and learned from each change that failed."""
+"""Checks whether memory can be written: by a test on its disk every few seconds, and from each change that
+failed."""
 
 import errno
 import logging
@@ -13,7 +14,7 @@ import anyio.to_thread
 log = logging.getLogger(__name__)
 
 CHECK_INTERVAL = 2.0
-"""How often it is tried."""
+"""Seconds between two tests."""
 
 REQUIRED_BYTES = 256 * 1024
 """Bytes that there must be room for: a commit is several files."""
@@ -23,7 +24,8 @@ FAILURE_SECONDS = 15.0
 
 
 class WriteCheck:
-    """Whether the folder ``root`` can be written to. ``problem`` says in a sentence why not; "" while it can."""
+    """The check of the folder ``root``. ``problem`` is a sentence with the reason; "" while it can be
+    written."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -52,7 +54,8 @@ class WriteCheck:
         return self._failed if anyio.current_time() - self._failed_at < FAILURE_SECONDS else ""
 
     def _probe_disk(self) -> str:
-        """Why the disk refuses. The file has no name, so nobody takes it for a part of memory."""
+        """Return why the disk refuses to write. The test file has no name, so it is never taken for a part of
+        memory."""
         for folder in (self._root, self._root / ".git" / "objects"):
             if folder is not self._root and not folder.exists():
                 continue  # another store than the built-in one

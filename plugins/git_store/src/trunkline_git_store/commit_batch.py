@@ -24,7 +24,7 @@ _TRAILER = re.compile(r"^(Actor|Conversation|Turn): (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class CommitOrigin:
-    """Who changes, and in which conversation and turn."""
+    """The author of a change, with conversation and turn."""
 
     actor: str
     conversation: str | None = None
@@ -100,7 +100,8 @@ class CommitBatch:
 
 
 def parse_origin(commit: pygit2.Commit) -> CommitOrigin:
-    """Who made a commit, and where: from its trailers; of one that a person made with git, its author."""
+    """Return the origin of a commit from its trailers; for a commit that a person made with git, its
+    author."""
     found = _TRAILERS.search(commit.message[-TRAILERS_LETTERS:])
     said = dict(_TRAILER.findall(found.group())) if found else {}
     return CommitOrigin(said.get("Actor", commit.author.name), said.get("Conversation"), said.get("Turn"))

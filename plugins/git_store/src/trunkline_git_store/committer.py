@@ -216,7 +216,8 @@ class _CommitAttempt:
         return _PlannedOperation(plan, entries, draft)
 
     def _refuse_case_variants(self, path: str, plan: ChangePlan) -> None:
-        """Where case does not tell files apart, two names that differ in case alone would be one file."""
+        """Refuse a name that differs from an existing one only in case, on a file system that treats them as
+        the same file."""
         other = self._view.case_variant(path)
         if other is not None and plan.files.get(other, b"") is not None:
             raise Refusal(

@@ -1,4 +1,4 @@
-"""What a store opens and holds: the root, its history, the index, the past. Opens and closes; no work."""
+"""The components that a store opens and closes: the root, its history, the search index, the path index."""
 
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,6 +1,7 @@
-"""Where the work of a store runs: one thread at a time writes, one uses the index, one looks into the past, a few read.
+"""Runs the work of a store in threads: one writes, one uses the search index, one the path index, a few read.
 
-What reads history looks again, afresh, where something seems to be missing: another git may have packed it.
+Code that reads history reads again with a fresh repository when an object seems to be missing: another git
+process may have packed it.
 """
 
 import logging

@@ -1,4 +1,5 @@
-"""What a person changed by hand since the last commit. Finds and reads it; others commit it."""
+"""Finds and reads external edits: files that a person changed since the last commit. Other code commits
+them."""
 
 import logging
 import os
@@ -31,9 +32,11 @@ class ExternalEditScanner:
         self._left: dict[str, str] = {}
 
     def scan(self, base: Snapshot, path: str, *, at_rest: bool = False) -> dict[str, BlobEntry | None]:
-        """What differs at a path, or in the folder that it is; "" is everything. New content is stored as blobs.
+        """Return the differences at a path, or in the folder that it is; "" is everything. New content is
+        stored as blobs.
 
-        With ``at_rest`` only what two looks found alike: a file that is being written is left for a later look.
+        With ``at_rest`` only files that were the same at two checks are included: a file that is being
+        written is left for a later check.
         """
         if path and not base.is_folder(path):
             status = self._worktree.status(path)

@@ -1,6 +1,7 @@
-"""Which files somebody is writing: a file is taken into history when it has come to rest, so that none is there half.
+"""Tracks which files are being written: a file is committed when it has come to rest, so that no partial file
+is in history.
 
-A file that never rests, such as a log, is taken in now and then as it is at that moment.
+A file that never rests, such as a log, is committed now and then in its state at that moment.
 """
 
 import time
@@ -24,8 +25,8 @@ MEBIBYTE = 1024 * 1024
 
 @dataclass(slots=True)
 class _Observation:
-    """How a file was found (None: it is gone), since when it is so, since when it was not taken in, and whether it is
-    left for a later look."""
+    """The observed state of a file (None: it is gone), the time since when it is so and since when it was not
+    committed, and whether it is left for a later check."""
 
     state: FileStat | None
     since: float
@@ -60,7 +61,7 @@ class StabilityTracker:
         return frozenset(path for path, look in list(self._looks.items()) if look.waits)
 
     def forget(self, path: str) -> None:
-        """What the file holds is committed."""
+        """Forget a file whose content is committed."""
         self._looks.pop(path, None)
 
     def retain(self, *there: Container[str]) -> None:

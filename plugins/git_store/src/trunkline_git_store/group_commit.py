@@ -1,7 +1,7 @@
-"""How many callers share one commit. Knows nothing of what is committed.
+"""Group commit: several callers share one commit. Knows nothing of what is committed.
 
-There is no background task: of the callers that wait, the one whose turn comes carries out what all of them wish, and
-the others find their outcome ready. While a group is being committed, the next one gathers by itself.
+There is no background task: the waiting caller whose turn comes carries out the operations of all of them,
+and the others find their result ready. While a group is being committed, the next one gathers.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -79,7 +79,7 @@ class GroupCommit:
         return ticket
 
     def _hand_over(self) -> None:
-        """Who waits longest leads next."""
+        """Let the caller that has waited longest lead the next group."""
         if self._waiting:
             self._waiting[0].leads = True
             self._waiting[0].due.set()

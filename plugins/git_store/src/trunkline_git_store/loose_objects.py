@@ -37,7 +37,7 @@ class LooseObjectWriter:
         return pygit2.Oid(raw=name.digest())
 
     def path(self, name: str) -> str:
-        """Where an object lies while it is not packed."""
+        """Return the path of an object while it is not packed."""
         return f"{self._objects}/{name[:2]}/{name[2:]}"
 
     def _place(self, file: str, data: bytes) -> None:

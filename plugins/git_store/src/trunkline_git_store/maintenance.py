@@ -1,4 +1,4 @@
-"""What a store does by itself while it is open: index, embed, take in edits by hand, show git what is new, pack."""
+"""The maintenance of an open store: index, embed, commit external edits, refresh git's index, pack."""
 
 import logging
 import time
@@ -20,14 +20,15 @@ from trunkline_git_store.operations import CommitExternalEdits
 _log = logging.getLogger(__name__)
 
 SCAN_INTERVAL = 0.5
-"""How often edits by hand are looked for, on a memory of ordinary size."""
+"""Seconds between two scans for external edits, for a memory of ordinary size."""
 
 PACK_INTERVAL = 30.0
 INDEX_DELAY = 0.5
-"""How long the search index gathers changes. Whoever asks it sees all of them: it is brought up first."""
+"""Seconds for which the search index gathers changes. A query sees all of them, because the index is updated
+first."""
 
 GIT_INDEX_DELAY = 0.5
-"""How long git's index may lag behind the last commit, on a memory of ordinary size."""
+"""Seconds that git's index may lag behind the last commit, for a memory of ordinary size."""
 
 
 class StoreMaintenance:
@@ -75,7 +76,7 @@ class StoreMaintenance:
                 heap.release_memory()
 
     def save_caches(self) -> None:
-        """What a later start and a person's ``git status`` are glad of. Runs where writes run."""
+        """Save the caches for a later start and for ``git status``. Runs in the writer's thread."""
         self._parts.stamps.save()
         self.refresh_git_index()
 

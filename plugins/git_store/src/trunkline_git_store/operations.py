@@ -1,7 +1,7 @@
-"""What a caller may wish for, and what each wish means for the files. Pure planning: no disk, no commit.
+"""The write operations, and their meaning for the files. Pure planning: no disk, no commit.
 
-A wish is planned inside the one writer, against what memory holds at that moment, so its conditions cannot be
-overtaken. Planning may happen more than once.
+An operation is planned inside the single writer, against the state at that moment, so its conditions cannot
+be overtaken. Planning may happen more than once.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ Content = bytes | BlobEntry | None
 """New bytes, a blob that exists already, or None: no file."""
 
 Entries = dict[str, BlobEntry | None]
-"""What paths hold once a wish is committed."""
+"""The content of paths after an operation is committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,11 @@ class FileAppend:
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """What a wish means. ``reason`` is used when the caller gave none; ``done`` is called once it is committed.
+    """The meaning of an operation for the files. ``reason`` is used when the caller gave none; ``done`` is
+    called after the commit.
 
-    ``joins`` is a commit of another history that becomes part of this one. ``ruled``: the rules have seen the files.
+    ``joins`` is a commit of another history that becomes part of this one. ``ruled``: the memory rules have
+    seen the files.
     """
 
     files: dict[str, Content]
@@ -61,7 +63,7 @@ class WriteOperation(ABC):
 
     @abstractmethod
     def plan(self, view: View) -> ChangePlan:
-        """What to change. Raises Refusal."""
+        """Return the change plan. Raises Refusal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

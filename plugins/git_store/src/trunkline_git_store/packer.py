@@ -96,10 +96,10 @@ class Packer:
 
 
 def pack_object_ids(pack: Path) -> list[pygit2.Oid]:
-    """What lies in a pack, from its index (git's format, version 2).
+    """Return the ids of the objects in a pack, from its index (git's format, version 2).
 
     Raises:
-        ValueError: the index is not of that form.
+        ValueError: the index has another format.
     """
     data = pack.with_suffix(".idx").read_bytes()
     count = int.from_bytes(data[_COUNT_AT : _COUNT_AT + 4], "big")

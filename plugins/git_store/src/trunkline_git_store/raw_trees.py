@@ -15,7 +15,7 @@ from pygit2.enums import ObjectType
 from trunkline_git_store.loose_objects import LooseObjectWriter
 
 CACHED_ROWS = 20_000
-"""How many rows stay in mind, of all folders together: some 150 bytes each."""
+"""The number of cached rows, of all folders together: some 150 bytes each."""
 
 TREE_MODE = b"40000"
 _ROW = re.compile(rb"(\d+) ([^\0]+)\0.{20}", re.DOTALL)
@@ -50,7 +50,7 @@ class RawTree:
         return (name.removesuffix(b"/") for name in self._names)
 
     def find(self, name: bytes) -> TreeValue | None:
-        """What goes by a name."""
+        """Return the entry with a name, or None."""
         for sorted_by in (name, name + b"/"):
             at = bisect_left(self._names, sorted_by)
             if at < len(self._names) and self._names[at] == sorted_by:

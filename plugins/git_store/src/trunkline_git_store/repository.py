@@ -23,7 +23,7 @@ EMPTY = RawTree([], [])
 
 
 class BlobEntry(msgspec.Struct, frozen=True):
-    """What a path holds: a blob, and whether it may be executed."""
+    """The content of a path: a blob, and whether it is executable."""
 
     blob: pygit2.Oid
     executable: bool = False
@@ -229,7 +229,7 @@ class Repository:
             index.write()
 
     def _changed(self, base: bytes | None, changes: dict[tuple[bytes, ...], BlobEntry | None]) -> RawTree:
-        """What ``changes`` make of a folder; the folders below it are written."""
+        """Return the tree of a folder after ``changes``; the folders below it are written."""
         folder = EMPTY if base is None else self._folders.get(base)
         here = {names[0]: entry for names, entry in changes.items() if len(names) == 1}
         below: dict[bytes, dict[tuple[bytes, ...], BlobEntry | None]] = {}
@@ -272,7 +272,7 @@ class Snapshot:
         return self._folder(path) is not None
 
     def names(self, path: str) -> set[str]:
-        """What is in a folder."""
+        """Return the names in a folder."""
         folder = self._folder(path)
         return (
             set()
@@ -315,7 +315,7 @@ class Snapshot:
 
 
 def error_text(error: Exception) -> str:
-    """What a person is told of an error that git made: a lost object's error is nothing but its id."""
+    """Return the text of an error of git for people: the error of a lost object is only its id."""
     text = str(error).strip("'\"")
     alone = len(text) == 40 and not text.strip("0123456789abcdef")
     return f"the object {text} is lost" if alone else text[:200]
@@ -338,7 +338,7 @@ def tree_at(tree: pygit2.Tree | None, path: str) -> pygit2.Tree | None:
 
 
 def id_at(tree: pygit2.Tree | None, path: str) -> pygit2.Oid | None:
-    """What identifies the state of a file or folder; None when nothing is there."""
+    """Return the id of the state of a file or folder; None when nothing is there."""
     if not path:
         return None if tree is None else tree.id
     found = _object_at(tree, path)
@@ -368,7 +368,7 @@ def changed_files(
 
 
 def commit_time(commit: pygit2.Commit) -> datetime:
-    """When a commit was made, in UTC."""
+    """Return the time of a commit, in UTC."""
     return datetime.fromtimestamp(commit.commit_time, UTC)
 
 

@@ -1,4 +1,4 @@
-"""Where things lie in a memory root. Names only."""
+"""The layout of a memory root. Names only."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class RootLayout(msgspec.Struct, frozen=True):
-    """Where things lie: the root and our own folder inside its ``.git``."""
+    """The paths of a memory root: the root, and the store's own folder inside its ``.git``."""
 
     root: Path
 
@@ -27,7 +27,7 @@ class RootLayout(msgspec.Struct, frozen=True):
 
     @property
     def damaged(self) -> Path:
-        """What was found broken and put aside."""
+        """The folder for damaged files that were moved aside."""
         return self.state_folder / "damaged"
 
     @property

@@ -1,4 +1,5 @@
-"""What the rules of plugins leave of a planned change: they may alter it or refuse it before it is kept."""
+"""Applies the plugins' memory rules to a planned change: they may alter or refuse it before it is
+committed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,7 +30,8 @@ def change_after_rules(
 
 
 def _unchanged_bytes(plan: ChangePlan, files: Mapping[str, bytes | None]) -> dict[str, int]:
-    """How many bytes at the beginning of each file are in memory already: it only grows, or is moved."""
+    """Return the number of bytes at the beginning of each file that memory already has: the file only grows,
+    or is moved."""
     known = {path: growth.size for path, growth in plan.growth.items()}
     moved = (path for path, content in plan.files.items() if isinstance(content, BlobEntry))
     return known | {path: len(files[path] or b"") for path in moved}

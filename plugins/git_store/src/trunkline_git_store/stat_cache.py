@@ -1,4 +1,5 @@
-"""Which content each file held when it was last looked at, so that unchanged files are not read again. Derived data."""
+"""The stat cache: the blob id and file status of each file when it was last read, so that unchanged files are
+not read again. Derived data."""
 
 import logging
 from pathlib import Path

@@ -284,7 +284,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         return tuple(found)
 
     async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
-        """What lies under a folder and is not read."""
+        """Return the entries below a folder that are not read, with the reasons."""
         plain = normalize_folder(path)
         return tuple(await self._asking.read(lambda: self._parts.worktree.unread(plain)))
 
@@ -302,18 +302,18 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         )
 
     async def embed_query(self, text: str) -> QueryVector | None:
-        """What is looked for, as a vector; None where words must do."""
+        """Return the query as a vector; None when only words can be searched."""
         filling = self._parts.filling
         vector = await filling.embed_query(text) if filling and text.strip() else None
         return QueryVector(filling.space, vector, filling.embedder.least) if filling and vector else None
 
     @property
     def vectors(self) -> float | None:
-        """How far the vectors are."""
+        """Return the share of passages that have a vector; None without an embedder."""
         return None if self._parts.filling is None else self._parts.filling.share
 
     async def index_stats(self) -> IndexStats:
-        """What the index holds."""
+        """Return the counts of the index."""
         return await self._asking.query_index(self._stats)
 
     async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
@@ -353,14 +353,14 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         last: int | None = None,
         mainline: bool = False,
     ) -> MemoryBlame:
-        """Who wrote each line of a file."""
+        """Return the author of each line of a file."""
         plain = normalize_path(path)
         return await self._asking.query_path_index(
             lambda steps: blame(steps, plain, version, first, last, mainline)
         )
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
-        """What differs between two versions."""
+        """Return the difference between two versions."""
         plain = normalize_folder(path)
         return await self._asking.query_path_index(lambda steps: diff(steps, plain, old, new))
 
@@ -421,7 +421,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         await self._asking.write(lambda: intake.keep_branches(self._parts.repository))
 
     def _rule_for(self, wish: ImportMemory) -> Rule:
-        """What this memory's rules make of one file."""
+        """Return this memory's rules as a function of one file."""
 
         def rule(path: str, data: bytes) -> bytes:
             for one in self._parts.committer.rules:
@@ -464,7 +464,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
     # Care ----------------------------------------------------------------------------------------------------
 
     async def trace(self, target: str) -> Purge:
-        """What a target stands for, edits by hand included."""
+        """Return everything that a purge target stands for, after committing external edits."""
         wanted = parse_target(target)
         await self._commit_external_edits()
 

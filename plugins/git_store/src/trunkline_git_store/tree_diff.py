@@ -1,6 +1,7 @@
-"""What differs between two trees of git, at the cost of what differs: folders that are the same are not opened.
+"""The difference between two git trees, in time proportional to the difference: equal folders are not opened.
 
-(libgit2's own comparison of trees opens every folder, so at 5 000 files it costs a millisecond, and this a twentieth.)
+(libgit2's own comparison opens every folder: with 5 000 files it takes a millisecond, and this a twentieth of
+that.)
 """
 
 import re
@@ -12,7 +13,7 @@ import pygit2
 
 _ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
 CACHED_TREES = 256
-"""How many folders stay open."""
+"""The number of cached folders."""
 
 _FOLDER = b"40000"
 _FILES = (b"100644", b"100755", b"100664")

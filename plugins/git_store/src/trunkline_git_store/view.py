@@ -1,4 +1,5 @@
-"""What memory holds while changes are planned. In git: the last commit, and over it what the group did so far."""
+"""The state of memory while changes are planned: the last commit, and over it the earlier plans of the
+group."""
 
 import unicodedata
 from abc import ABC, abstractmethod

@@ -19,7 +19,7 @@ from trunkline_git_store.fsync import Syncer
 
 
 class FileStat(msgspec.Struct, frozen=True, array_like=True):
-    """What tells one state of a file from another without reading it."""
+    """The file status that distinguishes two states of a file without reading it."""
 
     modified: int
     size: int
@@ -49,7 +49,7 @@ class Worktree(RootReader):
         self._count = 0
         self._steady = threading.local()
         self.folds = _is_case_insensitive(stage)
-        """Whether this file system takes names that differ only in case for the same one."""
+        """True when this file system treats names that differ only in case as the same."""
 
     # Changing ------------------------------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ class Worktree(RootReader):
             return StagedFile(name, FileStat.from_stat(os.fstat(file)))
 
     def staged_path(self, staged: StagedFile) -> str:
-        """Where a staged file lies, for syncing it."""
+        """Return the path of a staged file, for syncing it."""
         return f"{self._stage}/{staged.name}"
 
     def sync_staged(self, staged: StagedFile) -> None:

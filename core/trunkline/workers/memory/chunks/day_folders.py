@@ -1,4 +1,5 @@
-"""Where a new chunk goes: into the folder of its day, or into one of that day's folders once there are very many."""
+"""The folder of a new chunk: the folder of its day, or one of that day's subfolders once there are very many
+chunks."""
 
 from collections.abc import Awaitable, Callable, Sequence
 

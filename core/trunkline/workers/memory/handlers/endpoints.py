@@ -1,4 +1,4 @@
-"""Where answers are given: the endpoints of a service, apart into those that ask and those that change memory."""
+"""The registration of memory's endpoints on a service, separately for reading and for changing operations."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, TypeVar
@@ -58,6 +58,6 @@ class EndpointRegistry:
 
 
 def scope_of(request: Request[Any]) -> Scope:
-    """Where a change belongs: what its request's envelope says."""
+    """Return the scope of a change: that of its request's envelope."""
     envelope = request.envelope
     return Scope(block=envelope.block, conversation=envelope.conversation, turn=envelope.turn)

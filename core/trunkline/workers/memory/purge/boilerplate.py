@@ -22,7 +22,7 @@ def boilerplate_lines(texts: Iterable[str], tools: Iterable[ToolSpec]) -> frozen
 
 
 def _parameter_texts(tool: ToolSpec) -> Iterable[str]:
-    """What a tool says of its parameters."""
+    """Yield the descriptions of a tool's parameters."""
     for schema in tool.parameters.get("properties", {}).values():
         if isinstance(schema, dict) and isinstance(schema.get("description"), str):
             yield schema["description"]

@@ -1,4 +1,5 @@
-"""What is kept besides memory: on the server, with conversations' documents, in folders of the home."""
+"""Data outside of memory that a purge concerns: on the server, in collections of conversations, in folders of
+the home."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -60,7 +61,7 @@ class ExternalData:
             yield
 
     async def remaining(self, purge: Purge) -> list[Kept]:
-        """What is left. Raises BusError."""
+        """Return the data that the purge left. Raises BusError."""
         return [
             *await self._streams.remaining(purge),
             *(Kept(where=f"plugin {name}", what=UNQUERIED) for name in self._unasked()),

@@ -1,4 +1,4 @@
-"""What a purge tells of what it left: one line for each conversation, wherever it is kept. Pure."""
+"""The summary of the data that a purge left: one line per conversation, wherever the data is. Pure."""
 
 from collections.abc import Sequence
 

@@ -1,5 +1,5 @@
-"""What memory itself made of a text that is purged: the audit log's lines lose their content, and chunks of the
-conversation go. Pure."""
+"""Purges the data that memory itself derived from a text: lines of the audit log lose their content, and
+chunks of the conversation are removed. Pure."""
 
 import re
 import unicodedata
@@ -100,7 +100,7 @@ def _normalized(text: str) -> str:
 
 
 def combined_filter(purgers: Sequence[Purger]) -> Callable[[str, bytes, Purge], bytes | None]:
-    """What all of them leave of a file, one after the other."""
+    """Return the filter that applies all purgers to a file, one after the other."""
 
     def left(path: str, data: bytes, purge: Purge) -> bytes | None:
         kept: bytes | None = data

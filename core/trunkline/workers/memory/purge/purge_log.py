@@ -31,7 +31,7 @@ class PurgeRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def purge(self) -> Purge:
-        """What it takes out."""
+        """The purge that the record describes."""
         return Purge(
             target=self.target,
             paths=frozenset(self.paths),

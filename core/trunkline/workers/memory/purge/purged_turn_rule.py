@@ -1,6 +1,5 @@
-"""What comes too late: whoever still works on a turn of a purged conversation, such as a learner that waits for a
-model, may not write down what it found there.
-"""
+"""The memory rule against late writes: a worker that still handles a turn of a purged conversation, such as a
+learner that waits for a model, may not store what it learned there."""
 
 from collections.abc import Iterable
 

@@ -100,8 +100,8 @@ class PurgeService:
         )
 
     async def _resolve(self, wish: PurgeMemory) -> Purge:
-        """What the target stands for, with what a try before this one knew. A conversation of which memory has
-        nothing may be on the server."""
+        """Return everything that the target stands for, including what an earlier attempt found. A
+        conversation that memory does not have may still be on the server."""
         found = await self._store.trace(wish.target)
         begun = await self._notes.unfinished(wish.target)
         known = found if begun is None else found.merged(begun.purge)

@@ -1,7 +1,8 @@
-"""What the server keeps of conversations: erased there, byte for byte, and what else holds the same text is told.
+"""Erases conversations from the server's streams, byte for byte, and reports other messages with the same
+text.
 
-A message that was handled, replaced or has expired is not reached any more; its bytes stay in the server's file until
-the messages beside it are gone as well. That is told, too.
+A message that was handled, replaced or has expired cannot be erased any more; its bytes stay in the server's
+file until the messages beside it are gone too. That is reported as well.
 """
 
 import re
@@ -50,7 +51,7 @@ answers last that are waited for."""
 
 
 class _Attribution(msgspec.Struct):
-    """What a message says of whom it belongs to."""
+    """The part of a message that names its conversation and turn."""
 
     conversation: str = ""
     turn: str = ""
@@ -226,7 +227,8 @@ class StreamEraser:
     # Telling -------------------------------------------------------------------------------------------------
 
     async def remaining(self, purge: Purge) -> list[Kept]:
-        """What holds lines of the text still: in which conversations' messages, until when. Raises BusError."""
+        """Return the messages that still contain lines of the text: their conversations, and until when.
+        Raises BusError."""
         told: list[Kept] = []
         wording = TextMatcher(purge.lines)
         known = await self._call_conversations() if purge.lines else {}
@@ -339,7 +341,7 @@ def _last(record: StoredRecord) -> str:
 
 
 def _attribution(body: bytes) -> _Attribution:
-    """Whom a message belongs to; nobody, if it does not say so."""
+    """Return the conversation and turn of a message; empty when it names none."""
     try:
         return msgspec.json.decode(body, type=_Message).data
     except (msgspec.MsgspecError, UnicodeDecodeError):

@@ -1,4 +1,5 @@
-"""What no purge reaches: places outside of memory and of the server. Told with where it lies and until when."""
+"""Copies that no purge reaches: places outside of memory and of the server. They are reported with place and
+time."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -30,7 +31,7 @@ ALWAYS_UNREACHABLE = (
 
 
 def unreachable_copies(home: Home, retention: Retention, now: datetime) -> Iterator[Kept]:
-    """What may be kept around memory, as far as there is any."""
+    """Yield the places that may contain copies, as far as they exist."""
     if _has_files(home.logs):
         days = timedelta(days=retention.log_days)
         yield Kept(

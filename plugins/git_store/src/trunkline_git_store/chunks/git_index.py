@@ -31,7 +31,7 @@ class GitChunkIndex(SqliteChunkIndex):
 
     @property
     def vectors(self) -> float | None:
-        """How far the vectors are."""
+        """The share of passages that have a vector; None without an embedder."""
         return self._store.vectors
 
     async def query(self, question: IndexQuery[T]) -> T:

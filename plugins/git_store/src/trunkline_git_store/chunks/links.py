@@ -1,8 +1,8 @@
-"""What a chunk is linked to (RLM-F8). Links made by hand stand in the files; the others are read off the index when
-somebody asks, so that a chunk is written once and its neighbours never for its sake (decision 18).
+"""The links of a chunk (RLM-F8). Links made by hand are in the files; the others are computed from the index
+on request, so that a chunk is written once and never because of its neighbours (decision 18).
 
-``context_of``: same conversation, strength 1. ``follows``: within five minutes, max(.3, 1 - minutes/5). ``related_to``:
-shared tags, min(.9, .3 + .2 each), between conversations.
+``context_of``: same conversation, strength 1. ``follows``: within five minutes, max(.3, 1 - minutes/5).
+``related_to``: shared tags, min(.9, .3 + .2 each), between conversations.
 """
 
 import json
@@ -136,7 +136,7 @@ class _LinkFinder:
                 yield ChunkLinkRow("related_to", strength, other, max(other.at, self._row.at))
 
     def _shared_tag_counts(self) -> Counter[int]:
-        """How many tags other passages share, among the newest of each tag."""
+        """Return the number of tags that other passages share, among the newest of each tag."""
         found: Counter[int] = Counter()
         own = self._connection.execute("SELECT tag FROM tags WHERE passage = ?", (self._row.passage,))
         for (tag,) in list(own):

@@ -194,7 +194,7 @@ def stale_chunks(
 
 
 def count_chunks(connection: apsw.Connection, folders: Iterable[str] | None) -> ChunkCounts:
-    """How many chunks there are in some places, or everywhere."""
+    """Return the numbers of chunks in some folders, or everywhere."""
     kept = None if folders is None else tuple(folders)
     where = "1" if kept is None else f"chunks.place IN ({', '.join('?' for _ in kept)})"
     live = f"{where} AND chunks.fault = '' AND chunks.archived = 0"

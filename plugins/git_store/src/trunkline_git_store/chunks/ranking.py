@@ -1,8 +1,8 @@
-"""How well a chunk answers a question (RLM-F10). Arithmetic only.
+"""The score of a chunk for a question (RLM-F10). Arithmetic only.
 
-Exact phrase +6; each word by how often it occurs and how rare it is; a word that is a tag 8 and more; what a misspelt
-word probably meant 1.6; up to 4 for how alike they are in meaning, where vectors say it; all of it weighed by
-confidence, age and the time that is asked for. Which words are meant is the search engine's to say.
+Exact phrase +6; each word by its frequency and rarity; a word that is a tag 8 and more; a probable correction
+of a misspelt word 1.6; up to 4 for similarity in meaning, where vectors exist; all of it multiplied by
+factors for confidence, age and the requested time. The search engine decides which words are meant.
 """
 
 from collections import Counter
@@ -19,14 +19,15 @@ MAX_OCCURRENCES = 5
 """Occurrences of one word that count."""
 
 SYNONYM = 0.5
-"""What a word that means the same counts, of the word itself."""
+"""The weight of a synonym, relative to the word itself."""
 
 MISSPELT = 1.6
-"""What a word counts that stands for a misspelt one."""
+"""The weight of a word that corrects a misspelt one."""
 
 SIMILARITY = 4.0
-"""What being wholly alike in meaning counts: about a word that is there once, so it orders what words leave equal and
-finds what they miss, and neither a tag nor a phrase gives way to it. Measured in docs/explanation/recall.md."""
+"""The score of full similarity in meaning: about that of a word that occurs once. So it orders chunks that
+words rank equally and finds those that words miss, and never outweighs a tag or a phrase. Measured in
+docs/explanation/recall.md."""
 
 _DAY = 86_400 * 1_000_000
 
@@ -41,8 +42,9 @@ class QueryWord(msgspec.Struct, frozen=True):
 
 
 class ChunkFeatures(msgspec.Struct, frozen=True):
-    """What is weighed: the stems of its text, in their order, and of its tags. ``age`` in microseconds; ``alike`` is
-    how alike its meaning and the question's are (a cosine); ``timely`` says that it is of the time asked for."""
+    """The features that are scored: the stems of the text, in order, and of its tags. ``age`` is in
+    microseconds; ``alike`` is the similarity in meaning to the question (a cosine); ``timely`` states that
+    the chunk is of the requested time."""
 
     text: str
     tags: frozenset[str]

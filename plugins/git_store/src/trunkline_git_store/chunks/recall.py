@@ -35,7 +35,7 @@ CANDIDATES = 60
 """Chunks that are weighed, at least: the best by BM25, and the most alike."""
 
 MAX_TRAVERSAL = 20
-"""How many of those that were weighed are told."""
+"""The number of scored chunks that are returned."""
 
 
 class RecallQuery(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class RecallQuery(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> list[QueryWord]:
-        """What is looked for, weighed."""
+        """The words of the question with their weights."""
         words = [QueryWord(term.stems, alike=term.instead == "spelled") for term in self.terms]
         return words + [QueryWord(term.stems, weight=SYNONYM) for term in self.same]
 
@@ -145,8 +145,8 @@ def _order(found: ScoredChunk) -> tuple[float, float, int, str]:
 
 
 def _confidence(found: ScoredChunk, question: RecallQuery) -> float:
-    """How far to trust the best chunk: its own confidence, as far as it covers the question or is alike. Words that
-    memory has nowhere were asked for as well."""
+    """Return the confidence in the best chunk: its own, reduced by how well it covers the question or
+    resembles it. Words that memory does not have at all count as not covered."""
     chunk, weighed, alike = found
     known = len(question.terms) / max(1, len(query_words(question.wish.query)))
     return round(chunk.metadata.confidence * min(1.0, max(weighed.cover * known, alike)), 4)

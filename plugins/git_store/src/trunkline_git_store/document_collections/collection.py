@@ -19,7 +19,7 @@ from trunkline_git_store.repository import BlobEntry, Repository, entry_at, file
 from trunkline_git_store.search.content import search_content
 
 FOLDER = "documents"
-"""Where the texts lie in a collection's repository: what lies there is indexed as documents are."""
+"""The folder of the texts in a collection's repository: its files are indexed as documents."""
 
 ACTOR = "trunkline"
 MOST_DOCUMENTS = 500
@@ -57,7 +57,7 @@ class DocumentCollection:
         self._repository.advance_branch(head, self._repository.write_commit(head, tree, ACTOR, f"Add {name}"))
 
     def documents(self) -> list[CollectedDocument]:
-        """What there is, by name."""
+        """Return the documents, by name."""
         head = self._repository.head()
         return [
             CollectedDocument(

@@ -27,12 +27,12 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_OPEN = 8
-"""How many stay open."""
+"""The number of collections that stay open."""
 
 CLEANUP_INTERVAL = 60.0
 GRACE_SECONDS = 3_600.0
-"""How long a collection lives that nobody uses while no conversation of its name is stored: a first turn is stored at
-its end."""
+"""Seconds that an unused collection is kept while no conversation of its name is stored: a first turn is
+stored at its end."""
 
 
 class CollectionStore(DocumentCollections):

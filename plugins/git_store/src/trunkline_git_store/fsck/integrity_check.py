@@ -39,7 +39,7 @@ SHOWN = 5
 BRANCH = "refs/heads/main"
 HEAD = f"ref: {BRANCH}\n"
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
-"""What stands in files of git's that are made anew."""
+"""The content of git's own files that are recreated."""
 
 NEW_ROOT_MESSAGE = "Go on from the files: folders of the last version are lost\n"
 
@@ -144,7 +144,7 @@ class IntegrityCheck:
         )
 
     def _trouble(self) -> str:
-        """Why the repository cannot be used; "" when it can. Its objects are not looked at."""
+        """Return why the repository cannot be used; "" when it can. Objects are not checked."""
         try:
             repository = Repository(self._places.root)
             try:
@@ -250,7 +250,7 @@ class IntegrityCheck:
                 self._aside.move_object(log)
 
     def _reflog(self, branch: str) -> Iterator[pygit2.Oid]:
-        """Where the branch was, newest first, from git's own log."""
+        """Yield the former commits of the branch, newest first, from git's reflog."""
         file = self._places.git / "logs" / branch
         lines = file.read_text(errors="replace").splitlines() if file.exists() else []
         for line in reversed(lines):

@@ -1,6 +1,6 @@
-"""Whether what git stored is whole. Looks at bytes only.
+"""Checks the bytes of the objects that git stored.
 
-libgit2 is not asked: it never returns from reading a loose object whose compressed data ends too early (1.9).
+libgit2 is not used: it never returns from reading a loose object whose compressed data ends too early (1.9).
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Whether everything that history needs is there and can be read: what ``git fsck`` asks, without git."""
+"""Checks that everything that history needs exists and can be read, as ``git fsck`` does, without git."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class LostObject(NamedTuple):
 
 
 class ReachabilityReport(NamedTuple):
-    """What was looked at: how many commits and objects, and what is lost."""
+    """The result: the numbers of commits and objects that were checked, and the lost objects."""
 
     commits: int
     objects: int

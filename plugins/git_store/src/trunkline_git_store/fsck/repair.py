@@ -60,7 +60,7 @@ def _from_index(repository: Repository) -> None:
 
 
 def _from_packs(repository: Repository, aside: Path) -> None:
-    """What can be read of packs that were put aside."""
+    """Write the readable objects of packs that were moved aside into the repository."""
     for pack in (aside / "pack").glob("*.pack"):
         with contextlib.suppress(OSError):  # the disk gives no more of this pack
             for found in salvage(pack):

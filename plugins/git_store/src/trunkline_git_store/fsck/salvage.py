@@ -105,10 +105,10 @@ class _PackReader:
 
 
 def apply_delta(base: bytes, delta: bytes) -> bytes:
-    """What git's difference makes of a base.
+    """Return the result of applying git's delta to a base.
 
     Raises:
-        ValueError, IndexError: the difference is not for this base.
+        ValueError, IndexError: the delta does not belong to this base.
     """
     at, sizes = 0, list[int]()
     for _ in range(2):

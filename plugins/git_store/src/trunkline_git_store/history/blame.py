@@ -1,7 +1,7 @@
-"""Who wrote each line of a file, in which conversation and turn. Reads only.
+"""The author, conversation and turn of each line of a file. Read-only.
 
-From the newest state back, each commit that touched the file keeps the lines that were not there before it, and hands
-the others on to its parents. A file that was moved is followed to where it came from.
+From the newest state back, each commit that touched the file is assigned the lines that did not exist before
+it, and passes the others on to its parents. A moved file is followed to its former path.
 """
 
 from bisect import bisect_right
@@ -117,7 +117,8 @@ class _BlameSearch:
         self._queue_lines(self._placed(same), path, lines)
 
     def _state(self, place: CommitPosition, path: str, states: list[BlobEntry | None]) -> BlobEntry | None:
-        """What the path holds in a segment that did not touch it: what a parent of its first commit held."""
+        """Return the state of a path in a segment that did not touch it: that of a parent of its first
+        commit."""
         if len(states) == 1:
             return states[0]
         return entry_at(self._repository.commit(self._steps.first_commit(place.segment)).tree, path)
@@ -157,7 +158,7 @@ def _unchanged_lines(lines: Lines, same: Iterator[MatchingLines]) -> Lines:
 
 
 def _moved_from(parent: pygit2.Commit, commit: pygit2.Commit, path: str) -> str:
-    """Where a file that is new in a commit was before; "" when it was nowhere."""
+    """Return the former path of a file that is new in a commit; "" when there was none."""
     found = parent.tree.diff_to_tree(commit.tree)
     if any(delta.status == DeltaStatus.DELETED for delta in found.deltas):
         found.find_similar()

@@ -1,4 +1,4 @@
-"""What happened to a path, newest first, with the states before. Reads only."""
+"""The changes of a path, newest first, with the states before. Read-only."""
 
 import pygit2
 
@@ -9,7 +9,7 @@ from trunkline_git_store.index.passage import try_decode_text
 from trunkline_git_store.repository import Repository, commit_time, entry_at
 
 PREVIOUS_BYTES = 4 * 1024 * 1024
-"""How much earlier text one answer carries; beyond it ``previous`` is None and the version is read on its own."""
+"""Bytes of earlier text in one answer; beyond it ``previous`` is None and the version is read separately."""
 
 
 def list_changes(steps: PathHistory, path: str, limit: int) -> tuple[MemoryChange, ...]:

@@ -1,4 +1,4 @@
-"""What differs between two versions, as people and programs read it: a unified diff. Reads only."""
+"""The difference between two versions, for people and programs: a unified diff. Read-only."""
 
 import pygit2
 from pygit2.enums import DeltaStatus
@@ -8,7 +8,7 @@ from trunkline.api.store import DifferenceKind, FileDifference, MemoryDifference
 from trunkline_git_store.history.path_index import PathHistory
 
 TEXT_BYTES = 1024 * 1024
-"""How much text of a difference one answer carries; beyond it files are named and not shown."""
+"""Bytes of diff text in one answer; beyond it files are named and not shown."""
 
 _KINDS: dict[DeltaStatus, DifferenceKind] = {
     DeltaStatus.ADDED: "added",
@@ -18,9 +18,9 @@ _KINDS: dict[DeltaStatus, DifferenceKind] = {
 
 
 def diff(steps: PathHistory, path: str, old: str | None, new: str | None) -> MemoryDifference:
-    """What ``new`` (None: the newest version) has that ``old`` has not, and the other way round, at a path.
+    """Return the difference between ``old`` and ``new`` (None: the newest version) at a path.
 
-    Without ``old`` it is what the last change of the path did, as seen from ``new``.
+    Without ``old`` it is the last change of the path, as seen from ``new``.
 
     Raises:
         Refusal: ``not_found``: no such version, or nothing ever happened at the path.

@@ -1,6 +1,6 @@
-"""What two texts have in common, line by line. Bytes only; knows no history.
+"""The common lines of two texts. Bytes only; knows no history.
 
-Lines are what git takes for lines (they end in a line feed), and so are the differences: its own code finds them.
+Lines end in a line feed, as in git, and git's own code computes the differences.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def count_lines(data: bytes) -> int:
-    """How many lines there are."""
+    """Return the number of lines."""
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
@@ -75,7 +75,8 @@ def _hunks(base: bytes, text: bytes) -> Iterator[Hunk]:
 
 
 def _changes(old: bytes, new: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Which lines of the old text (start, end) became which lines of the new one (start, end)."""
+    """Yield for each change the range of lines of the old text (start, end) and of the new one (start,
+    end)."""
     patch = pygit2.Patch.create_from(old, new, flag=DiffOption.FORCE_TEXT, context_lines=0)
     for hunk in patch.hunks:
         start = hunk.old_start - (hunk.old_lines > 0)  # of nothing git names the line before

@@ -1,8 +1,9 @@
-"""Which commits touched which path: a derived table, so that the history of one file in 100 000 commits is a look-up.
+"""The path index: a derived table of which commits touched which path, so that the history of one file in 100
+000 commits is a look-up.
 
-Deleting it loses nothing. Commits are numbered so that parents come first; those that follow each other without a fork
-or a merge are a *segment*. A commit touches a path when the path's state is that of none of its parents (as ``git log``
-has it), and then touches all folders above.
+Deleting it loses nothing. Commits are numbered so that parents come first; those that follow each other
+without a fork or a merge are a *segment*. A commit touches a path when the path's state differs from that in
+every parent (as in ``git log``), and then touches all folders above.
 """
 
 import json
@@ -42,7 +43,7 @@ TRUNCATE_LIMIT = 10_000
 
 
 class CommitPosition(NamedTuple):
-    """Where a commit stands: its number and its segment."""
+    """The position of a commit: its number and its segment."""
 
     number: int
     segment: int
@@ -80,7 +81,7 @@ class PathHistory:
         return [pygit2.Oid(raw=raw) for (raw,) in found]
 
     def position(self, commit: pygit2.Oid) -> CommitPosition | None:
-        """Where a commit stands; None for one that is not in the history of the branch."""
+        """Return the position of a commit; None for one that is not in the history of the branch."""
         row = self._connection.execute(
             "SELECT number, segment FROM commits WHERE id = ?", (commit.raw,)
         ).fetchone()
@@ -209,8 +210,11 @@ class _PathIndexWriter:
             return self._retry_after_reopen(commit.id)
 
     def _retry_after_reopen(self, commit: pygit2.Oid) -> set[str]:
-        """What seems to be missing may have been packed meanwhile. What is lost indeed leaves the rest of history
-        readable, so it is said and passed over."""
+        """Read a commit again with a fresh repository: an object that seems missing may have been packed
+        meanwhile.
+
+        A lost commit leaves the rest of history readable, so it is logged and skipped.
+        """
         repository = Repository(self._root)
         try:
             return touched_files(TreeDiffer(repository.git), repository.commit(commit))

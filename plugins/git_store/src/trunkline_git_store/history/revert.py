@@ -29,8 +29,8 @@ class FileStates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RevertPlan:
-    """What is to be taken back: the version that did it (or that is gone back to), what it did to each file, and the
-    reason to give when the asker gives none."""
+    """A planned revert: the version to revert or to return to, its changes of each file, and the default
+    reason."""
 
     version: str
     states: dict[str, FileStates]
@@ -38,10 +38,11 @@ class RevertPlan:
 
 
 def revert_plan(steps: PathHistory, path: str, name: str | None) -> RevertPlan:
-    """What a version did at a path ("": everywhere); without a name the last that did anything there.
+    """Return the plan that reverts a version at a path ("": everywhere); without a name the last version that
+    changed anything there.
 
     Raises:
-        Refusal: ``not_found``: no such version, or it did nothing at the path.
+        Refusal: ``not_found``: no such version, or it changed nothing at the path.
     """
     repository = steps.repository
     commit = last_change(steps, path, steps.version(None)) if name is None else steps.version(name)
@@ -59,7 +60,7 @@ def revert_plan(steps: PathHistory, path: str, name: str | None) -> RevertPlan:
 
 
 def restore_plan(steps: PathHistory, path: str, name: str) -> RevertPlan:
-    """What happened at a path since a version, all of it.
+    """Return the plan that reverts all changes at a path since a version.
 
     Raises:
         Refusal: ``not_found``: no such version, or nothing was at the path then.
@@ -117,7 +118,7 @@ class RevertFiles(WriteOperation):
 
 
 def _reverted_content(path: str, now: bytes | None, state: FileStates) -> Content:
-    """What a file holds when the change is taken back. Raises Refusal ``write_conflict``."""
+    """Return the content of a file after the revert. Raises Refusal ``write_conflict``."""
     if now == state.after:
         return state.before if state.entry is None else state.entry
     result = None

@@ -13,8 +13,8 @@ from trunkline_git_store.index.schema import INDICES
 
 FILES = 5_000
 LETTERS = 4_000_000
-"""How many files and how much text are written at once: they are in memory three times, and each time ends with a
-segment that has to be merged."""
+"""Limits of the files and the text that are written at once: they are in main memory three times, and each
+write ends with a segment that must be merged."""
 
 
 def build_index(

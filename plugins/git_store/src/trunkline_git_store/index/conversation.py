@@ -15,13 +15,13 @@ from trunkline_git_store.index.evidence import ends_with_question, is_derived, i
 from trunkline_git_store.index.passage import Passage, to_micros
 
 NEIGHBOURS = 2
-"""How many messages before and behind belong to a message."""
+"""The number of messages before and after a message that count as its neighbours."""
 
 NEIGHBOUR_TIME = timedelta(hours=1)
 """A pause after which people talk of something else."""
 
 NEIGHBOUR_LETTERS = 600
-"""How much of a message counts for its neighbours."""
+"""The number of letters of a message that count for its neighbours."""
 
 
 class SpokenMessage(NamedTuple):
@@ -39,8 +39,8 @@ def conversation_passages(path: str, data: bytes) -> list[Passage]:
 
 
 def message_passages(conversation: ConversationFile, above: int, upto: int) -> list[Passage]:
-    """What was said on the lines after ``above`` until ``upto``, in order, and the last ones before, whose
-    neighbours have changed. Nothing of a conversation that nobody went on with: it is not searched."""
+    """Return the messages on the lines after ``above`` until ``upto``, in order, and the last earlier ones,
+    whose neighbours have changed. A conversation of a single turn is not searched and has none."""
     if conversation.header.one_shot:
         return []
     said, older = _spoken_messages(conversation, above, upto)
@@ -51,7 +51,7 @@ def message_passages(conversation: ConversationFile, above: int, upto: int) -> l
 
 
 def text_with_speaker(message: Message) -> str:
-    """What a message says, and who says it where people have names."""
+    """Return the text of a message, with the speaker where people have names."""
     if message.name and message.role != "tool":
         return f"{message.name}: {message.content}"
     return message.content
@@ -97,8 +97,11 @@ def _message_passage(conversation: str, said: Sequence[SpokenMessage], at: int) 
 
 
 def _neighbour_texts(message: Message, others: Sequence[SpokenMessage]) -> tuple[str, ...]:
-    """What others say in the same sitting. The results of tools say too much to help, and what memory was searched for
-    would be found again by each answer to it."""
+    """Return the texts of neighbours in the same session.
+
+    Results of tools are too long to help, and each answer about memory's content would otherwise match the
+    content again.
+    """
     return tuple(
         text_with_speaker(other)[:NEIGHBOUR_LETTERS]
         for _, other, looked_up in others

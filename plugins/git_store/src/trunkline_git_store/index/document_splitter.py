@@ -16,7 +16,7 @@ LINES = 80
 """A piece is looked at line by line when it is shown, so there may not be too many."""
 
 SMALL = LETTERS // 10
-"""What is shorter than this stays together with what follows, headings or not."""
+"""A part shorter than this stays together with the next one, even before a heading."""
 
 CODE = frozenset(
     {
@@ -55,7 +55,8 @@ _DEFINITION = re.compile(
 )
 _BELONGS = re.compile(r"(?:@|//|#|/\*|\*|--|\"\"\")")
 _FRONT = re.compile(r"---\nsource: .*\nsha256: [0-9a-f]+\n(?:\w+: .*\n)*---\n")
-"""Where a document comes from, as ``trunkline.documents.markdown`` writes it: nothing that it says."""
+"""The front matter with the source of a document, as ``trunkline.documents.markdown`` writes it; it is not
+content."""
 
 _TITLE = re.compile(r"^title: (.+)$", re.MULTILINE)
 _SENTENCE = re.compile(r"(?<=[.!?]) ")
@@ -94,7 +95,7 @@ class _PartBuilder:
 
     @property
     def letters(self) -> int:
-        """How much there is."""
+        """The number of letters gathered so far."""
         return self._letters
 
     def has_room(self, line: str) -> bool:
@@ -109,7 +110,8 @@ class _PartBuilder:
         self._letters += len(line) + 1
 
     def flush(self, *, overlap: bool = False) -> Iterator[DocumentPart]:
-        """What was gathered, if it says anything. With ``overlap`` its last lines begin the next piece too."""
+        """Yield the gathered part, if it has content. With ``overlap`` its last lines also begin the next
+        part."""
         lines, first = self._lines, self._first
         if any(line.strip() for line in lines):
             yield DocumentPart(first, "\n".join(lines), self.page, self._above)
@@ -121,7 +123,7 @@ class _PartBuilder:
 
 
 def _shared(lines: list[str]) -> int:
-    """How many of the last lines a tenth of a piece holds; never all."""
+    """Return the number of last lines that fit into a tenth of a part; never all."""
     count = letters = 0
     while count < min(len(lines) - 1, LINES // 10) and letters + len(lines[-1 - count]) <= OVERLAP:
         letters += len(lines[-1 - count])
@@ -197,7 +199,7 @@ def _code(text: str) -> Iterator[DocumentPart]:
 
 
 def _with_comment(lines: list[str], number: int) -> int:
-    """Where a definition begins, what stands directly above it and belongs to it included."""
+    """Return the first line of a definition, including comments directly above it."""
     while number and _BELONGS.match(lines[number - 1]):
         number -= 1
     return number

@@ -1,4 +1,4 @@
-"""Which messages are evidence of something, and which only repeat or ask (decision 50). Pure."""
+"""Classifies messages as evidence, or as questions and repetitions (decision 50). Pure."""
 
 import re
 
@@ -40,7 +40,7 @@ MAX_GREETING_WORDS = 3
 """Words of a sentence that says nothing beside a question."""
 
 _REMARK = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")
-"""What a channel says of an attachment, at the end of a message."""
+"""A channel's remark about an attachment, at the end of a message."""
 
 _BREAK = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _MARKS = ("?", "？")
@@ -49,7 +49,7 @@ _BEGINS = re.compile(
     r"|has|have|had|many|much|often|long))|tell\s+me\s+(?:about|who|what|where|when|why|how|which|if|whether))\b",
     re.IGNORECASE,
 )
-"""How people begin a question whose mark they leave out; in English."""
+"""The beginnings of English questions without a question mark."""
 
 
 def is_derived(message: Message) -> bool:

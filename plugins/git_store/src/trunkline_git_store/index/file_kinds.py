@@ -1,4 +1,4 @@
-"""Which kind of file a path is, and so how it is taken apart."""
+"""The kind of file at a path, which decides how it is split."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""What can be found: a piece of text, where it stands, and what is known about it. Pure data."""
+"""The unit of search: a piece of text, its position, and its metadata. Pure data."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,9 +19,10 @@ class PassageLink(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChunkColumns(msgspec.Struct, frozen=True, kw_only=True):
-    """What a chunk's row has besides its passage. Times are in microseconds since 1970, ``expires`` is 0 for never.
+    """The columns of a chunk besides its passage. Times are in microseconds since 1970, ``expires`` is 0 for
+    never.
 
-    ``place`` is the folder before ``chunks/``; ``fault`` is the code of what is wrong with the file, or "".
+    ``place`` is the folder before ``chunks/``; ``fault`` is the error code of the file, or "".
     """
 
     place: str

@@ -88,7 +88,7 @@ class RowBatch:
             self.letters += sum(map(len, words))
 
     def statements(self) -> list[tuple[str, str]]:
-        """What to run, and with which rows."""
+        """Return the statements to run, with their rows."""
         self._rows["languages"] = [(name,) for name in self._languages]
         return [(_STATEMENTS[table], _encoded(rows)) for table, rows in self._rows.items() if rows]
 

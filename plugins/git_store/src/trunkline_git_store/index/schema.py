@@ -53,12 +53,13 @@ CREATE INDEX chunks_broken ON chunks(fault) WHERE fault != '';
 CREATE INDEX chunks_expiring ON chunks(expires) WHERE expires != 0;
 CREATE TABLE uses(chunk TEXT PRIMARY KEY, at INTEGER, count INTEGER) WITHOUT ROWID;
 """
-"""What only chunks have. Who looked at one when stands in ``uses``: it is worth no commit, and lost with the cache."""
+"""The tables that only chunks have. The table ``uses`` records reads: it is not committed, and is lost with
+the cache."""
 
 SCHEMA = f"PRAGMA user_version = {VERSION};{_FILES}{_PASSAGES}{_CHUNKS}"
 
 TABLES = ("meta", "files", "conversations", "passages", "asides", "tags", "links", "chunks", "languages")
-"""What is emptied to begin anew, the words aside."""
+"""The tables that are emptied for a reindex, except the words."""
 
 INDICES = tuple(re.findall(r"CREATE INDEX (\w+) (ON [^;]+);", SCHEMA))
 """The name and the columns of each index: those of a full table are sooner made than kept while it fills."""

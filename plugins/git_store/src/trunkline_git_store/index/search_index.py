@@ -49,7 +49,7 @@ class SearchIndex:
         self.database.use(lambda connection: self._catch_up(connection, told, anew=True))
 
     def estimated_files(self) -> int:
-        """How many files there are to take in, about: as many as are in, if any are."""
+        """Return the approximate number of files to index: the number that is indexed, if any."""
         known = self.database.use(
             lambda connection: int(connection.execute("SELECT count(*) FROM files").get)
         )

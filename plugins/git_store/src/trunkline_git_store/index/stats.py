@@ -1,4 +1,4 @@
-"""What the index holds, counted."""
+"""Counts the content of the index."""
 
 import apsw
 

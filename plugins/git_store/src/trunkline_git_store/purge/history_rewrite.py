@@ -43,7 +43,7 @@ class HistoryRewrite(ABC):
     # References ----------------------------------------------------------------------------------------------
 
     def _rewritten_target(self, old: pygit2.Oid) -> pygit2.Oid:
-        """Where a reference leads now: a commit, or a tag that names one."""
+        """Return the new target of a reference: a commit, or a tag that names one."""
         found = self._git[old]
         if not isinstance(found, pygit2.Tag):
             return self._new.get(old, old)
@@ -82,7 +82,7 @@ class HistoryRewrite(ABC):
         """A commit's folder without what is to be taken out (None when it is empty then), and the paths of that."""
 
     def _message(self, commit: pygit2.Commit) -> bytes | None:
-        """What a commit shall say instead of what it says; None when it may go on saying that."""
+        """Return the new message of a commit; None to keep the present one."""
         return None
 
 

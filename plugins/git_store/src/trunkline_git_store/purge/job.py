@@ -28,7 +28,7 @@ class PurgeJob:
     def run(
         self, target: Target, purge: Purge, without: FileFilter, actor: str
     ) -> tuple[PurgeResult, list[MemoryChanged]]:
-        """What was taken out, and the commits that did so."""
+        """Purge the target; return what was removed, and the changes to publish."""
         commits = self._commit([CommitExternalEdits(actor=OWNER)])
         head = self._parts.repository.head()
         assert head is not None

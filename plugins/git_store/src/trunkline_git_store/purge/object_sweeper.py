@@ -57,7 +57,7 @@ class ObjectSweeper:
         return (self._places.git / "objects").glob("[0-9a-f][0-9a-f]/*")
 
     def _lists(self) -> Iterator[Path]:
-        """What other programs wrote that names objects of before."""
+        """Yield the files of other programs that name former objects."""
         git = self._places.git
         yield from (file for file in (git / "logs").rglob("*") if file.is_file())
         yield from (git / name for name in ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD"))

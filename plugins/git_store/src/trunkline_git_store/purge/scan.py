@@ -1,7 +1,7 @@
-"""What a purge has to take out, in every version of every file: under the name that was said, under those it had
-before, out of copies, and out of what was made of it.
+"""Finds everything that a purge must remove, in every version of every file: under the given name, under
+former names, in copies, and in derived files.
 
-What is there now under another name stays, and is told: nobody loses a file whose name they did not say.
+A file that now has another name stays and is reported: a file whose name was not given is never removed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -16,10 +16,10 @@ from trunkline_git_store.purge.target import Target
 from trunkline_git_store.purge.version_index import Version, VersionIndex
 
 Edits = dict[str, dict[bytes, bytes | None]]
-"""What versions of paths become, by the raw ids of what they held; None when they go."""
+"""The new content of versions of paths, by the raw ids of the old content; None for removal."""
 
 FileFilter = Callable[[str, bytes, Purge], bytes | None]
-"""What is left of a file, by its path."""
+"""Returns the rest of a file, given its path and content; None for removal."""
 
 MAX_REPORTED = 200
 """Files that are told one by one."""
@@ -27,8 +27,11 @@ MAX_REPORTED = 200
 
 @dataclass(frozen=True)
 class PurgeScanResult:
-    """What was found. ``edits`` has for each path what its versions become: other content, or None when they go.
-    ``gone`` are the paths of which none stays, ``there`` what paths hold now."""
+    """The result of the scan.
+
+    ``edits`` has for each path the new content of its versions, or None for removal. ``gone`` are the paths
+    of which no version stays, ``there`` the present content of paths.
+    """
 
     purge: Purge
     edits: Edits
@@ -52,7 +55,7 @@ class PurgeScanResult:
         )
 
     def now(self) -> Iterator[tuple[str, bytes | None]]:
-        """What the files that are there now have to become."""
+        """Yield the new content of the files that exist now; None for removal."""
         for path in sorted(self.there):
             if self.there[path] in self.edits.get(path, {}):
                 yield path, self.edits[path][self.there[path]]
@@ -110,7 +113,7 @@ class PurgeScan:
         return found
 
     def _current_versions(self, path: str) -> frozenset[Version]:
-        """What of a path is a file that is there and was not named."""
+        """Return the present versions of a path that was not named."""
         return frozenset() if path in self._named else self._past.current_versions(path)
 
     def _copies(self, wording: TextMatcher) -> set[Version]:

@@ -1,5 +1,5 @@
-"""What a purge takes out: one path with all below it, or a chunk or conversation wherever its file ever lay. Rules on
-names only."""
+"""The target of a purge: one path with everything below it, or a chunk or conversation wherever its file ever
+was. Rules about names only."""
 
 from abc import ABC, abstractmethod
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from trunkline.api.store import conversation_of, is_git_name, normalize_path, pa
 
 
 class TreeSelection(NamedTuple):
-    """What to do in one folder: names to take out of it, and folders to look into with what is wanted there."""
+    """The selection in one folder: names to remove from it, and subfolders with their targets."""
 
     out: frozenset[str]
     into: "dict[str, Target] | None"
 
 
 class Target(ABC):
-    """What is wanted in a folder. Hashable, so that a folder that was looked at is not looked at again."""
+    """The selection of files in a folder. Hashable, so that a folder is examined once."""
 
     @abstractmethod
     def matches(self, path: str) -> bool:
@@ -24,7 +24,7 @@ class Target(ABC):
 
     @abstractmethod
     def select(self, folders: list[str]) -> TreeSelection:
-        """What to do in a folder that holds these folders."""
+        """Return the selection for a folder with these subfolders."""
 
     @abstractmethod
     def __hash__(self) -> int: ...
@@ -113,8 +113,11 @@ class ConversationTarget(Target):
 
 
 def parse_target(text: str) -> Target:
-    """What a text names: a chunk or a conversation by its id, or a path. One of git's own names too: memory has none,
-    but a person may have committed it. Raises Refusal ``invalid_path``."""
+    """Return the target that a text names: a chunk or a conversation by its id, or a path.
+
+    Names that belong to git are accepted: memory has none, but a person may have committed one. Raises
+    Refusal ``invalid_path``.
+    """
     if is_chunk_id(text):
         return ChunkTarget(text)
     if parse_conversation_id(text):

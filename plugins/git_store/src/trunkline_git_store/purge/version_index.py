@@ -53,7 +53,7 @@ def commits(git: pygit2.Repository) -> Iterator[pygit2.Commit]:
 
 
 class VersionIndex:
-    """What there was. ``head`` is the commit whose files are there now."""
+    """All versions of all paths. ``head`` is the commit whose files exist now."""
 
     def __init__(self, git: pygit2.Repository, head: pygit2.Oid) -> None:
         self._git = git
@@ -63,7 +63,7 @@ class VersionIndex:
         self._grown: set[Version] = set()
         self.lines = lru_cache(maxsize=256)(self._lines)
         self.held: dict[str, set[bytes]] = {}
-        """What each path ever held."""
+        """All former content of each path."""
         self.written: dict[str, set[str]] = {}
         """The paths that were changed in each conversation."""
         self.turns: dict[str, set[str]] = {}
@@ -72,10 +72,10 @@ class VersionIndex:
             self._take(number, commit)
         there = self._changed(None, self._tree(head))
         self.there: dict[str, bytes] = {path: new for path, _, new in there if new is not None}
-        """What paths hold now."""
+        """The present content of paths."""
 
     def data(self, blob: bytes) -> bytes:
-        """What a version holds."""
+        """Return the content of a version."""
         return self._git.read(pygit2.Oid(raw=blob))[1]
 
     def versions(self) -> Iterator[Version]:
@@ -84,7 +84,7 @@ class VersionIndex:
             yield from ((path, blob) for blob in blobs)
 
     def related_versions(self, version: Version) -> frozenset[Version]:
-        """What became this version, and what it became, under this name or another."""
+        """Return the versions before and after this one, under this name or another."""
         return frozenset(self._next.get(version, ()))
 
     def final_versions(self, path: str) -> frozenset[bytes]:

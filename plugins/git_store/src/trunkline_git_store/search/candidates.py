@@ -70,7 +70,7 @@ class PassageCandidate:
         return any(part.signal in signals for part in self.parts)
 
     def weight(self, signal: str) -> float:
-        """What a signal adds to it."""
+        """Return the weight that a signal adds."""
         return sum(part.weight for part in self.parts if part.signal == signal)
 
     def explain(self, signal: str, called: str, detail: str) -> None:
@@ -89,7 +89,7 @@ class PassageCandidate:
 
     @property
     def speaker_name(self) -> str:
-        """Who said it, where people have names."""
+        """The speaker, where people have names; else ""."""
         return "" if self.speaker in get_args(Role) else self.speaker
 
     @property

@@ -31,13 +31,13 @@ MIN_CANDIDATES = 60
 """Passages that are weighed, at least."""
 
 MIN_RARITY = 1e-6
-"""What FTS5 counts for a word that is in more than half of all passages."""
+"""The weight that FTS5 gives to a word in more than half of all passages."""
 
 NEAR_WORDS = 2
 """Words that must stand around a turn which has none of its own."""
 
 ACTIVE_CONVERSATION = timedelta(days=1)
-"""How long ago a conversation may have ended for "yesterday" to be seen from now."""
+"""The time after its end within which a conversation's "yesterday" is counted from now."""
 
 
 class ParsedQuery(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class ParsedQuery(msgspec.Struct, frozen=True):
 
     @property
     def pool(self) -> int:
-        """How many passages are weighed."""
+        """The number of passages that are scored."""
         return max(MIN_CANDIDATES, 4 * self.query.limit)
 
 
@@ -90,7 +90,7 @@ def parse_query(
 
 
 def _conversation_end(connection: apsw.Connection, conversation: str) -> datetime:
-    """When a conversation ended, if it did and that is long ago; otherwise now, here."""
+    """Return the time when a conversation ended if that is long ago; otherwise the present time."""
     now = datetime.now(UTC).astimezone()
     updated = connection.execute("SELECT max(updated) FROM conversations WHERE id = ?", (conversation,)).get
     ended = datetime.fromtimestamp(updated / 1_000_000, UTC) if updated else now
@@ -127,7 +127,7 @@ def _count_words(
 def _count_meaning(
     connection: apsw.Connection, question: ParsedQuery, found: dict[int, PassageCandidate]
 ) -> None:
-    """How alike they are: a cosine, about as large as the words of a good hit."""
+    """Add the similarity in meaning: a cosine, of about the size of the word scores of a good hit."""
     if question.meaning is not None:
         for row, alike in question.meaning.similarities(connection, found).items():
             found[row].add("meaning", SEMANTIC_WEIGHT * max(0.0, alike))
@@ -136,7 +136,7 @@ def _count_meaning(
 def _load_from_period(
     connection: apsw.Connection, question: ParsedQuery, period: Period
 ) -> dict[int, PassageCandidate]:
-    """What was said in a time, the newest first, when nothing else is asked for."""
+    """Return the passages of a period, the newest first, when nothing else is asked for."""
     query = msgspec.structs.replace(question.query, since=period.start, until=period.end)
     wanted = SearchFilter(query)
     rows = connection.execute(

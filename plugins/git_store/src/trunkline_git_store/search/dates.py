@@ -195,7 +195,7 @@ _ALONE = _ways(
     (rf"(?P<which>(?!))?{_WEEKDAY}", _weekday),
     (_YEAR, _only_year),
 )
-"""What means a time only where a time is expected: "may" and "2000" mean other things too."""
+"""Expressions that mean a time only where a time is expected: "may" and "2000" have other meanings too."""
 
 
 # Reckoning -----------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""What makes a passage count more or less, whatever it is found by. Each rule is a few lines; the numbers are in one
-place, and every hit says which of them it was given."""
+"""Factors that raise or lower the score of a passage, whatever found it. Each rule is a few lines; the
+numbers are in one place, and every hit lists the factors that applied."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ TAGGED = 1.5
 SPOKEN, ASKED = 1.2, 0.9
 IN_PERIOD = 1.6
 NEW, OLD, FADES_DAYS = 1.03, 0.97, 60.0
-"""What was said just now and long ago, and how many days it takes to get from the one to the other."""
+"""The factors for new and old passages, and the number of days from one to the other."""
 
 UNSURE = 0.8
 """A confidence of 0; one of 1 counts in full."""
@@ -33,7 +33,7 @@ _DAY = 86_400 * 1_000_000
 
 
 def recency(found: Mapping[int, PassageCandidate], now: datetime) -> None:
-    """What was said lately counts a little more."""
+    """Raise recent passages slightly."""
     for one in found.values():
         if one.at:
             days = max(0, (to_micros(now) - one.at) // _DAY)
@@ -45,14 +45,14 @@ def _ago(days: int) -> str:
 
 
 def confidence(found: Mapping[int, PassageCandidate]) -> None:
-    """What is less sure counts less."""
+    """Lower passages with less confidence."""
     for one in found.values():
         if one.confidence is not None:
             one.multiply("confidence", UNSURE + (1 - UNSURE) * min(1.0, max(0.0, one.confidence)))
 
 
 def speaker(found: Mapping[int, PassageCandidate], text: str) -> None:
-    """Who is named is probably who said it."""
+    """Raise passages whose speaker the question names."""
     words = set(tokenize(text))
     for one in found.values():
         named = tokenize(one.speaker_name)
@@ -61,7 +61,7 @@ def speaker(found: Mapping[int, PassageCandidate], text: str) -> None:
 
 
 def period(found: Mapping[int, PassageCandidate], wanted: Period | None) -> None:
-    """What was said in the time that the question speaks of."""
+    """Raise passages of the period that the question names."""
     if wanted is None:
         return
     start, end = to_micros(wanted.start), to_micros(wanted.end)
@@ -71,7 +71,7 @@ def period(found: Mapping[int, PassageCandidate], wanted: Period | None) -> None
 
 
 def questions(found: Mapping[int, PassageCandidate]) -> None:
-    """Who asks seldom answers."""
+    """Lower passages that are questions."""
     for one in found.values():
         if one.asks:
             one.multiply("question", ASKED)

@@ -1,5 +1,8 @@
-"""What a search is restricted to, as a condition on passages. What an index leaves out is said again in each condition:
-SQLite uses an index of some rows only where it sees that no others are wanted."""
+"""The restrictions of a search, as a condition on passages.
+
+The condition of a partial index is repeated in each condition, because SQLite uses such an index only when it
+sees that no other rows are wanted.
+"""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -31,7 +34,7 @@ class SearchFilter:
         self._by_path = len(self._parts)
         self._one_of("passages.kind", query.kinds)
         self.evidence = not query.kinds
-        """Whether passages that only ask or retell are left out."""
+        """True to leave out passages that only ask or repeat."""
         for tag in query.tags:
             self._and("passages.id IN (SELECT passage FROM tags WHERE tag = ?)", tag.casefold())
         if query.speaker:

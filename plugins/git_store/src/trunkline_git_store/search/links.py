@@ -7,17 +7,17 @@ import apsw
 from trunkline_git_store.search.candidates import PassageCandidate
 
 MAX_FOLLOWED = 5
-"""How many of the best hits' links are followed."""
+"""The number of best hits whose links are followed."""
 
 SHARE = 0.4
-"""How much of a hit's score goes to what it is linked with, when the link is as strong as can be."""
+"""The share of a hit's score that a linked passage gets at full strength."""
 
 LinkedPassages = dict[int, tuple[float, str]]
 """A passage, the score that links give it, and which link."""
 
 
 def linked_passages(connection: apsw.Connection, best: Sequence[PassageCandidate]) -> LinkedPassages:
-    """What the best chunks are linked with, in either direction."""
+    """Return the passages that are linked with the best chunks, in either direction."""
     found: LinkedPassages = {}
     for one in best[:MAX_FOLLOWED]:
         for passage, kind, strength in _around(connection, one) if one.name else ():

@@ -1,4 +1,4 @@
-"""What no word index can find (signs, parts of words, scripts without spaces): the text as it stands."""
+"""Literal search for text that the word index cannot find: signs, parts of words, scripts without spaces."""
 
 from collections.abc import Iterator
 from itertools import islice

@@ -14,10 +14,11 @@ from trunkline_git_store.index.conversation import NEIGHBOUR_TIME
 from trunkline_git_store.vectors.vector_store import COSINE, Scores, VectorStore
 
 SEMANTIC_WEIGHT = 1.1
-"""How much meaning counts beside words: both are about 1 for a good hit. Measured in docs/explanation/memory.md."""
+"""The weight of meaning relative to words: both are about 1 for a good hit. Measured in
+docs/explanation/memory.md."""
 
 _NEIGHBOUR_WEIGHTS = {0: 1.0, -1: 0.6, -2: 0.3, 1: 0.4, 2: 0.2}
-"""What the turns before and behind count, by their distance in lines."""
+"""The weights of the turns before and after, by their distance in lines."""
 
 _NEAR = f"""
 SELECT here.id, there.line - here.line, {COSINE.format("known.vector")}
@@ -30,7 +31,7 @@ _NEAR_MICROS = round(NEIGHBOUR_TIME.total_seconds() * 1_000_000)
 
 
 class PassageFilter(Protocol):
-    """Which passages may be found: a SELECT of their ids that ends in its conditions, and its values."""
+    """The passages that may be found: a SELECT of their ids that ends in its conditions, and its values."""
 
     @property
     def passages(self) -> str: ...
@@ -42,7 +43,7 @@ class PassageFilter(Protocol):
 
 
 class QueryVector(msgspec.Struct, frozen=True):
-    """What is looked for, as a vector. ``least`` is how alike a passage must be to be found by that alone."""
+    """The query as a vector. ``least`` is the similarity from which a passage is found by meaning alone."""
 
     space: VectorStore
     vector: bytes
@@ -60,7 +61,8 @@ class QueryVector(msgspec.Struct, frozen=True):
         return {row for (row,) in connection.execute(these, (*wanted.values, close))}
 
     def similarities(self, connection: apsw.Connection, passages: Iterable[int]) -> Scores:
-        """How alike passages are, with what is around them; those without a vector are left out."""
+        """Return the similarity of passages, including their neighbours; those without a vector are left
+        out."""
         sums: dict[int, tuple[float, float]] = {}
         if self.space.accepts(connection, self.vector):
             values = (self.vector, json.dumps(list(passages)), _NEAR_MICROS)

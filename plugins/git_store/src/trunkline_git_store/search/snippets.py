@@ -1,4 +1,4 @@
-"""How a hit looks: the line, and what stands around it."""
+"""The text of a hit: the line, and the lines around it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -54,12 +54,12 @@ def with_context(lines: Sequence[str], best: int) -> tuple[str, str]:
 
 
 def stem_prefix(stem: str) -> str:
-    """How the words of a stem begin: the stem of "city" is "citi"."""
+    """Return the beginning of the words of a stem: the stem of "city" is "citi"."""
     return stem[:-1] if len(stem) > 3 and stem.endswith("i") else stem
 
 
 def count_matches(line: str, words: Sequence[str]) -> int:
-    """How many of the words are in a line."""
+    """Return the number of the words that occur in a line."""
     folded = line.casefold()
     return sum(word in folded for word in words)
 

@@ -2,7 +2,8 @@
 
 
 def max_typos(word: str) -> int:
-    """How many letters may be wrong in a word; none in short ones and in numbers, where every sign counts."""
+    """Return the number of letters that may differ in a word; none in short words and in numbers, where every
+    character counts."""
     if len(word) < 4 or any(letter.isdigit() for letter in word):
         return 0
     return 1 if len(word) < 7 else 2

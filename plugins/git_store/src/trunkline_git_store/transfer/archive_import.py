@@ -27,7 +27,7 @@ from trunkline_git_store.transfer.purge_check import refuse_purged
 from trunkline_git_store.view import GitView
 
 BATCH_FILES, BATCH_BYTES = 500, 16 * 1024 * 1024
-"""How much of another system's files comes in with one commit, so that others write in between."""
+"""The number and size of another system's files per commit, so that other writers come in between."""
 
 MAX_FILE_BYTES = 100 * 1024 * 1024
 
@@ -98,7 +98,7 @@ class ArchiveImport:
         packer.install(folder, self._arrived.pack(folder))
 
     def operations(self) -> Iterator[WriteOperation]:
-        """What to have committed, one after the other."""
+        """Yield the operations to commit, one after the other."""
         reason = f"Bring in a memory of {self.manifest.created:%Y-%m-%d}"
         if self._arrived is not None:
             merging = HistoryMerge(
@@ -211,7 +211,8 @@ class ArchiveImport:
         )
 
     def _account(self, place: int) -> Callable[[MergeResult], None]:
-        """Where a wish tells its account. It may be planned more than once: the last one counts."""
+        """Return the callback for the report of an operation. It may be planned more than once: the last
+        report counts."""
         self._accounts.append(MergeResult())
 
         def tell(merged: MergeResult) -> None:

@@ -163,7 +163,7 @@ class _ExportWriter:
 
 
 def _special_entries(repository: Repository, top: pygit2.Oid) -> Iterator[ImportGap]:
-    """What the last commit holds that is no file."""
+    """Yield the entries of the last commit that are not files."""
     waiting = [(top, "")]
     while waiting:
         tree, place = waiting.pop()

@@ -31,7 +31,8 @@ TWICE = "which is there twice, or out of order"
 
 
 class ExportHistory:
-    """What can be carried of a memory's history. ``branch`` is the one that is exported, ``left_out`` what is not."""
+    """The part of a memory's history that can be exported. ``branch`` is the exported one, ``left_out`` the
+    rest."""
 
     def __init__(self, source: Repository, folder: Path) -> None:
         pygit2.init_repository(str(folder), bare=True).free()
@@ -157,7 +158,7 @@ class _Survey:
                     yield row.oid
 
     def _fault(self, row: TreeRow) -> str:
-        """Why a row cannot be carried; "" when it can."""
+        """Return why a row cannot be exported; "" when it can."""
         known = row.mode, row.name
         fault = self._unfit.get(known)
         if fault is None:

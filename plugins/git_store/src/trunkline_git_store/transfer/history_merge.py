@@ -29,7 +29,7 @@ from trunkline_git_store.transfer.merge_choice import MergeChoice, choose
 from trunkline_git_store.view import GitView
 
 SEED_ACTORS = frozenset({"trunkline", "gateway"})
-"""Who writes the first files of a memory. What only they wrote is nobody's yet."""
+"""The authors of a memory's initial files. Files that only they wrote belong to nobody yet."""
 
 MAX_SEED_COMMITS = 500
 """Commits back to which it is looked whether anybody changed what a memory began with."""
@@ -45,7 +45,7 @@ Rule = Callable[[str, bytes], bytes]
 
 @dataclass(slots=True)
 class MergeResult:
-    """What is to be written, and the account of it."""
+    """The files to write, and the report of the merge."""
 
     files: dict[str, Content] = field(default_factory=dict)
     added: int = 0
@@ -61,8 +61,8 @@ PathPredicate = Callable[[str], bool]
 
 
 def withheld_from(actor: str) -> PathPredicate:
-    """What is the owner's alone to bring, and others' private layers. Preferences too: who approves an import is not
-    shown what they would become."""
+    """Return a predicate of the paths that the actor may not import: those of the owner alone, private layers
+    of others, and preferences, because the approval of an import does not show them."""
 
     def withheld(path: str) -> bool:
         return is_owner_only(path) or is_preferences(path) or is_private_to_another(path, actor)
@@ -96,7 +96,7 @@ class HistoryMerge:
         return self._repository.includes(head, str(self.theirs))
 
     def plan(self, view: GitView) -> MergeResult:
-        """What the files are to hold."""
+        """Return the merged content of the files."""
         one = _MergeAttempt(self._repository, self.theirs, view)
         merged = one.merged
         for path, ours, theirs in one.differing_paths():
@@ -168,7 +168,7 @@ class _MergeAttempt:
         merged.changed += ours is not None
 
     def drop_path_clashes(self) -> None:
-        """What needs a folder where this memory keeps a file, or a file where it keeps a folder, stays out."""
+        """Drop files whose path needs a folder where this memory has a file, or the reverse."""
         files = self.merged.files
         for path in [path for path, content in files.items() if content is not None]:
             if any(self._stays(above) for above in parents(path)) or any(
@@ -228,7 +228,7 @@ class _MergeAttempt:
             self.merged.joined.append(path)
 
     def _apply_rule(self, path: str, data: bytes, rule: Rule) -> bytes | None:
-        """What may stand there; None when nothing may, which is told."""
+        """Return the content that the memory rules permit; None when they refuse it, which is reported."""
         try:
             return rule(path, data)
         except Exception as error:

@@ -48,20 +48,20 @@ class ImportRecordEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportRecord(msgspec.Struct, kw_only=True):
-    """What came from one system so far. It lies in memory, so a person sees where things are from, and the next import
-    from there knows what changed on which side."""
+    """The record of earlier imports from one system. It is a file of memory, so that a person sees the origin
+    of files and the next import knows what changed on which side."""
 
     system: str
     files: dict[str, ImportRecordEntry] = {}
 
     @staticmethod
     def path(system: str) -> str:
-        """Where it lies."""
+        """Return the path of the record."""
         return f"imported/{system}/brought.json"
 
     @classmethod
     def read(cls, system: str, view: View) -> "ImportRecord":
-        """What memory has of it. One that cannot be read counts as none."""
+        """Return the record in memory. A file that cannot be read counts as none."""
         entry = view.entry(cls.path(system))
         try:
             return msgspec.json.decode(view.blob(entry), type=cls) if entry else cls(system=system)
@@ -90,7 +90,8 @@ class ImportFiles(WriteOperation):
         return (*places, *(self._conflict_path(path) for path in self.files), ImportRecord.path(self.system))
 
     def plan(self, view: View) -> ChangePlan:
-        """What changed there since it came last, unless it was changed here too: then it comes beside it."""
+        """Return the changes of the other system since the last import. A file that changed on both sides is
+        added beside the present one."""
         merged, record = MergeResult(), ImportRecord.read(self.system, view)
         for path, file in self.files.items():
             data = file.read_bytes()
@@ -154,7 +155,7 @@ class ImportFiles(WriteOperation):
 
 
 def _places(path: str) -> tuple[str, ...]:
-    """Where a file belongs: a conversation has two places."""
+    """Return the possible paths of a file: a conversation has two."""
     names = parse_conversation_path(path)
     return (path,) if names is None else conversation_paths(*names)
 

@@ -29,7 +29,8 @@ from trunkline_git_store.transfer.tree_rows import (
 PROGRESS_EVERY = 512
 
 MAX_DEPTH = 2_048
-"""How deep folders of a history may be nested. No system can check out deeper ones: a path has 4096 bytes at most."""
+"""The largest depth of folders in a history. No system can check out deeper ones: a path has at most 4096
+bytes."""
 
 _REFERENCE = re.compile(r"([0-9a-f]{40}) (refs/(?:heads|tags)/\S{1,200})")
 _HEAD = re.compile(r"ref: (refs/heads/\S{1,200})\n?")
@@ -113,7 +114,7 @@ def _text(file: Path) -> str:
 
 
 class _FreshObjects:
-    """What commits can be reached that this memory does not have, and all that they hold."""
+    """The commits that this memory does not have, with all their objects."""
 
     def __init__(
         self, arrived: pygit2.Repository, own: pygit2.Repository, told: Callable[[int], None]
@@ -222,7 +223,7 @@ def _commit(data: bytes) -> tuple[pygit2.Oid, list[pygit2.Oid]]:
 
 
 def _tagged(data: bytes) -> pygit2.Oid:
-    """What a tag names. Raises ValueError for what git would complain of."""
+    """Return the object that a tag names. Raises ValueError for a tag that git would reject."""
     lines = data.split(b"\n")
     names = [line.partition(b" ")[0] for line in lines[:3]]
     if names != [b"object", b"type", b"tag"]:
@@ -231,7 +232,8 @@ def _tagged(data: bytes) -> pygit2.Oid:
 
 
 def _checked_rows(tree: bytes) -> Iterator[TreeRow]:
-    """What is in a folder. Raises BadArchive and ValueError for what may not be in one."""
+    """Yield the entries of a folder. Raises InvalidArchive and ValueError for an entry that is not
+    permitted."""
     for row in check_rows(tree):
         fault = row_problem(row)
         if fault:

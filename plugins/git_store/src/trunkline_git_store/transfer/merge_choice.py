@@ -1,7 +1,7 @@
-"""What becomes of one file when two memories become one. Pure.
+"""The merge choice for one file when two memories are merged. Pure.
 
-As git merges: of two states the one wins that changed since both were the same. When both changed, nothing is guessed:
-this memory's state stays, and the other one is in history, where the report says.
+As in git, the state wins that changed since the common base. When both changed, this memory's state stays,
+and the other one is in history, as the report states.
 """
 
 from enum import Enum
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class MergeChoice(Enum):
-    """Whose state a path gets."""
+    """The side whose state a path gets."""
 
     OURS = "ours"
     THEIRS = "theirs"
@@ -20,9 +20,10 @@ class MergeChoice(Enum):
 
 
 def choose(base: T | None, ours: T | None, theirs: T | None, *, related: bool) -> MergeChoice:
-    """Whose state a path gets; None is "no file".
+    """Return the side whose state a path gets; None is "no file".
 
-    ``related`` says whether ``base`` is known: without it, what only one side has is kept, never taken for deleted.
+    ``related`` states whether ``base`` is known: without it, a file on only one side is kept, never treated
+    as deleted.
     """
     if ours == theirs:
         return MergeChoice.OURS

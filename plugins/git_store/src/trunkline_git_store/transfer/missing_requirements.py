@@ -1,4 +1,4 @@
-"""What the memory that came in counts on and what is not here: models, tools, plugins, identities. Pure."""
+"""The requirements of an imported memory that are missing here: models, tools, plugins, identities. Pure."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
@@ -51,8 +51,10 @@ def find_gaps(
 
 
 def policy_gaps(policies: dict[str, bytes], identities: set[str]) -> Iterator[ImportGap]:
-    """What becomes of the policies that came in: those about somebody who is not known here are kept and have no effect
-    (PA-F23), those that permit something count from now on. A block is known by its name, also one that is made later.
+    """Yield the gaps of imported policies.
+
+    A policy about an unknown identity is kept and has no effect (PA-F23); an allow policy applies from now
+    on. A block is known by its name, even before it is created.
     """
     for path, data in sorted(policies.items()):
         try:

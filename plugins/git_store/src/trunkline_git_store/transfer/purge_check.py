@@ -1,4 +1,4 @@
-"""What was purged here does not come back by an archive of before (C43)."""
+"""Keeps purged data from returning with an older archive (C43)."""
 
 from collections.abc import Iterable, Iterator
 

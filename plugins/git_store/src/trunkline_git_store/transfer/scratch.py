@@ -1,4 +1,4 @@
-"""What exports and imports lay aside in the cache while they run, and what is left of it after a kill."""
+"""The temporary files of exports and imports in the cache, and their removal after a kill."""
 
 import shutil
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""What may be in a history that one memory hands to another.
+"""The rows that a transferred history may contain.
 
-A person can commit anything with git, in a memory of their own too. What git itself checks out is taken along as it is:
-links, submodules and names such as ``.gitmodules`` stay in history, and no memory ever makes a file of them. What git
-would not check out, what is lost and what is too large is left out of an export, by name: a history that no other
-memory takes in would be no backup.
+A person can commit anything with git, also in a memory. Entries that git itself checks out are transferred
+unchanged: links, submodules and names such as ``.gitmodules`` stay in history, and no memory writes them as
+files. Entries that git would not check out, lost objects and too large ones are left out of an export, by
+name: a history that no other memory accepts would be no backup.
 """
 
 import re
@@ -18,7 +18,7 @@ from trunkline.api.store import is_git_folder
 FOLDER, FILES = b"40000", (b"100644", b"100755", b"100664")
 LINK, SUBMODULE = b"120000", b"160000"
 SPECIAL_MODES = {LINK: "a link", SUBMODULE: "a submodule"}
-"""What history may hold though it never becomes a file of memory."""
+"""Entries that may be in history although they never become files of memory."""
 
 MAX_BLOB_BYTES = 512 * 1024 * 1024
 """Bytes of the largest file, and LARGEST_LIST of the largest commit or folder, that a history may hold."""
@@ -29,7 +29,7 @@ _ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{20})", re.DOTALL)
 
 
 class TreeRow(NamedTuple):
-    """What a folder of git names."""
+    """An entry of a git folder."""
 
     mode: bytes
     name: bytes
@@ -47,7 +47,7 @@ class TreeRow(NamedTuple):
 
 
 def parse_rows(tree: bytes) -> Iterator[TreeRow]:
-    """What is in a folder, as far as it can be read."""
+    """Yield the entries of a folder, as far as it can be read."""
     for mode, name, raw in parse_raw_rows(tree):
         yield TreeRow(mode, name, pygit2.Oid(raw=raw))
 
@@ -64,7 +64,7 @@ def is_sorted(found: list[tuple[bytes, bytes, bytes]]) -> bool:
 
 
 def check_rows(tree: bytes) -> Iterator[TreeRow]:
-    """What is in a folder. Raises ValueError when it is none, or out of order."""
+    """Yield the entries of a folder. Raises ValueError when it is not one, or out of order."""
     place, before, names = 0, b"", set[bytes]()
     for row in parse_rows(tree):
         if row.sort_key <= before or row.name in names:
@@ -77,7 +77,7 @@ def check_rows(tree: bytes) -> Iterator[TreeRow]:
 
 
 def row_problem(row: TreeRow) -> str:
-    """What keeps an entry out of a history; "" when nothing does."""
+    """Return why an entry may not be in a history; "" when it may."""
     if row.mode not in (FOLDER, *FILES, *SPECIAL_MODES):
         return "which is of a kind that git does not know"
     if row.name in (b".", b"..") or b"\\" in row.name or is_git_folder(row.display_name):

@@ -29,10 +29,11 @@ LETTERS = 2_000
 """Of a passage that are embedded: models look at no more than some hundred words."""
 
 QUERY_TIMEOUT = 5.0
-"""How long a search waits for the vector of what it looks for."""
+"""Seconds that a search waits for the vector of its query."""
 
 COUNT_SECONDS = 2.0
-"""How often passages are counted while vectors are made: among a million that takes as long as embedding some."""
+"""Seconds between two counts of passages during the backfill: among a million, a count takes as long as
+embedding some."""
 
 RETRY_DELAYS = (1.0, 5.0, 20.0, 60.0)
 """The pauses after failures in a row; the last one ever after."""
@@ -45,7 +46,7 @@ class IndexQueryRunner(Protocol):
 
 
 class VectorProgress(msgspec.Struct, frozen=True):
-    """How far the vectors are. ``fault`` says why they get no further."""
+    """The progress of the vectors. ``fault`` is the reason why it stopped."""
 
     passages: int = 0
     missing: int = 0
@@ -75,7 +76,8 @@ class VectorBackfill:
         return self.progress.share if self._answers else 0.0
 
     async def embed_query(self, text: str) -> bytes | None:
-        """What to look for; None when the embedder does not say, and words must do."""
+        """Return the query's vector; None when the embedder does not answer, and only words can be
+        searched."""
         try:
             with anyio.fail_after(QUERY_TIMEOUT):
                 (vector,) = await self.embedder.embed([text])
@@ -124,7 +126,7 @@ class VectorBackfill:
             self.space.prune(connection)
 
     def stats(self, connection: apsw.Connection) -> VectorStats:
-        """How far they are."""
+        """Return the counts of passages with and without a vector."""
         self._check_model(connection)
         self._count(connection)
         now = self.progress
@@ -155,7 +157,7 @@ class VectorBackfill:
         return {digest: text for digest, text in by_digest.items() if digest not in known} if rows else None
 
     def _texts(self, connection: apsw.Connection, rows: Sequence[int]) -> dict[int, str]:
-        """What is embedded of passages; nothing of those that cannot be found or have no text."""
+        """Return the texts to embed; none for passages that cannot be found or have no text."""
         texts = PassageTextReader(self._index.repository)
         found = load_candidates(connection, rows).values()
         said = {

@@ -20,7 +20,8 @@ MAX_EXACT_VECTORS = 10_000
 """Vectors up to which all are compared in full: 5 ms on two cores. Beyond, one bit a number chooses."""
 
 MIN_PRESELECTED = 48
-"""How many are chosen by one bit a number, at least: what choosing takes grows with it."""
+"""The smallest number of vectors that are preselected by one bit per number; preselection takes longer with
+more."""
 
 MAX_DIMENSIONS = 8_192
 """Numbers of a vector that sqlite-vec takes."""
@@ -182,12 +183,12 @@ def _opened(connection: apsw.Connection, place: str) -> bool:
 
 
 COSINE = "CASE WHEN {0} IS NOT NULL THEN 1.0 - vec_distance_cosine(vec_int8({0}), vec_int8(?)) END"
-"""How alike a vector is to one that is given, as SQL; NULL where there is none. SQLite may look at this before
-any other condition of a query, so it guards itself."""
+"""The similarity of a vector to a given one, as SQL; NULL where there is none. SQLite may evaluate this
+before any other condition of a query, so it guards itself."""
 
 
 def text_digest(text: str) -> bytes:
-    """What a text is known by."""
+    """Return the digest that identifies a text."""
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
