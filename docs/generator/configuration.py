@@ -136,7 +136,7 @@ MEANING = {
     "memory.fsync": "whether a commit is on disk before it is acknowledged; with `false` a power cut may lose the "
     "newest history",
     "memory.redact": "names by which secrets go: what stands behind `api_key=` and the like is not kept in memory",
-    "memory.store": "the plugin whose store keeps memory. Nothing: the built-in one",
+    "memory.store": "the plugin whose store keeps memory. Nothing: `trunkline-git-store`",
     "documents.read_timeout": "how long reading one document may take, in its process; then it is skipped",
     "documents.read_memory_mb": "how much memory that process may use, in MiB",
     "documents.watch": "folders whose files are brought into memory as they change: tables of `folder`, `block` (all "

@@ -171,7 +171,7 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[memory]``: ``commit_window`` is how long writes are collected into one commit at most; with ``fsync`` a commit
     is on disk before it is acknowledged.
 
-    ``store`` names the plugin (its distribution) whose store keeps memory; without it the built-in one does.
+    ``store`` names the plugin (its distribution) whose store keeps memory; without it ``trunkline-git-store`` does.
     ``embedder`` names what turns texts into vectors, so that search finds what is meant: one of a plugin, or a model
     adapter with its model (``openai/text-embedding-3-small``). ``redact`` are the names by which secrets go: what
     stands behind ``api_key=`` and the like is not kept.

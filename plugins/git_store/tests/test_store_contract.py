@@ -1,4 +1,4 @@
-"""The built-in store keeps the contract that every store is held to."""
+"""The git store keeps the contract that every store is held to."""
 
 from trunkline.contracts.memory.store import MemoryStore
 from trunkline.testing.store_suite import StoreSuite

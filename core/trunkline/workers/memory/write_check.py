@@ -58,7 +58,7 @@ class WriteCheck:
         memory."""
         for folder in (self._root, self._root / ".git" / "objects"):
             if folder is not self._root and not folder.exists():
-                continue  # another store than the built-in one
+                continue  # another store than the git store
             try:
                 with tempfile.TemporaryFile(dir=folder) as file:
                     _reserve(file.fileno())

@@ -1,4 +1,4 @@
-"""The built-in store: a git repository of plain files, behind ``MemoryStore``. Joins the parts; none of their work."""
+"""The git store: a git repository of plain files, behind ``MemoryStore``. Joins the parts; none of their work."""
 
 import logging
 import tempfile

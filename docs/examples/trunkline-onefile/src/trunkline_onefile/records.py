@@ -8,7 +8,8 @@ import msgspec
 class MemoryRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What some files hold from then on, and who wanted it.
 
-    ``files`` maps a path to its whole content, or to None when it is deleted; ``grown`` to what was added at its end.
+    ``files`` maps a path to its whole content, or to None when it is deleted; ``grown`` maps it to what was
+    added at its end.
     """
 
     version: str

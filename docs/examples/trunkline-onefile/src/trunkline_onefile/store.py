@@ -1,7 +1,7 @@
 """A memory store over a list of records: whoever can keep such a list can keep a memory.
 
-The store holds everything in main memory and derives all of it from the records, so it is for memories that fit there.
-What the records mean is in ``state``; where they are kept is the subclass's.
+The store holds everything in main memory and derives all of it from the records, so it is for memories that
+fit there. What the records mean is in ``state``; where they are kept is the subclass's.
 """
 
 import io
@@ -58,7 +58,7 @@ class RecordStore(MemoryStore):
 
     @abstractmethod
     def load(self, root: Path) -> Iterable[MemoryRecord]:
-        """Take the root, which exists, and give every record, oldest first. No other process may have it as well.
+        """Take the root, which exists, and yield every record, oldest first. No other process may have it.
 
         Raises:
             Exception: anything; memory does not start, and the person is told why.
@@ -75,7 +75,7 @@ class RecordStore(MemoryStore):
     def close(self) -> None:
         """Let go of the root."""
 
-    # Life ----------------------------------------------------------------------------------------------------
+    # Life ------------------------------------------------------------------------------------------
 
     async def open(self, context: StoreContext) -> None:
         """Read the records; a memory without any gets its first files. See ``MemoryStore.open``."""
@@ -100,7 +100,7 @@ class RecordStore(MemoryStore):
             async with self._writing:
                 await anyio.to_thread.run_sync(self.close)
 
-    # Changing ------------------------------------------------------------------------------------------------
+    # Changing --------------------------------------------------------------------------------------
 
     async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
         """Keep files together. See ``MemoryStore.change``."""
@@ -211,7 +211,7 @@ class RecordStore(MemoryStore):
     async def _commit(
         self, plan: Callable[[MemoryState], dict[str, bytes | None]], actor: str, reason: str, scope: Scope
     ) -> str:
-        """Plan, pass the rules, keep, and only then let others see it. One at a time; a cancel comes too late."""
+        """Plan, pass the rules, keep, and only then show it. One at a time; a cancel comes too late."""
         async with self._writing:
             state = self._state
             change = self._checked(Change(plan(state), actor=actor, reason=reason, scope=scope))
@@ -256,7 +256,7 @@ class RecordStore(MemoryStore):
             why = getattr(error, "strerror", None) or str(error)
             raise Refusal("write_failure", f"Nothing was written: {why.lower().rstrip('.')}.") from error
 
-    # Reading -------------------------------------------------------------------------------------------------
+    # Reading ---------------------------------------------------------------------------------------
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
         """A file's text, now or at a version."""
@@ -264,7 +264,7 @@ class RecordStore(MemoryStore):
 
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
         """Names under a folder."""
-        return self._state.list(normalize_folder(path), recursive=recursive)
+        return self._state.entries(normalize_folder(path), recursive=recursive)
 
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
         """Search names or text; every change acknowledged before the call is seen."""
@@ -283,7 +283,7 @@ class RecordStore(MemoryStore):
         last: int | None = None,
         mainline: bool = False,
     ) -> MemoryBlame:
-        """Who wrote each line of a file. A list has one line of history, so ``mainline`` makes no difference."""
+        """Who wrote each line of a file. A list has one history, so ``mainline`` makes no difference."""
         return self._state.blame(normalize_path(path), self._state.number(version), first, last)
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
@@ -307,7 +307,7 @@ class RecordStore(MemoryStore):
                 _add(tar, f"memory/{path}", held.data)
         return len(files)
 
-    # Conversations -------------------------------------------------------------------------------------------
+    # Conversations ---------------------------------------------------------------------------------
 
     def _conversation_path(self, block: str, conversation: str) -> str:
         return conversation_paths(block, conversation)[0]

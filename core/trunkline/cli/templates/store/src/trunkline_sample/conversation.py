@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
-
 from trunkline import Message
 from trunkline.api.gateway import ConversationSummary
 from trunkline.api.memory import AppendConversation, ConversationSlice, utc_now
@@ -55,7 +54,7 @@ class Conversation(msgspec.Struct, frozen=True):
         return tuple({one.id: one for one in messages if one.id not in known}.values())
 
     def titled(self, append: AppendConversation, added: Sequence[Message]) -> Header:
-        """Return the header with the title that is given; whoever adds something has gone on with the conversation."""
+        """Return the header with the title that is given; who adds something continues the conversation."""
         title = self.header.title if append.title is None else append.title or None
         one_shot = self.header.one_shot and (append.one_shot or not added)
         return msgspec.structs.replace(self.header, title=title, one_shot=one_shot)
@@ -86,8 +85,10 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def evidence(self) -> list[tuple[int, str]]:
-        """The line and text of each message that a search may find: neither results that repeat memory, nor the
-        questions that these were looked up for."""
+        """The line and text of each message that a search may find.
+
+        These are neither results that repeat memory, nor the questions that the results were looked up for.
+        """
         repeated = {message.turn for message in self.messages if message.derived}
         return [
             (line, text)

@@ -22,6 +22,7 @@ from trunkline.api.store import (
     parse_conversation_path,
     path_refusal,
 )
+
 from trunkline_sample.conversation import Conversation
 from trunkline_sample.records import MemoryRecord
 
@@ -114,7 +115,7 @@ class MemoryState:
             path=path, content=decode_text(path, held.data), hash=held.hash, modified_at=held.time
         )
 
-    def list(self, above: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
+    def entries(self, above: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
         """Names under a folder, sorted."""
         if above in self.files:
             raise path_refusal(above, "it is a file, not a folder")
@@ -130,7 +131,7 @@ class MemoryState:
         depth = above.count("/") + bool(above)
         return tuple(found[name] for name in sorted(found) if recursive or name.count("/") == depth)
 
-    # Past ----------------------------------------------------------------------------------------------------
+    # Past ------------------------------------------------------------------------------------------
 
     def number(self, version: str | None) -> int:
         """The number of a version, the newest for None. Raises Refusal ``not_found``."""
@@ -139,14 +140,14 @@ class MemoryState:
             raise Refusal("not_found", f"Memory has no version {(version or 'at all')[:64]!r}.")
         return number
 
-    def _states(self, path: str) -> "list[bytes | None]":
+    def _states(self, path: str) -> list[bytes | None]:
         """What a path held before each record, and last what it holds now."""
         states: list[bytes | None] = [None]
         for record in self.records:
             states.append(_after(record, path, states[-1]) if path in record.paths else states[-1])
         return states
 
-    def history(self, path: str) -> "list[MemoryChange]":
+    def history(self, path: str) -> list[MemoryChange]:
         """The changes at a path, newest first. Raises Refusal ``not_found`` when there never was one."""
         states = self._states(path)
         found = [
@@ -218,9 +219,11 @@ class MemoryState:
                 return number
         raise Refusal("not_found", f"There was never anything at {path!r} in memory.")
 
-    def taken_back(self, path: str, number: int) -> "dict[str, bytes | None]":
-        """What files become when what a record did at a path is taken back. Raises Refusal ``not_found`` when that is
-        nothing, and ``write_conflict`` when they were changed again."""
+    def taken_back(self, path: str, number: int) -> dict[str, bytes | None]:
+        """What files become when what a record did at a path is taken back.
+
+        Raises Refusal ``not_found`` when it is nothing, and ``write_conflict`` when they were changed again.
+        """
         record = self.records[number]
         files: dict[str, bytes | None] = {}
         for file in (one for one in record.paths if is_under(one, path)):
@@ -234,7 +237,7 @@ class MemoryState:
             raise Refusal("not_found", f"Version {record.version} did nothing at {path!r}.")
         return files
 
-    def restored(self, path: str, number: int) -> "dict[str, bytes | None]":
+    def restored(self, path: str, number: int) -> dict[str, bytes | None]:
         """What files become that go back to what they were after a record. Raises Refusal ``not_found``."""
         files = {file: self._states(file)[number + 1] for file in self._paths_under(path)}
         if path and all(data is None for data in files.values()):
@@ -243,10 +246,10 @@ class MemoryState:
             )
         return files
 
-    def _paths_under(self, path: str) -> "list[str]":
+    def _paths_under(self, path: str) -> list[str]:
         return sorted({file for one in self.records for file in one.paths if is_under(file, path)})
 
-    # Finding -------------------------------------------------------------------------------------------------
+    # Finding ---------------------------------------------------------------------------------------
 
     def conversations(self) -> Iterator[Conversation]:
         """All conversations."""
