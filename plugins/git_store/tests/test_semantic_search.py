@@ -272,3 +272,26 @@ async def test_a_text_without_a_vector_is_found_by_words_and_stops_no_search(
         assert {hit.path for hit in found} == {"garage.md", "barn.md"}
         found = await store.search(SearchMemory(query="leeks", kinds=("file",)))
         assert [hit.path for hit in found] == ["odd.md"]
+
+
+@pytest.mark.parametrize("strange", [(1.0,) * 7, (0.5,) * 128])
+async def test_a_wrong_first_vector_blocks_no_later_one(
+    tmp_path: Path, strange: Vector, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The length of vectors is that of a common word. A text whose first vector has another one has none, which the log
+    says once, and every other text is found by its meaning, now and by the next process."""
+    embedder = Picky("odd", strange)
+    async with tended(tmp_path, embedder) as store:
+        await write(store, odd="odd leeks")
+        await complete(store)
+        await write(store, garage="The automobile stands outside.")
+        await complete(store)
+        assert await paths(store, "lorry") == ["garage.md"] and await paths(store, "leeks") == ["odd.md"]
+        stats = (await store.index_stats()).vectors
+        assert stats is not None and not stats.fault
+    refused = [record for record in caplog.records if "another length" in record.getMessage()]
+    assert len(refused) == 1 and "tiny" in refused[0].getMessage()
+    async with tended(tmp_path, embedder) as store:
+        await write(store, barn="The car stands.")
+        await complete(store)
+        assert set(await paths(store, "lorry")) == {"garage.md", "barn.md"}

@@ -18,7 +18,7 @@ from trunkline.api.store import VectorStats
 from trunkline_git_store.index.search_index import SearchIndex
 from trunkline_git_store.search.candidates import load_candidates
 from trunkline_git_store.search.passage_texts import PassageTextReader
-from trunkline_git_store.vectors.embedding import embed_each
+from trunkline_git_store.vectors.embedding import embed_each, probe_dimensions
 from trunkline_git_store.vectors.vector_store import VectorStore, quantize_int8, text_digest
 
 _log = logging.getLogger(__name__)
@@ -112,13 +112,24 @@ class VectorBackfill:
             unknown = await ask(self._missing_texts)
             if unknown is None:
                 return None
+            here = await ask(self.space.dimensions)
             try:
                 vectors = await embed_each(self.embedder, list(unknown.values())) if unknown else ()
                 made = dict(zip(unknown, vectors, strict=True))
+                dimensions = await self._dimensions(here, made)
             except Exception as error:
                 self._failed(error)
                 return False
-            return await ask(partial(self._store, made=made))
+            return await ask(partial(self._store, made=made, dimensions=dimensions))
+
+    async def _dimensions(self, here: int, made: Mapping[bytes, Vector | None]) -> int:
+        """Return the length of vectors that counts for a batch. ``here`` is that of the vectors that are kept.
+
+        It is ``here`` when some of the batch has it. Otherwise the embedder is asked for the vector of a common word:
+        a single text with a wrong vector must decide neither the length of all others nor that the model has changed.
+        """
+        lengths = {len(vector) for vector in made.values() if vector is not None}
+        return here if here in lengths or not lengths else await probe_dimensions(self.embedder)
 
     def prune(self, connection: apsw.Connection) -> None:
         """Forget the vectors of texts that are gone, once all that are there have theirs."""
@@ -166,21 +177,35 @@ class VectorBackfill:
         }
         return {row: text for row, text in said.items() if text.strip()}
 
-    def _store(self, connection: apsw.Connection, made: Mapping[bytes, Vector | None]) -> bool:
-        """Keep what was made; False when it is of no use."""
+    def _store(
+        self, connection: apsw.Connection, made: Mapping[bytes, Vector | None], dimensions: int
+    ) -> bool:
+        """Keep what was made. A text whose vector has another length has none, and is not asked for again; False when
+        the embedder as a whole answers with vectors of no use."""
+        if not made:
+            return True
+        if not dimensions and all(vector is None for vector in made.values()):
+            return False  # the embedder refused every text so far: nobody knows how long its vectors are
         try:
-            fitting = self.space.fitting(connection, made)
-        except (TypeError, ValueError) as error:
+            self.space.check_length(connection, dimensions)
+        except ValueError as error:
             self._failed(error)
             return False
-        lengths = [len(vector) for vector in fitting.values() if vector is not None]
-        if made and not self.space.attach(connection):
-            if not lengths:
-                return False
-            self.space.create(connection, lengths[0])
+        if not self.space.attach(connection):
+            self.space.create(connection, dimensions)
+        wrong = [
+            digest for digest, vector in made.items() if vector is not None and len(vector) != dimensions
+        ]
+        if wrong:
+            _log.warning(
+                "the embedder %s answers %d texts with vectors of another length than %d; words alone find them",
+                self.embedder.name,
+                len(wrong),
+                dimensions,
+            )
         with connection:
-            for digest, vector in fitting.items():
-                self.space.put(connection, digest, vector)
+            for digest, vector in made.items():
+                self.space.put(connection, digest, None if digest in wrong else vector)
         return True
 
     def _check_model(self, connection: apsw.Connection) -> bool:

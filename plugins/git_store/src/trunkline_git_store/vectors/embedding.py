@@ -11,6 +11,12 @@ PROBE = "word"
 """A text that every embedder takes."""
 
 
+async def probe_dimensions(embedder: Embedder) -> int:
+    """The length of the embedder's vectors: of the one of a common word. Raises what the embedder raises."""
+    (vector,) = await embedder.embed([PROBE])
+    return len(vector)
+
+
 async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
     """A vector for each text; None for a text that the embedder refuses by itself.
 

@@ -6,7 +6,6 @@ import hashlib
 import logging
 import math
 import struct
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -54,39 +53,24 @@ class VectorStore:
 
     def accepts(self, connection: apsw.Connection, packed: bytes) -> bool:
         """Report whether there are vectors of this model, as long as this one: what is not cannot be compared."""
-        return self.attach(connection) and self._length(connection) == len(packed)
+        return bool(here := self.dimensions(connection)) and _octets(here) * 8 == len(packed)
 
-    def check_lengths(self, connection: apsw.Connection, lengths: Iterable[int]) -> None:
-        """Refuse vectors of other lengths than those that are here, or of several. Raises ValueError."""
-        here = {self._length(connection)} if self.attach(connection) else set[int]()
-        if not all(1 <= length <= MAX_DIMENSIONS for length in lengths):
+    def dimensions(self, connection: apsw.Connection) -> int:
+        """The length of the vectors that are kept; 0 when there are none of this model."""
+        if not self.attach(connection):
+            return 0
+        return int(connection.execute("SELECT value FROM vectors.meta WHERE key = 'dimensions'").get)
+
+    def check_length(self, connection: apsw.Connection, length: int) -> None:
+        """Refuse vectors of a length that none can have, or of another one than those that are kept. Raises
+        ValueError."""
+        if not 1 <= length <= MAX_DIMENSIONS:
             raise ValueError(f"it answers with vectors of none or of more than {MAX_DIMENSIONS} numbers")
-        if len(here | {_octets(length) * 8 for length in lengths}) > 1:
+        if self.dimensions(connection) not in (0, length):
             raise ValueError(
                 "it answers with vectors of another length than before; if its model is another one now, run: "
                 "trunkline memory reindex --vectors"
             )
-
-    def fitting(
-        self, connection: apsw.Connection, made: Mapping[bytes, Vector | None]
-    ) -> dict[bytes, Vector | None]:
-        """The vectors, without those of another length than the rest: such a text has none.
-
-        Raises ValueError when all are of another length.
-        """
-        lengths = Counter(len(vector) for vector in made.values() if vector is not None)
-        here = self._length(connection) if self.attach(connection) else 0
-        fit = [length for length, _ in lengths.most_common() if not here or _octets(length) * 8 == here]
-        usual = next(filter(None, fit), 0)
-        self.check_lengths(connection, (usual,) if usual else lengths)
-        return {
-            digest: vector if vector is not None and len(vector) == usual else None
-            for digest, vector in made.items()
-        }
-
-    def _length(self, connection: apsw.Connection) -> int:
-        said = connection.execute("SELECT value FROM vectors.meta WHERE key = 'dimensions'").get
-        return _octets(int(said)) * 8
 
     def create(self, connection: apsw.Connection, dimensions: int) -> None:
         """Make room for vectors; those of another model are forgotten."""
