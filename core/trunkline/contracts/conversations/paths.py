@@ -4,15 +4,15 @@
 
 import re
 
+from trunkline.contracts.blocks.paths import BLOCK_NAME, BLOCKS_FOLDER, block_folder, is_block_name
 from trunkline_bus import Refusal
 
-_BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _CONVERSATION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PATH = re.compile(
-    rf"blocks/({_BLOCK.pattern})/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.jsonl"
+    rf"{BLOCKS_FOLDER}/({BLOCK_NAME})/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.jsonl"
 )
 _ANY_PATH = re.compile(
-    rf"(?:blocks|archive)/[^/]+/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.jsonl"
+    rf"(?:{BLOCKS_FOLDER}|archive)/[^/]+/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.jsonl"
 )
 _CONVERSATION_ID = re.compile(r"conv_[A-Za-z0-9_-]{1,59}")
 
@@ -23,11 +23,11 @@ def conversation_paths(block: str, conversation: str) -> tuple[str, str]:
 
     Raises Refusal ``invalid_path`` for names that no block or conversation has.
     """
-    if not _BLOCK.fullmatch(block):
+    if not is_block_name(block):
         raise Refusal("invalid_path", f"{block[:80]!r} is not a block's name.")
     if not _CONVERSATION.fullmatch(conversation):
         raise Refusal("invalid_path", f"{conversation[:80]!r} is not a conversation's id.")
-    folder, last = f"blocks/{block}/conversations", conversation[-1].lower()
+    folder, last = f"{block_folder(block)}/conversations", conversation[-1].lower()
     return (
         f"{folder}/{last if last.isalnum() else '_'}/{conversation}.jsonl",
         f"{folder}/{conversation}.jsonl",

@@ -9,6 +9,7 @@ import re
 import msgspec
 
 from trunkline.contracts.blocks.messages import MemoryPolicy
+from trunkline.contracts.blocks.paths import BLOCK_NAME, BLOCKS_FOLDER, is_block_name
 from trunkline.contracts.memory.chunks import Layer
 from trunkline.contracts.memory.paths import AGENT, OWNER, layer_folder
 from trunkline_bus import Refusal
@@ -16,8 +17,7 @@ from trunkline_bus import Refusal
 LAYERS: tuple[Layer, ...] = ("project_agent", "project_global", "user_agent", "user_global")
 """All layers, in the order of precedence."""
 
-_BLOCK = r"[a-z0-9][a-z0-9-]{0,31}"
-_PLACE = re.compile(rf"(?:blocks/{_BLOCK})?(?:(?:^|/)agents/{AGENT})?")
+_PLACE = re.compile(rf"(?:{BLOCKS_FOLDER}/{BLOCK_NAME})?(?:(?:^|/)agents/{AGENT})?")
 
 
 class LayerLocation(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ def layer_location(layer: Layer, block: str | None, actor: str) -> LayerLocation
     """
     if layer.startswith("project") and block is None:
         raise Refusal("invalid_scope", f"The layer {layer} belongs to a block; say which.")
-    if block is not None and not re.fullmatch(_BLOCK, block):
+    if block is not None and not is_block_name(block):
         raise Refusal("invalid_scope", f"{block[:80]!r} is not a block's name.")
     return LayerLocation(layer, layer_folder(layer, block or "", actor))
 
@@ -47,7 +47,7 @@ def is_no_layer(folder: str) -> bool:
 
 def layer_of(folder: str) -> Layer:
     """The layer that a folder is."""
-    project, agent = folder.startswith("blocks/"), "agents/" in folder
+    project, agent = folder.startswith(f"{BLOCKS_FOLDER}/"), "agents/" in folder
     if project:
         return "project_agent" if agent else "project_global"
     return "user_agent" if agent else "user_global"

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_file_path
 from trunkline.contracts.memory.path_rules import normalize_path
 from trunkline.contracts.memory.store import Change, MemoryRule
 from trunkline_bus import Refusal
@@ -48,5 +49,5 @@ def block_files(files: Mapping[str, object | None]) -> Iterator[str]:
     """Yield the ``block.toml`` of each block that files are written into; files that are None are deleted."""
     written = (path.split("/") for path, content in files.items() if content is not None)
     yield from {
-        f"blocks/{parts[1]}/block.toml" for parts in written if parts[0] == "blocks" and len(parts) > 2
+        block_file_path(parts[1]) for parts in written if parts[0] == BLOCKS_FOLDER and len(parts) > 2
     }

@@ -2,6 +2,7 @@
 
 from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig, MemoryPolicy
+from trunkline.contracts.blocks.paths import block_file_path
 from trunkline.contracts.memory.store import MemoryStore
 from trunkline_bus import Refusal
 
@@ -23,7 +24,7 @@ class BlockPolicies:
         """
         if block is None:
             return MemoryPolicy()
-        path = f"blocks/{block}/block.toml"
+        path = block_file_path(block)
         try:
             text = (await self._store.read(path)).content
         except Refusal as refusal:

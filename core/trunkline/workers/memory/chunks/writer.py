@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
 from trunkline.contracts.memory.chunk_files import (
     archived_path,
     decode_chunk,
@@ -260,8 +261,8 @@ class ChunkWriter:
     async def prune_all(self) -> None:
         """Prune the owner's chunks and those of every block; one whose policy is broken is left alone."""
         entries = await self._store.list("", recursive=False)
-        there = any(entry.path == "blocks" and entry.kind == "folder" for entry in entries)
-        folders = await self._store.list("blocks", recursive=False) if there else ()
+        there = any(entry.path == BLOCKS_FOLDER and entry.kind == "folder" for entry in entries)
+        folders = await self._store.list(BLOCKS_FOLDER, recursive=False) if there else ()
         for block in (None, *(entry.path.rpartition("/")[2] for entry in folders if entry.kind == "folder")):
             try:
                 await self.prune(PruneChunks(actor=PLATFORM, block=block), NOWHERE)

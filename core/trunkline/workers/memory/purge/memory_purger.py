@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import msgspec
 
 from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.blocks.paths import block_folder
 from trunkline.contracts.memory.chunk_files import parse_chunk_path
 from trunkline.contracts.memory.purge import PURGED
 from trunkline.contracts.memory.purger import Purge, Purger
@@ -85,7 +86,7 @@ def _mentions(entry: AuditEntry, paths: Mapping[str, str]) -> bool:
     said = "\n".join((*(entry.arguments or {}).values(), entry.output, entry.why))
     if not said.strip():
         return False
-    said, own = _normalized(unquote(said)), f"blocks/{_normalized(entry.block)}/"
+    said, own = _normalized(unquote(said)), f"{block_folder(_normalized(entry.block))}/"
     return any(
         re.search(rf"(?:(?<![\w./-])/?|(?<=/memory/)){re.escape(name)}(?![\w-])(?!\.\w)", said)
         for path, last in paths.items()

@@ -8,6 +8,7 @@ import pygit2
 
 from trunkline.api.archive import MEMORY, OWN, ArchiveManifest, InvalidArchive, unpack
 from trunkline.api.importer import ImportGap
+from trunkline.api.memory import block_file_path
 from trunkline.api.store import ImportMemory, ImportProgress, Installed, MemoryImport, is_normalized
 from trunkline_git_store.operations import WriteOperation
 from trunkline_git_store.packer import Packer
@@ -165,7 +166,7 @@ class ArchiveImport:
             files = sorted((root / folder).glob("*.json"))
             return {f"{folder}/{file.name}": file.read_bytes() for file in files}
 
-        blocks = sorted(file.parent.name for file in root.glob("blocks/*/block.toml"))
+        blocks = sorted(file.parent.name for file in root.glob(block_file_path("*")))
         yield from find_gaps(self.manifest.plugins, blocks, read, here)
         known = {path.removeprefix("identities/").removesuffix(".json") for path in named("identities")}
         yield from policy_gaps(named("policies"), known | {"owner"})

@@ -24,6 +24,7 @@ from trunkline.api.archive import (
 )
 from trunkline.api.bus import Refusal
 from trunkline.api.importer import ImportGap
+from trunkline.api.memory import BLOCKS_FOLDER
 from trunkline.api.store import ascii_safe, parse_conversation_path
 from trunkline_git_store.packer import write_pack
 from trunkline_git_store.repository import Repository, commit_time, files_in, walk_commits
@@ -135,7 +136,9 @@ class _ExportWriter:
             commits=sum(1 for _ in walk_commits(self._repository, self._commit.id)),
             files=len(paths),
             conversations=sum(1 for path in paths if parse_conversation_path(path) is not None),
-            blocks=tuple(sorted({path.split("/")[1] for path in paths if path.startswith("blocks/")})),
+            blocks=tuple(
+                sorted({path.split("/")[1] for path in paths if path.startswith(f"{BLOCKS_FOLDER}/")})
+            ),
             plugins=dict(self._plugins),
             gaps=self._gaps,
         )

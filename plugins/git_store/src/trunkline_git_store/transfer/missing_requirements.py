@@ -8,6 +8,7 @@ import msgspec
 
 from trunkline.api.files import read_toml
 from trunkline.api.importer import ImportGap
+from trunkline.api.memory import block_file_path
 from trunkline.api.store import Installed
 
 Read = Callable[[str], bytes | None]
@@ -44,7 +45,7 @@ def find_gaps(
         )
     yield from _model("preferences.toml", _toml(read("preferences.toml")), here)
     for block in blocks:
-        path = f"blocks/{block}/block.toml"
+        path = block_file_path(block)
         settings = _toml(read(path))
         yield from _model(path, settings, here)
         yield from _tools(path, settings, here)
