@@ -4,6 +4,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,12 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 
 MODULES = dict(modules())
-TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in MODULES.items()}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every module, parsed."""
+    return {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in MODULES.items()}
 
 
 def words(name: str) -> list[str]:
@@ -92,7 +98,7 @@ def public_definitions() -> Iterator[tuple[str, str]]:
                 if isinstance(node, ast.ClassDef):
                     yield from below(module, node.body)
 
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         yield from below(module, tree.body)
 
 
@@ -140,7 +146,7 @@ def test_no_class_or_public_function_has_a_retired_word() -> None:
 def test_a_class_name_stands_for_one_class() -> None:
     """No two classes have the same name, whatever their modules."""
     places = defaultdict(list)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{module}:{node.lineno}")
@@ -154,7 +160,7 @@ def test_docstrings_name_the_thing() -> None:
     """A docstring's first sentence does not open with What, Whether or How."""
     wrong = [
         f"{module}:{getattr(node, 'lineno', 1)}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and OPENERS.match(ast.get_docstring(node) or "")
