@@ -84,7 +84,7 @@ async def test_cc_t12_panic_ends_every_program_and_lets_none_begin(tools: Any, t
             assert json.loads(done.stdout)["failed"] == [], done.stderr
             with anyio.fail_after(60):
                 await caller.until(lambda: len(outcomes) == 5)
-        assert all("panic" in outcome.output for outcome in outcomes)
+        assert all("panic" in outcome.output for outcome in outcomes), (outcomes, done.stdout)
         await are_still(caller.workspace)
         for name in ("beat", "read_file"):
             refused = await caller.call(name, {} if name == "beat" else {"path": "x"})

@@ -177,10 +177,11 @@ class CallSandbox(Sandbox):
         return process
 
     async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
-        """See ``Sandbox``."""
-        return await super().run(
-            argv, **{**given, "limits": await self._within(given.get("limits", DEFAULT_LIMITS))}
-        )
+        """See ``Sandbox``. A program that the panic command ended before this worker noticed says so."""
+        limits = await self._within(given.get("limits", DEFAULT_LIMITS))
+        result = await super().run(argv, **{**given, "limits": limits})
+        panicked = result.killed and self._sandboxes.kill_switch.is_engaged
+        return replace(result, killed="panic") if panicked else result
 
     async def leave(
         self,
