@@ -32,19 +32,17 @@ doctor:
 setup:
 	@scripts/setup test
 
-# One process more than there are processors, because tests wait for programs a third of their time. The variable is
-# one that containers like to set: it would have each of thousands of programs compile all modules anew.
+# Two processes for each processor and one more, because tests wait for programs more than half of their time. The
+# variable is one that containers like to set: it would have each of thousands of programs compile all modules anew.
 test: lint
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -rs --numprocesses=$$(($$(getconf _NPROCESSORS_ONLN) + 1)) --maxprocesses=5 \
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -rs --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN) + 1)) --maxprocesses=9 \
 		--dist=worksteal $(PYTEST)
 
 check: setup
 	@scripts/check
 
 lint: setup
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/pyright
+	@scripts/check lint
 
 docs: setup
 	$(BIN)/python docs/generate.py

@@ -5,6 +5,8 @@ knows; none is timed, and hypothesis tries the same examples in every run.
 thought of. What that finds becomes an ``@example``; it is not to stop whoever lands something else.
 """
 
+import gc
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -21,3 +23,9 @@ settings.load_profile("same")
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the garbage collector's sight. It stays until the end, and is large."""
+    gc.collect()
+    gc.freeze()
