@@ -32,9 +32,13 @@ class Indexed(Plain, IndexProvider):
 
 def plugins(*stores: tuple[str, MemoryStore], **states: str) -> Any:
     """Plugins with stores, and others by their status."""
-    found = [SimpleNamespace(owner=owner, name=owner, status="loaded") for owner, _ in stores]
+    found = [
+        SimpleNamespace(owner=owner, name=owner, status="loaded", reason="", hint="") for owner, _ in stores
+    ]
     found += [
-        SimpleNamespace(owner=owner.replace("_", "-"), name=owner, status=status)
+        SimpleNamespace(
+            owner=owner.replace("_", "-"), name=owner, status=status, reason="It broke.", hint="Release it."
+        )
         for owner, status in states.items()
     ]
     return SimpleNamespace(
@@ -54,15 +58,16 @@ def test_the_default_store_is_used_unless_another_is_named() -> None:
 @pytest.mark.parametrize("status", ["disabled", "quarantined", "failed", "isolated"])
 def test_a_default_store_that_is_not_loaded_is_named_with_its_state(status: str) -> None:
     """What failed, where, and what to do."""
-    with pytest.raises(ConfigError, match=f"{DEFAULT_STORE} is {status}") as refused:
+    with pytest.raises(ConfigError, match=rf"{DEFAULT_STORE} is {status} \(It broke\)") as refused:
         choose_store(plugins(trunkline_git_store=status), None)
-    assert "trunkline plugins list" in str(refused.value.hint)
+    assert refused.value.hint == "Release it."
 
 
 def test_a_store_that_is_not_there_is_named() -> None:
     """By a plugin that is not installed, or has no store."""
-    with pytest.raises(ConfigError, match=f"{DEFAULT_STORE} is not installed"):
+    with pytest.raises(ConfigError, match=f"{DEFAULT_STORE} is not installed") as refused:
         choose_store(plugins(), None)
+    assert "[memory] store" in str(refused.value.hint)
     with pytest.raises(ConfigError, match=r"\[memory\] store names .* nobody is not installed"):
         choose_store(plugins(), "nobody")
     with pytest.raises(ConfigError, match="rlm offers no store"):

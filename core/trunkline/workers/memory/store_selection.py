@@ -19,24 +19,27 @@ def choose_store(plugins: Plugins, name: str | None) -> MemoryStore:
     for owned in plugins.memory_stores():
         if owned.owner == wanted:
             return owned.item
-    why = _absence(plugins, wanted)
+    why, hint = _absence(plugins, wanted)
     if name is None:
         raise ConfigError(
             f"Memory cannot start: {why}, which keeps memory by default.",
-            hint="Run: trunkline plugins list. Enable or install that plugin, or name another one in [memory] store.",
+            hint=hint or "Enable or install that plugin, or name another store in [memory] store.",
         )
     raise ConfigError(
         f"Memory cannot start: [memory] store names a plugin that cannot be used: {why}.",
-        hint=f"Run: trunkline plugins list. Without the setting {DEFAULT_STORE} is used.",
+        hint=hint or f"Run: trunkline plugins list. Without the setting {DEFAULT_STORE} is used.",
     )
 
 
-def _absence(plugins: Plugins, name: str) -> str:
-    """Return why a plugin provides no store, as the end of a sentence."""
-    for state in plugins.report.plugins:
-        if name in (state.owner, state.name):
-            return f"{name} offers no store" if state.status == "loaded" else f"{name} is {state.status}"
-    return f"{name} is not installed"
+def _absence(plugins: Plugins, name: str) -> tuple[str, str]:
+    """Return why a plugin provides no store, as the end of a sentence, and what to do where that is known."""
+    state = next((one for one in plugins.report.plugins if name in (one.owner, one.name)), None)
+    if state is None:
+        return f"{name} is not installed", ""
+    if state.status == "loaded":
+        return f"{name} offers no store", ""
+    because = f" ({state.reason.rstrip('.')})" if state.reason else ""
+    return f"{name} is {state.status}{because}", state.hint
 
 
 def index_provider(plugins: Plugins, store: MemoryStore) -> IndexProvider:
@@ -48,8 +51,9 @@ def index_provider(plugins: Plugins, store: MemoryStore) -> IndexProvider:
     for candidate in (store, *(owned.item for owned in plugins.memory_stores())):
         if isinstance(candidate, IndexProvider):
             return candidate
+    why, hint = _absence(plugins, DEFAULT_STORE)
     raise ConfigError(
         "Memory cannot start: the store of [memory] store has no index of chunks and documents, and no other "
-        f"plugin makes one; {_absence(plugins, DEFAULT_STORE)}.",
-        hint=f"Run: trunkline plugins list. Enable {DEFAULT_STORE}: it makes the indexes for other stores too.",
+        f"plugin makes one; {why}.",
+        hint=hint or f"Enable {DEFAULT_STORE}: it makes the indexes for other stores too.",
     )

@@ -78,9 +78,9 @@ class MemoryWorker(Worker):
         self._purges = self._make_purge_service()
         self._keeper, self._answers = self._make_handlers()
 
-    def with_status(self, beat: WorkerHeartbeat) -> WorkerHeartbeat:
+    def with_status(self, heartbeat: WorkerHeartbeat) -> WorkerHeartbeat:
         """Report whether it can write."""
-        return replace(beat, trouble=self._writes.problem)
+        return replace(heartbeat, trouble=self._writes.problem)
 
     def _installed(self) -> Installed:
         """Return the installed plugins, adapters and tools. With isolated plugins the tools are not known
