@@ -119,7 +119,7 @@ def answer(id: str, text: str, follow: bool, as_json: bool) -> int:
     call."""
     if not text.strip():  # handed in without words it would be a plain yes
         raise click.UsageError(
-            f"TEXT is empty, and allows nothing. To leave a question unanswered: trunkline approvals deny {id}"
+            f"TEXT is empty. To leave a question unanswered: trunkline approvals deny {id}"
         )
     return _decide(id, allow=True, answer=text, follow=follow, as_json=as_json)
 
@@ -135,7 +135,7 @@ def granted(as_json: bool) -> None:
         print_json({"grants": found})
         return
     if not found:
-        click.echo("Nothing is allowed for more than one call.")
+        click.echo("No approval covers more than one call.")
         return
     rows = [
         (one.id, one.subject, one.conditions.conversation or "always", one.created_by, one.note)
@@ -169,8 +169,8 @@ def _decide(
             word = "answer" if answer else "approve" if allow else "deny"
             reach = f" --scope {scope}" if scope != "once" else " TEXT" if answer else ""
             click.echo(
-                "No platform runs here: the turn goes on when one is started, "
-                f"or with: trunkline approvals {word} {one.id}{reach} --follow",
+                "No platform runs here. The turn continues when one starts, or with: trunkline "
+                f"approvals {word} {one.id}{reach} --follow",
                 err=True,
             )
         return 0

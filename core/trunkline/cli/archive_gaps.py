@@ -23,6 +23,6 @@ def print_gaps(gaps: "tuple[ImportGap, ...]") -> None:
     import click
 
     for gap in gaps[:MAX_SHOWN]:
-        click.echo(f"Not among the files: {gap.what}: {gap.why}.", err=True)
+        click.echo(f"Missing: {gap.what}: {gap.why}.", err=True)
     if len(gaps) > MAX_SHOWN:
-        click.echo(f"{len(gaps) - MAX_SHOWN} more are named in the archive's manifest.json.", err=True)
+        click.echo(f"The archive's manifest.json lists {len(gaps) - MAX_SHOWN} more.", err=True)

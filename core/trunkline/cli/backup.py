@@ -67,13 +67,13 @@ def _check(config: "Config", file: Path, force: bool, with_bus: bool) -> None:
         raise StorageError(f"There is no folder {file.absolute().parent}.", hint="Make it first.")
     if with_bus and config.settings.bus.url is not None:
         raise TrunklineError(
-            "The bus is a server of its own (bus.url), so its store is not here.",
-            hint='Back it up where it runs, with "nats stream backup".',
+            "The bus is an external server (bus.url), so its data is not in this home.",
+            hint='Back it up on its own host, with "nats stream backup".',
         )
     if with_bus and (pid := running_pid(Home.of(config))) is not None:
         raise TrunklineError(
-            f"The platform runs (pid {pid}), and the bus store cannot be copied while it does.",
-            hint="Stop it first, or leave --with-bus out.",
+            f"The platform runs (pid {pid}). The bus data can only be copied while it is stopped.",
+            hint="Stop it first, or omit --with-bus.",
         )
 
 

@@ -105,7 +105,7 @@ def create_block(
         description=description, goals=goals, model=model, vision_model=vision_model, tools=tools or None
     )
     with_gateway(lambda gateway: gateway.create_block(name, config))
-    click.echo(f"Block {name} is there. Talk with it: trunkline chat --block {name}")
+    click.echo(f"Created block {name}. Talk with it: trunkline chat --block {name}")
 
 
 SET_EXAMPLES = """
@@ -129,9 +129,7 @@ def set_choices(name: str, choices: tuple[str, ...], as_json: bool) -> None:
     for choice in choices:
         key, equals, value = choice.partition("=")
         if not equals:
-            raise click.UsageError(
-                f"{choice!r} is no choice: write KEY=VALUE. To take a key out: blocks unset."
-            )
+            raise click.UsageError(f'{choice!r} is not KEY=VALUE. To remove a key, use "blocks unset".')
         given.setdefault(key, []).append(value)
     _change(name, {key: parse_value(key, words) for key, words in given.items()}, as_json)
 
@@ -152,7 +150,9 @@ def _change(name: str, changes: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(block)
     else:
-        click.echo(f"Block {name} is changed: {', '.join(changes)}. It counts from the next message on.")
+        click.echo(
+            f"Block {name} is changed: {', '.join(changes)}. The change applies from the next message on."
+        )
 
 
 @command.command("start", examples="trunkline blocks start garden")
@@ -166,7 +166,7 @@ def start_block(name: str, as_json: bool) -> None:
     if as_json:
         print_json(block)
     else:
-        click.echo(f"Block {name} takes messages.")
+        click.echo(f"Block {name} accepts messages.")
 
 
 @command.command("stop", examples="trunkline blocks stop garden\ntrunkline blocks stop garden --finish")
@@ -210,7 +210,7 @@ def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
         click.echo(f"Block {name} loses its conversations, what its agent wrote and learned{lost}.")
         click.echo("Memory's history keeps them.")
         if hard:
-            click.echo("The files in its workspace are lost for good.")
+            click.echo("The files in its workspace are permanently deleted.")
         _confirm_cancelling(name, "Reset it", always=True)
     block = with_gateway(lambda gateway: gateway.reset_block(name, hard=hard))
     if as_json:
@@ -233,7 +233,7 @@ def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> No
             f"{waiting} of its calls {'waits' if waiting == 1 else 'wait'} for your approval and will not run."
         )
     if busy:
-        click.echo(f"Block {name} is answering now; the answer is cut.")
+        click.echo(f"Block {name} is answering now; the answer is cancelled.")
     if tasks := _tasks_here(name):
         click.echo(f"{tasks} of its background tasks {'runs and is' if tasks == 1 else 'run and are'} ended.")
     if busy or waiting or tasks or always:
@@ -259,7 +259,7 @@ def archive_block(name: str, yes: bool) -> None:
     if not yes:
         _confirm_cancelling(name, "Archive it")
     with_gateway(lambda gateway: gateway.archive_block(name))
-    click.echo(f"Block {name} is archived. Bring it back: trunkline blocks restore {name}")
+    click.echo(f"Block {name} is archived. Restore it: trunkline blocks restore {name}")
 
 
 @command.command("restore", examples="trunkline blocks restore garden")

@@ -87,7 +87,7 @@ def _foreground(config: "Config", name: str) -> "ForegroundChannel":
     }
     if name not in found:
         raise PluginError(
-            f"There is no channel {name!r} that can sit at a terminal.",
+            f"There is no channel {name!r} that supports a terminal.",
             hint=f"There are: {', '.join(found)}."
             if found
             else "Install trunkline-terminal; see `trunkline doctor`.",

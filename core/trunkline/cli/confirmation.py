@@ -23,6 +23,6 @@ def require_terminal(otherwise: str, *, done: str = "done") -> None:
     """Raises TrunklineError where there is no terminal to ask at."""
     if not sys.stdin.isatty():
         raise TrunklineError(
-            f"There is no terminal to ask at, so nothing was {done}.",
-            hint=f"Give {otherwise} to have it done without being asked.",
+            f"Confirmation needs a terminal, so nothing was {done}.",
+            hint=f"Give {otherwise} to skip the confirmation.",
         )

@@ -61,7 +61,7 @@ def show_letter(number: int, as_json: bool) -> None:
         return
     print_table([(name, str(value)) for name, value in _facts(one).items()])
     click.echo(f"{'retry':<10}{'yes' if refusal is None else refusal}")
-    click.echo(f"\n{text if one.is_complete else text + chr(10) + '(the rest was not kept)'}")
+    click.echo(f"\n{text if one.is_complete else text + chr(10) + '(the rest was not stored)'}")
 
 
 @command.command(

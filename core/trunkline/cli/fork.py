@@ -42,7 +42,7 @@ def command(place: str, model: str | None, content: str | None, as_json: bool, s
 
     turn, at, step = place.rpartition("@")
     if not at or not turn or not step.isdecimal():
-        raise click.UsageError(f"{place!r} is not TURN@STEP, as in last@0.")
+        raise click.UsageError(f"{place!r} is not of the form TURN@STEP, such as last@0.")
     streams = sys.stdout.isatty() if stream is None else stream
     wish = ForkTurn(turn=turn, step=int(step), content=content, model=model)
     return run(_fork, wish, JsonTurnPrinter() if as_json else TurnPrinter(stream=streams))

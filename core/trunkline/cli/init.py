@@ -55,7 +55,7 @@ def command(yes: bool, test: bool | None, as_json: bool, **given: str | None) ->
     from trunkline.cli.init_settings import InitSettings
 
     if as_json and not yes:
-        raise click.UsageError("--json needs --yes: a script cannot be asked.")
+        raise click.UsageError("--json needs --yes, because a script cannot answer questions.")
     if not yes:
         _insist_on_terminal()
     settings = InitSettings()
@@ -71,7 +71,8 @@ def _insist_on_terminal() -> None:
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError(
-            "There is no terminal to ask at. Nothing was changed. Give --yes, and flags for what is not the default."
+            "The questions need a terminal. Nothing was changed. Give --yes, and options for values "
+            "other than the defaults."
         )
 
 
@@ -87,7 +88,8 @@ def _take(settings: Any, given: InitFlags, yes: bool) -> None:
         ask_questions(settings, given)
     except click.Abort:
         click.echo(
-            f'\nStopped. Your answers so far are in {settings.file}; "trunkline init" goes on.', err=True
+            f'\nStopped. Your answers so far are in {settings.file}; "trunkline init" continues from there.',
+            err=True,
         )
         raise
 

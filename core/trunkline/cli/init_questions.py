@@ -149,7 +149,7 @@ def _url(settings: InitSettings, given: "InitFlags", choice: ModelChoice) -> str
 def _address(text: str, *, empty: bool) -> str:
     if text.startswith(("http://", "https://")) or (empty and not text):
         return text
-    raise click.UsageError("That is no web address: it begins with http:// or https://.")
+    raise click.UsageError("That is not a URL: a URL begins with http:// or https://.")
 
 
 def _key_name(settings: InitSettings, given: "InitFlags", choice: ModelChoice, url: str) -> str:
@@ -175,11 +175,11 @@ def _offered(url: str, key: str) -> tuple[str, ...]:
     """The models of the server at an address; whether it answers is told."""
     if not url:
         return ()
-    click.echo(f"Asking {url} which models it has …", err=True)
+    click.echo(f"Reading the list of models from {url} …", err=True)
     try:
         return list_models(url, key, seconds=10.0)
     except (OSError, ValueError) as error:
-        click.echo(f"It gives no list of models: {error}.", err=True)
+        click.echo(f"It returned no list of models: {error}.", err=True)
         return ()
 
 

@@ -141,7 +141,7 @@ def secret_reference(name: str) -> Secret:
     if not name.isidentifier():
         raise ConfigError(
             "That is not the name of an environment variable.",
-            hint="Give the name, such as OPENAI_API_KEY, and never the key itself.",
+            hint="Give the name of the variable, such as OPENAI_API_KEY, not the key itself.",
         )
     return Secret(name)
 

@@ -121,7 +121,7 @@ def require_text(words: Sequence[str]) -> None:
             if not os.path.lexists(word):
                 seen = word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
                 raise click.UsageError(
-                    f"Argument {number}, '{seen}', is no text: its bytes are not UTF-8. Is the terminal set to UTF-8?"
+                    f"Argument {number}, '{seen}', is not text: its bytes are not UTF-8. Is the terminal set to UTF-8?"
                 ) from None
 
 

@@ -75,7 +75,7 @@ def list_models(url: str, key: str = "", seconds: float = SECONDS) -> tuple[str,
     with _opener(url).open(asked, timeout=seconds) as answer:
         document = json.loads(answer.read(LARGEST))
     if not isinstance(document, dict) or not isinstance(document.get("data"), list):
-        raise ValueError("it answers, but not with a list of models")
+        raise ValueError("it answers, but without a list of models")
     return tuple(str(one["id"]) for one in document["data"] if isinstance(one, dict) and one.get("id"))
 
 

@@ -67,14 +67,15 @@ def command(release: bool, as_json: bool) -> int:
     if as_json:
         print_json({"programs": ended, "failed": failed, **asdict(answers)})
     else:
-        click.echo(f"Stopped. Programs that this command found running here and ended: {ended}.")
+        click.echo(f"Stopped. This command ended {ended} programs on this machine.")
         click.echo(f"{_told(answers)} {TASKS}")
-        click.echo(f"Nothing is begun until: {RELEASE_COMMAND}")
+        click.echo(f"Nothing starts until: {RELEASE_COMMAND}")
     for name in failed:
         click.echo(f"Error: the programs of the sandbox {name} could not be ended; see above.", err=True)
     for worker in answers.silent:
         click.echo(
-            f"Error: the {worker} has not said that it stopped. If it lives, end its process.", err=True
+            f"Error: the {worker} has not reported that it stopped. If its process still runs, end it.",
+            err=True,
         )
     return 1 if failed or answers.silent else 0
 

@@ -181,7 +181,7 @@ def _agreed(said: str, question: str) -> None:
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise TrunklineError(
-            "A rule that allows more can be added or removed at a terminal only. Nothing was changed.",
+            "A change that allows more needs a terminal. Nothing was changed.",
             hint="Run this command yourself, without a pipe or a script.",
         )
     click.echo(said, err=True)

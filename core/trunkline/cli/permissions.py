@@ -89,9 +89,7 @@ def block_permissions(
         name: given for name, given in (("god", god), ("host-network", host_network)) if given is not None
     }
     if conversation is not None and not any(minutes.values()):
-        raise click.UsageError(
-            "--conversation says where --god or --host-network holds: give one of them too."
-        )
+        raise click.UsageError("--conversation limits --god or --host-network: give one of them too.")
     if any(minutes.values()):
         with_memory(lambda bus: require_block(bus, block))  # nobody is asked about a block that is not there
     for name in minutes:
@@ -119,7 +117,7 @@ def _confirm(name: str, block: str, minutes: int) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         what = "God Mode" if name == "god" else "The network of this machine"
         raise TrunklineError(
-            f"{what} can be granted at a terminal only. Nothing was changed.",
+            f"{what} can only be granted at a terminal. Nothing was changed.",
             hint="Run this command yourself, without a pipe or a script.",
         )
     wanted = f"{name} {block}"

@@ -113,14 +113,17 @@ def _show(offer: "InstallPlan") -> None:
     if plugin.manifest is None:
         seen = ", ".join((*plugin.found_in_source.hooks, *plugin.found_in_source.effects)) or "nothing"
         click.echo(
-            "It does not say what it asks for, so nothing holds it back: any hook, guards included, and tools of any\n"
-            f"effect. Seen in its source: {one_line(seen)}."
+            "It has no manifest, so nothing restricts it: it may use any hook, guards included, and tools of any\n"
+            f"effect. Found in its source: {one_line(seen)}."
         )
     elif plugin.manifest.isolation == "process":
-        click.echo("It is held to the hooks and effects, and runs in a process with credentials of its own.")
+        click.echo(
+            "The platform enforces its hooks and effects. It runs in its own process with its own credentials."
+        )
     else:
         click.echo(
-            "It is held to the hooks and effects. The rest is its word, unless it runs in a process of its own."
+            "The platform enforces its hooks and effects. The rest is not enforced unless the plugin "
+            "runs in its own process."
         )
 
 
@@ -142,9 +145,7 @@ def _agree(offer: "InstallPlan", *, yes: bool, undeclared: bool) -> None:
     if yes and (declares or undeclared):
         return
     if yes:
-        raise PluginError(
-            f"{name} does not say what it asks for.", hint="To take it all the same: --yes --undeclared"
-        )
+        raise PluginError(f"{name} has no manifest.", hint="To install it anyway: --yes --undeclared")
     require_terminal("--yes", done="installed")
     if declares:
         agreed = click.confirm("Install it?", default=False)
@@ -242,7 +243,7 @@ def _insist_on_unneeded(config: "Config", owner: str) -> None:
     named = {candidate.owner: candidate for candidate in discovery.find_candidates((), ())}.get(owner)
     settings = config.settings
     if named is not None and named.is_named(settings.plugins.required):
-        raise PluginError(f"{owner} is in [plugins] required.", hint="Take it out of there first.")
+        raise PluginError(f"{owner} is in [plugins] required.", hint="Remove it from that list first.")
     if settings.memory.store == owner:
         raise PluginError(f"{owner} keeps the memory ([memory] store).", hint="Choose another store first.")
 
@@ -268,4 +269,4 @@ def _say_restart(config: "Config") -> None:
     from trunkline.home.run_file import running_pid
 
     if running_pid(Home.of(config)) is not None:
-        click.echo("The platform is running and goes on as it is: restart it to see the change.")
+        click.echo("The running platform is unchanged. Restart it to apply the change.")

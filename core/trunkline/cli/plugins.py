@@ -61,7 +61,7 @@ def list_plugins(as_json: bool) -> None:
         return
     _print_table(report)
     for name in sorted(pins.keys() - {state.owner.partition(":")[0] for state in report.plugins}):
-        click.echo(f"\n{name} was installed here once and is gone.")
+        click.echo(f"\n{name} was installed here and is missing now.")
         click.echo(
             f"  -> trunkline plugins install {name}=={pins[name].version}, or: trunkline plugins remove {name}"
         )
@@ -109,7 +109,7 @@ def list_messages(as_json: bool) -> None:
             [dict(zip(keys, (*row, schema), strict=True)) for row, schema in zip(rows, schemas, strict=True)]
         )
     elif not rows:
-        click.echo("No plugin publishes anything on subjects of its own.")
+        click.echo("No plugin publishes on its own subjects.")
     else:
         lines = [(tag, plugin, said.partition("\n")[0]) for tag, plugin, said in rows]
         print_table(lines, header=("TAG", "PLUGIN", "WHAT"))
@@ -125,8 +125,11 @@ def release_plugin(name: str) -> None:
     from trunkline.plugins.quarantine import release_from_quarantine
 
     if not release_from_quarantine(load_config(), name):
-        raise PluginError(f"{name!r} is not in quarantine.", hint='See "trunkline plugins list" for what is.')
-    print_done(f"{name} is out of quarantine. Restart Trunkline to load it.")
+        raise PluginError(
+            f"{name!r} is not in quarantine.",
+            hint='"trunkline plugins list" shows the plugins in quarantine.',
+        )
+    print_done(f"{name} is released from quarantine. Restart Trunkline to load it.")
 
 
 def _hooks(names: tuple[str, ...]) -> str:

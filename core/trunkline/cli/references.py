@@ -40,7 +40,7 @@ async def _at(gateway: Gateway, number: int, block: str | None) -> str:
             f"There is no conversation {number}: the list has {page.total}.",
             hint='"trunkline conversations" shows their numbers.',
         )
-    raise TrunklineError(f"There is no conversation{where} yet.", hint='Begin one: trunkline say "hello".')
+    raise TrunklineError(f"There is no conversation{where} yet.", hint='Start one: trunkline say "hello".')
 
 
 async def last_journal_record(bus: Bus, turn: str) -> StoredMessage[RawRecord]:
@@ -55,7 +55,7 @@ async def last_journal_record(bus: Bus, turn: str) -> StoredMessage[RawRecord]:
     except SubjectError:
         found = None
     if found is None and turn == LAST:
-        raise TrunklineError("There is no turn yet.", hint='Say something first: trunkline say "hello".')
+        raise TrunklineError("There is no turn yet.", hint='Send a message first: trunkline say "hello".')
     if found is None:
         raise TrunklineError(
             f"There is no turn {turn!r} in the journal.",

@@ -107,15 +107,15 @@ def _listening(config: "Config", listen: str | None) -> "Config":
 
     if listen is None and config.settings.remotes.listen is None:
         raise ConfigError(
-            "No address is set for other hosts to connect to.",
-            hint="Say where once: trunkline remote invite NAME --listen 0.0.0.0:7422",
+            "No address for other hosts is set.",
+            hint="Set it once: trunkline remote invite NAME --listen 0.0.0.0:7422",
         )
     if listen is None or listen == config.settings.remotes.listen:
         return config
     checked = load_config(flags={"remotes.listen": listen})
     write_settings(Home.of(config).config_file, {"remotes.listen": listen})
     if running_pid(Home.of(config)) is not None:
-        click.echo('remotes.listen was set. Start "trunkline up" again, so that it opens the door.')
+        click.echo('remotes.listen was set. Restart "trunkline up", so that it listens there.')
     return checked
 
 
@@ -127,7 +127,7 @@ def _tell(invitation: "object", port: int, seconds: float) -> None:
     at = "THIS-HOST" if port == JOIN_PORT else f"THIS-HOST:{port}"
     click.echo(f"On {invitation.name}, within {seconds / 60:g} minutes, with this host's name or address:\n")
     click.echo(f"    trunkline remote join {at} {invitation.code}\n")
-    click.echo("Waiting. Ctrl-C makes the code worthless.")
+    click.echo("Waiting. Ctrl-C invalidates the code.")
 
 
 @command.command(cls=Command, examples="trunkline remote join hub.example K7QM-2XVA-9TRE-WB4N")
@@ -170,7 +170,7 @@ def _address(hub: str) -> tuple[str, int]:
     if colon and hub.count(":") > 1 and not host.endswith("]"):  # an IPv6 address by itself
         host, colon = hub, ""
     if colon and not port.isdigit():
-        raise ConfigError(f"{hub!r} is no address.", hint="Write HOST or HOST:PORT.")
+        raise ConfigError(f"{hub!r} is not an address.", hint="Write HOST or HOST:PORT.")
     return host.strip("[]"), int(port) if colon else JOIN_PORT
 
 
@@ -234,7 +234,7 @@ def list_(as_json: bool) -> None:
     for one, reach in found:
         click.echo(f"{one.name:<18}{reach:<12}open to {', '.join(one.blocks) or 'no block'}")
     if not found:
-        click.echo('No host is let in. Begin with "trunkline remote invite NAME".')
+        click.echo('No host is invited. Start with "trunkline remote invite NAME".')
 
 
 async def _list() -> "list[tuple[Remote, str]]":
@@ -281,7 +281,9 @@ def revoke(name: str) -> None:
     from trunkline.runtime.remotes.registry import RemoteRegistry
 
     RemoteRegistry(Home.of(load_config()).remotes).remove(name)
-    click.echo(f"{name} is shut out. A running hub cuts its connection within a second or two.")
+    click.echo(
+        f"The access of {name} is revoked. A running hub closes its connection within a second or two."
+    )
 
 
 @command.command(cls=Command, examples="trunkline remote accounts > deploy/nats/accounts.conf")

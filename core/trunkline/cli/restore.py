@@ -38,4 +38,4 @@ def command(file: Path, replace: bool, as_json: bool) -> None:
         f"Restored {', '.join(done.label.holds)} of {format_local_time(done.label.created)} to {home.path}."
     )
     if done.aside is not None:
-        click.echo(f"What was there is in {done.aside}: {', '.join(done.moved)}.")
+        click.echo(f"The previous contents are in {done.aside}: {', '.join(done.moved)}.")

@@ -73,7 +73,7 @@ def show(id: str, save: Path | None) -> None:
         with_workers(lambda bus: _print(bus, id))
         return
     found = with_workers(lambda bus: _save(bus, id, save))
-    click.echo(f"Wrote the {found['characters']} characters that {found['tool']} told to {save}.")
+    click.echo(f"Wrote the {found['characters']} characters of {found['tool']}'s result to {save}.")
 
 
 async def _all(bus: "Bus", block: str | None) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ async def _named(bus: "Bus", id: str) -> "ObjectInfo":
         raise _gone(id)
     if len(found) > 1:
         names = ", ".join(info.metadata[ID_KEY] for info in found)
-        raise TrunklineError(f"{id!r} fits several results: {names}.", hint="Give more of the id.")
+        raise TrunklineError(f"{id!r} matches several results: {names}.", hint="Give more of the id.")
     return found[0]
 
 
@@ -140,9 +140,9 @@ def _gone(id: str) -> "TrunklineError":
     from trunkline.errors import TrunklineError
 
     return TrunklineError(
-        f"No result {id!r} is kept.",
-        hint='"trunkline results list" shows those that are. They go with their conversation, and the oldest when '
-        "their room is used up.",
+        f"There is no stored result {id!r}.",
+        hint='"trunkline results list" shows the stored results. A result is deleted with its conversation, and the '
+        "oldest ones when the space is used up.",
     )
 
 

@@ -61,7 +61,7 @@ def command(
         raise click.UsageError(f"Missing argument 'TEXT'.{hint}")
     content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
     if not content.strip():
-        raise click.UsageError("There is nothing to say: TEXT is empty.")
+        raise click.UsageError("TEXT is empty.")
     message = SendMessage(content=content, block=block, conversation=conversation, client_id=new_id("say"))
     streams = sys.stdout.isatty() if stream is None else stream
     return run(_say, message, JsonTurnPrinter() if as_json else TurnPrinter(stream=streams))

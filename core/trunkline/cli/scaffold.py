@@ -31,14 +31,14 @@ def write_plugin(kind: PluginKind, name: str, folder: Path) -> Path:
     """
     if NAME.fullmatch(name) is None or len(name) > LONGEST:
         raise PluginError(
-            f"A plugin cannot be called {name!r}.",
+            f"{name!r} is not a valid name for a plugin.",
             hint=f"Use lower-case words with dashes, {LONGEST} letters at most: my-{kind}.",
         )
     if any(True for _ in metadata.Distribution.discover(name=f"trunkline-{name}")):
         raise PluginError(f"There is a plugin trunkline-{name} already.", hint="Choose another name.")
     root = folder / f"trunkline-{name}"
     if root.exists():
-        raise StorageError(f"{root} is there already.", hint="Choose another name or folder.")
+        raise StorageError(f"{root} exists already.", hint="Choose another name or folder.")
     try:
         for path, text in _files(files("trunkline.cli") / "templates" / kind):
             target = root / _named(path, name)

@@ -100,7 +100,7 @@ async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
         last = None
     if last is None:
         if turn == "last":
-            raise TrunklineError("There is no turn yet.", hint='Say something first: trunkline say "hello".')
+            raise TrunklineError("There is no turn yet.", hint='Send a message first: trunkline say "hello".')
         raise TrunklineError(
             f"There is no turn {turn!r} in the journal.",
             hint='"trunkline trace last" draws the last one; "trunkline say --json" prints the id of its turn.',
@@ -110,7 +110,7 @@ async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
             if isinstance(entry, TurnStarted) and entry.request.traceparent:
                 return last.data.turn, entry.request.traceparent.split("-")[1]
     raise TrunklineError(
-        f"Turn {last.data.turn} was not traced.", hint="Set [telemetry] traces = true and try another turn."
+        f"Turn {last.data.turn} has no trace.", hint="Set [telemetry] traces = true and try another turn."
     )
 
 

@@ -69,4 +69,4 @@ def test_a_conversation_is_named_by_its_number_or_the_beginning_of_its_id(trunkl
     assert beyond.returncode == 1 and "There is no conversation 7: the list has 2." in beyond.stderr
     nothing = trunkline("conversations", "open")
     assert nothing.returncode == 2 and 'number or id from "trunkline conversations"' in nothing.stderr
-    assert "There are: main." in trunkline("permissions", "block").stderr
+    assert "Known blocks: main." in trunkline("permissions", "block").stderr

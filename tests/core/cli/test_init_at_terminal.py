@@ -70,7 +70,7 @@ def test_an_address_is_asked_for_and_what_was_answered_survives_ctrl_c(
         terminal.type(number_of(terminal, "another server"))
         terminal.wait_shows("Its address")
         terminal.type("127.0.0.1:9")
-        terminal.wait_shows("That is no web address")
+        terminal.wait_shows("That is not a URL")
         terminal.type(provider.url)
         terminal.wait_shows("Environment variable that holds the key")
         terminal.type("sk-not-a-name")

@@ -42,7 +42,7 @@ async def test_a_denial_is_added_listed_and_removed_in_one_command_each(
     (file,) = (running.home.memory / "policies").glob("deny-memory-diary.json")
     assert json.loads(file.read_text())["created_by"] == "owner"
     for words in (("remove", denied["id"]), ("add", "allow", "*", "*", "*")):
-        assert "at a terminal only" in await cli("permissions", "rules", *words, status=1)
+        assert "needs a terminal" in await cli("permissions", "rules", *words, status=1)
     for id in (denied["id"], "deny-memory-diary-2"):
         status, screen = await anyio.to_thread.run_sync(
             at_terminal, environ, "y", "permissions", "rules", "remove", id
@@ -59,12 +59,12 @@ async def test_a_denial_is_added_listed_and_removed_in_one_command_each(
 
 async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: Cli, trunkline: Run) -> None:
     """Each error says what would be right; a file that is no rule is named, so that it can be removed."""
-    assert "would ever meet" in await cli(
+    assert "would ever match" in await cli(
         "permissions", "rules", "add", "deny", "*", "read", "diary/*", status=1
     )
     for name in ("fs_read", "native:trunkline-files:fs_read"):
         refused = await cli("permissions", "rules", "add", "deny", "*", "*", f"tool:{name}", status=1)
-        assert "another name" in refused and "tool:read_file, " in refused
+        assert "alias" in refused and "tool:read_file, " in refused
     wish = WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
     await running.bus.call(MEMORY_WRITE_MANY, wish)
     assert (await call(running, "read_file", path="x")).output.count("odd.json")
@@ -75,20 +75,20 @@ async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: 
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"subject": "block:No Such"}, "names no block"),
-        ({"subject": "agent"}, "nobody"),
-        ({"subject": "type:agents"}, "nobody"),
-        ({"resource": "memory:diary"}, "would ever meet"),
-        ({"resource": "files:home"}, "would ever meet"),
-        ({"id": "god-x"}, "given by Trunkline"),
-        ({"id": "../x"}, "no id of a rule"),
-        ({"resource": "memory:/diary/*", "action": "exec"}, "Nobody can exec memory:"),
-        ({"resource": "system:network"}, "Nobody can read system:network"),
+        ({"subject": "block:No Such"}, "does not name a block"),
+        ({"subject": "agent"}, "not a subject"),
+        ({"subject": "type:agents"}, "not a subject"),
+        ({"resource": "memory:diary"}, "would ever match"),
+        ({"resource": "files:home"}, "would ever match"),
+        ({"id": "god-x"}, "reserved for Trunkline"),
+        ({"id": "../x"}, "not a valid id for a rule"),
+        ({"resource": "memory:/diary/*", "action": "exec"}, "The action exec does not exist for memory:"),
+        ({"resource": "system:network"}, "The action read does not exist for system:network"),
         ({"conditions": Conditions(time_window="8-20")}, "--between 8-20"),
         ({"conditions": Conditions(days=("someday",))}, "--on someday"),  # type: ignore[arg-type]
         ({"conditions": Conditions(until=datetime.now(UTC) - timedelta(days=1))}, "is in the past"),
-        ({"conditions": Conditions(requires_approval=True)}, "asks nobody"),
-        ({"conditions": Conditions(max_per_day=0)}, "asks nobody"),
+        ({"conditions": Conditions(requires_approval=True)}, "cannot have --ask"),
+        ({"conditions": Conditions(max_per_day=0)}, "cannot have --ask"),
         ({"conditions": Conditions(zone="Nowhere/Town")}, "time zone"),
     ],
 )
@@ -123,7 +123,7 @@ async def test_what_a_rule_names_and_nobody_knows_is_said(running: Platform, tru
             and all(one in done.stderr for one in near)
         )
         (unknown,) = json.loads(done.stdout)["unknown"]
-        assert unknown["what"].startswith(told) and unknown["near"][: len(near)] == near
+        assert unknown["problem"].startswith(told) and unknown["similar"][: len(near)] == near
         assert (running.home.memory / "policies" / f"{json.loads(done.stdout)['id']}.json").exists()
 
 
@@ -171,7 +171,7 @@ async def test_what_a_rule_names_and_the_platform_knows_needs_no_note(home: Path
 async def test_rules_of_no_block_are_an_error_unless_there_are_some(running: Platform, cli: Cli) -> None:
     """It says which blocks there are; a rule that was made before its block is listed."""
     told = await cli("permissions", "rules", "list", "--block", "later", status=1)
-    assert "There is no block later." in told and "There are: main." in told and "blocks create" in told
+    assert "There is no block later." in told and "Known blocks: main." in told and "blocks create" in told
     await cli("permissions", "rules", "add", "deny", "block:later", "*", "tool:write_file")
     assert "block:later" in await cli("permissions", "rules", "list", "--block", "later")
 
@@ -194,4 +194,4 @@ async def test_a_rule_that_is_not_there_is_said_before_a_terminal_is_asked_for(
     for slip in ("../blocks/main/block", "*", "", "deny"):
         assert "There is no rule" in await cli("permissions", "rules", "remove", slip, status=1)
     for id in ("deny-memory-diary", "odd"):
-        assert "at a terminal only" in await cli("permissions", "rules", "remove", id, status=1)
+        assert "needs a terminal" in await cli("permissions", "rules", "remove", id, status=1)

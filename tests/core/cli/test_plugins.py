@@ -46,7 +46,7 @@ def test_no_plugin_s_words_command_a_terminal(home: Path) -> None:
 
 def test_the_messages_of_plugins_are_listed(trunkline: Run, tmp_path: Path) -> None:
     """Tag, plugin and what each says; as JSON with the schema, for who reads them off the bus."""
-    assert "No plugin publishes anything" in trunkline("plugins", "messages").stdout
+    assert "No plugin publishes on its own subjects" in trunkline("plugins", "messages").stdout
     folder = tmp_path / "tools"
     folder.mkdir()
     (folder / "garden.py").write_text(
@@ -96,10 +96,10 @@ def test_a_new_plugin_never_overwrites_and_takes_no_name(trunkline: Run, tmp_pat
     """What is there stays; a name that is no package's, or that somebody has, is refused with the cure."""
     trunkline("plugins", "new", "tool", "rain", "--into", str(tmp_path))
     for name, said in {
-        "rain": "is there already",
+        "rain": "exists already",
         "files": "a plugin trunkline-files already",
-        "Rain": "cannot be called 'Rain'",
-        "../rain": "cannot be called",
+        "Rain": "'Rain' is not a valid name",
+        "../rain": "is not a valid name",
         "rain_gauge": "lower-case words with dashes",
     }.items():
         again = trunkline("plugins", "new", "tool", name, "--into", str(tmp_path))

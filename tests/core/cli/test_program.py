@@ -158,7 +158,7 @@ def _modules(statement: str) -> set[str]:
         (("tasks", "ls"), 2, ["No such command 'ls'", "Did you mean 'list'?"]),
         (("ask", "hello"), 2, ["No such command 'ask'", "Did you mean 'say'?"]),
         (("up", "--port", "99999"), 2, ["--port"]),
-        (("plugins", "new", "tool", "Not A Name"), 1, ["cannot be called 'Not A Name'", "lower-case words"]),
+        (("plugins", "new", "tool", "Not A Name"), 1, ["'Not A Name' is not a valid name", "lower-case words"]),
         (("init", "--yes", "--adapter", "nobody"), 1, ["no model adapter 'nobody'", "There are: auto"]),
     ],
 )  # fmt: skip

@@ -143,7 +143,7 @@ def test_a_build_that_makes_something_else_is_refused(
 ) -> None:
     """Nobody agreed to what the build alone says, so nothing is installed."""
     done = place.install(make_project(tmp_path / "sky", f"ATTEMPTS = {{}}; {attack}\n"), "--yes")
-    assert done.returncode == 1 and f"something else than you were shown: another {other}" in done.stderr
+    assert done.returncode == 1 and f"differs from what you were shown: another {other}" in done.stderr
     assert not place.has("acme_sky")
 
 

@@ -71,7 +71,7 @@ def test_a_plugin_that_declares_nothing_needs_a_plain_yes(
     file = place.tool("sky", effect="exec", manifest=None)
     refused = place.install(file, "--yes")
     assert refused.returncode == 1 and "--yes --undeclared" in refused.stderr
-    assert "Seen in its source: tools, exec." in refused.stdout
+    assert "Found in its source: tools, exec." in refused.stdout
     assert "Nothing was installed." in at_terminal(
         "y", "plugins", "install", str(file), "--wheels", str(place.wheels)
     )
@@ -222,25 +222,26 @@ SAID = {
     "needs another version": "acme-sky 1.0 needs msgspec<0.1 (here is ",
     "brings one that needs another version": "acme-sextant 1.0 depends on msgspec<0.1",
     "is called like the platform's": "trunkline-files belongs to the platform",
-    "brings another's module": "brings a module msgspec, which is here already",
-    "brings the platform's module": "brings a module trunkline, which is here already",
+    "brings another's module": "contains a module msgspec that another installed package provides",
+    "brings the platform's module": "contains a module trunkline that another installed package provides",
     "runs at every start": "at the start of every Python of this environment (acme.pth)",
     "is imported at every start": "(sitecustomize.py)",
     "runs at every start, as data": "at the start of every Python of this environment (acme.pth)",
     "is imported at every start, as data": "(usercustomize.py)",
-    "is a second distribution": "would pass for another distribution as well (acme_moon-1.dist-info)",
-    "is an old distribution besides": "would pass for another distribution as well (acme_moon.egg-info)",
-    "takes over a namespace": "brings a module opentelemetry, which is here already",
-    "takes over a namespace in a namespace": "brings a module opentelemetry.exporter, which is here already",
+    "is a second distribution": "also contains the metadata of another distribution (acme_moon-1.dist-info)",
+    "is an old distribution besides": "also contains the metadata of another distribution (acme_moon.egg-info)",
+    "takes over a namespace": "contains a module opentelemetry that another installed package provides",
+    "takes over a namespace in a namespace": "contains a module opentelemetry.exporter that another installed "
+    "package provides",
     "takes an entry point's place": "entry point contextvars_context in the group opentelemetry_context, as open",
     "is called like a plugin of the platform": "entry point files in the group trunkline, as trunkline-files has",
     "needs something from an address": "acme-sky needs acme-moon from an address",
     "takes a program's place": "would overwrite python in",
     "writes beside": "would overwrite python in",
-    "is no plugin": "is no plugin: it has no entry point",
-    "is no wheel": "is no wheel that can be read",
+    "is no plugin": "is not a plugin: it has no entry point",
+    "is no wheel": "is not a valid wheel",
     "has a manifest that cannot be understood": "cannot be understood",
-    "is an address": "is not installed from an address",
+    "is an address": "cannot be installed from a URL",
     "is not there": "acme-nowhere cannot be had",
 }
 
@@ -263,7 +264,7 @@ def test_without_pip_it_says_what_to_do(place: Place, tmp_path: Path) -> None:
     broken.mkdir(parents=True)
     (broken / "__init__.py").touch()
     done = place.trunkline("plugins", "install", "acme-sky", PYTHONPATH=str(broken.parent), PATH="/nowhere")
-    assert done.returncode == 1 and "Installing needs pip or uv, and neither is here." in done.stderr
+    assert done.returncode == 1 and "Installing needs pip or uv, and neither is available." in done.stderr
 
 
 def test_disable_and_enable_keep_the_rest_of_the_file(place: Place) -> None:
@@ -273,7 +274,7 @@ def test_disable_and_enable_keep_the_rest_of_the_file(place: Place) -> None:
     settings.write_text("# mine\n[gateway]\nport = 9000  # not 8420\n")
     with instance_lock(Home.at(place.home)):
         told = place.trunkline("plugins", "disable", "dice")
-    assert "trunkline-dice is disabled." in told.stdout and "restart it to see the change" in told.stdout
+    assert "trunkline-dice is disabled." in told.stdout and "Restart it to apply the change" in told.stdout
     assert place.plugins()["trunkline-dice"]["status"] == "disabled"
     assert "disabled already" in place.trunkline("plugins", "disable", "trunkline-dice").stdout
     assert place.trunkline("plugins", "enable", "trunkline_dice").returncode == 0

@@ -111,7 +111,7 @@ async def test_a_wrong_code_learns_nothing_and_may_not_be_tried_often(tmp_path: 
             await _answer_blindly(door.port)
         await until(lambda: door.ended)
         assert isinstance(door.ended, Unavailable)
-        with pytest.raises(Unavailable, match="cannot be talked to"):
+        with pytest.raises(Unavailable, match="cannot be reached"):
             await join(tmp_path / "late", HERE, door.port, door.code)
     assert RemoteRegistry(tmp_path / "hub").all() == ()
     assert not (tmp_path / "guess").exists()
@@ -136,7 +136,7 @@ async def test_nobody_joined_in_time(tmp_path: Path) -> None:
     async with waiting(tmp_path / "hub", seconds=0.5) as door:
         await until(lambda: door.ended)
         assert "No host joined in time" in str(door.ended)
-        with pytest.raises(Unavailable, match="cannot be talked to"):
+        with pytest.raises(Unavailable, match="cannot be reached"):
             await join(tmp_path / "remote", HERE, door.port, door.code)
 
 

@@ -41,6 +41,6 @@ def unknown_block_error(block: str, names: Iterable[str]) -> ConfigError:
     slip = f"Did you mean {meant[0]}? " if meant else ""
     return ConfigError(
         f"There is no block {block}.",
-        hint=f'{slip}There are: {", ".join(there) or "none yet"}. "trunkline blocks create" makes one, and the first '
-        "start the block main.",
+        hint=f'{slip}Known blocks: {", ".join(there) or "none yet"}. "trunkline blocks create" creates one; the first '
+        "start creates the block main.",
     )

@@ -99,7 +99,7 @@ async def read_permissions(bus: Bus, block: str) -> EffectivePermissions:
     try:
         owners = [require_policy(file) for file in await read_policy_files(bus)]
     except ToolError as error:
-        raise ConfigError(str(error), hint=f"It lies in the folder {POLICY_FOLDER} of memory.") from error
+        raise ConfigError(str(error), hint=f"The file is in the folder {POLICY_FOLDER} of memory.") from error
     policies = [*table_policies(block, said.with_defaults(defaults)), *owners]
     speaking = tuple(
         one for one in owners if one.subject == f"block:{block}" or not one.subject.startswith("block:")

@@ -151,8 +151,8 @@ def check_rule(policy: Policy) -> None:
         policy.conditions.requires_approval or policy.conditions.max_per_day is not None
     ):
         raise ConfigError(
-            "A denial asks nobody and counts nothing: it would deny every time.",
-            hint="Say allow with --ask or --max-per-day.",
+            "A denial cannot have --ask or --max-per-day: it denies every call.",
+            hint='Use "allow" with --ask or --max-per-day.',
         )
 
 
@@ -160,8 +160,8 @@ def _insist_on_fitting(resource: str, action: str) -> None:
     fitting = _FITTING.get(resource.partition(":")[0], (action,))
     if action not in fitting:
         raise ConfigError(
-            f"Nobody can {action} {resource}: no call would ever meet this rule.",
-            hint=f"Say {' or '.join(fitting)}.",
+            f"The action {action} does not exist for {resource}, so the rule would never apply.",
+            hint=f"Use {' or '.join(fitting)}.",
         )
 
 
@@ -169,14 +169,15 @@ def _insist_on_id(id: str) -> None:
     given = (APPROVED_PREFIX, *(f"{name}-" for name in TIMED_GRANTS))
     if id.startswith(given):
         raise ConfigError(
-            f"Ids that begin with {' or '.join(given)} are given by Trunkline.", hint="Choose another --id."
+            f"Ids that begin with {' or '.join(given)} are reserved for Trunkline.",
+            hint="Choose another --id.",
         )
     try:
         msgspec.convert(id or "none", PolicyId)
     except msgspec.ValidationError as error:
         raise ConfigError(
-            f"{id!r} is no id of a rule.",
-            hint="An id has a-z, 0-9, . _ and -, at most 64, and begins with a letter or a digit.",
+            f"{id!r} is not a valid id for a rule.",
+            hint="An id has at most 64 characters of a-z, 0-9, . _ and -, and begins with a letter or a digit.",
         ) from error
 
 
@@ -188,12 +189,12 @@ def _insist_on_conditions(conditions: Conditions) -> None:
         except msgspec.ValidationError as error:
             text = given if isinstance(given, str) else ",".join(given)
             raise ConfigError(
-                f"{option} {text} says no time.", hint=f"Say it like {option} {example}."
+                f"{option} {text} is not a valid time.", hint=f"Write it like {option} {example}."
             ) from error
     try:
         load_zone(conditions.zone)
     except ValueError as error:
-        raise ConfigError(str(error), hint="Say it like --zone Europe/Berlin.") from error
+        raise ConfigError(str(error), hint="Write it like --zone Europe/Berlin.") from error
     if conditions.until is not None and conditions.until <= datetime.now(UTC):
         raise ConfigError(
             f"{format_local_time(conditions.until)} is in the past, so the rule would never apply.",
@@ -206,8 +207,8 @@ def check_tool_name(policy: Policy, tools_called: Callable[[str], Sequence[str]]
     said = policy.resource.removeprefix("tool:").rpartition(":")[2]
     if meant := tools_called(said):
         raise ConfigError(
-            f"{said} is only another name that models call {' or '.join(meant)} by.",
-            hint=f"Name the tool that is meant: {', '.join(f'tool:{name}' for name in meant)}.",
+            f"{said} is only an alias of {' or '.join(meant)} by.",
+            hint=f"Use the tool's own name: {', '.join(f'tool:{name}' for name in meant)}.",
         )
 
 

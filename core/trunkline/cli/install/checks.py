@@ -23,8 +23,8 @@ def require_plugin(wheel: DistributionInfo) -> None:
     """Raises PluginError for a distribution that Trunkline would never load."""
     if not wheel.is_plugin:
         raise PluginError(
-            f"{wheel.name} {wheel.version} is no plugin: it has no entry point in the group trunkline.",
-            hint="Is the name right? Something that is no plugin is installed with pip.",
+            f"{wheel.name} {wheel.version} is not a plugin: it has no entry point in the group trunkline.",
+            hint="Check the name. Install packages that are not plugins with pip.",
         )
 
 
@@ -39,7 +39,7 @@ def require_index_only(wheel: DistributionInfo) -> None:
         if needed.url is not None:
             raise PluginError(
                 f"{wheel.name} needs {needed.name} from an address.",
-                hint="What a plugin needs comes from the package index. Tell its author.",
+                hint="The dependencies of a plugin must come from the package index. Report this to its author.",
             )
 
 
@@ -54,8 +54,9 @@ def require_compatible(wheel: DistributionInfo, environment: Environment, free: 
     ]
     if found:
         raise PluginError(
-            f"{wheel.name} {wheel.version} needs {', '.join(found)}. What is installed is not replaced for a plugin.",
-            hint="Ask its author for a version that goes with these, or run it in an environment of its own.",
+            f"{wheel.name} {wheel.version} needs {', '.join(found)}. Installing a plugin never "
+            f"replaces other packages.",
+            hint="Ask its author for a compatible version, or install it in its own environment.",
         )
 
 
@@ -85,13 +86,13 @@ def require_free_name(wheel: DistributionInfo, environment: Environment, free: C
     """Raises PluginError when a distribution would take the place of the platform's or of another one."""
     if wheel.name in environment.platform:
         raise PluginError(
-            f"{wheel.name} belongs to the platform, which is not replaced by installing a plugin.",
+            f"{wheel.name} belongs to the platform, and installing a plugin never replaces the platform.",
             hint="Its author must choose another name. To upgrade the platform, upgrade its checkout.",
         )
     if wheel.name not in free and environment.version(wheel.name) is not None:
         raise PluginError(
             f"{wheel.name} {environment.version(wheel.name)} would be replaced by {wheel.version}.",
-            hint="Ask its author for a version that goes with what is installed.",
+            hint="Ask its author for a version that is compatible with the installed packages.",
         )
 
 
@@ -109,8 +110,8 @@ def require_as_shown(shown: DistributionInfo, wheel: Wheel) -> None:
     other = [what for what, (before, after) in told.items() if before != after]
     if other:
         raise PluginError(
-            f"The build of {shown.name} made something else than you were shown: another {', another '.join(other)}.",
-            hint="Nothing was installed. Its pyproject.toml and its manifest have to say what its build makes.",
+            f"The build of {shown.name} differs from what you were shown: another {', another '.join(other)}.",
+            hint="Nothing was installed. The build must produce what pyproject.toml and the manifest declare.",
         )
 
 
@@ -123,7 +124,7 @@ def _require_no_startup_code(wheel: Wheel) -> None:
         raise PluginError(
             f"{wheel.name} would run code at the start of every Python of this environment "
             f"({', '.join(sorted(early))}).",
-            hint="A plugin is run when a worker loads it, and never before. Tell its author.",
+            hint="A plugin's code may run only when a worker loads it. Report this to its author.",
         )
 
 
@@ -133,8 +134,8 @@ def _require_one_distribution(wheel: Wheel) -> None:
     for name in sorted(tops - {wheel.info}):
         if name.lower().endswith((".dist-info", ".egg-info")):
             raise PluginError(
-                f"{wheel.name} would pass for another distribution as well ({name}).",
-                hint="A wheel is one distribution. Tell its author.",
+                f"{wheel.name} also contains the metadata of another distribution ({name}).",
+                hint="A wheel must be one distribution. Report this to its author.",
             )
 
 
@@ -151,7 +152,7 @@ def _require_own_entry_points(wheel: Wheel, environment: Environment) -> None:
             if (point.group, normal_name(point.name)) in wanted:
                 raise PluginError(
                     f"{wheel.name} has an entry point {point.name} in the group {point.group}, as {other} has.",
-                    hint="It could take the other's place. Tell its author.",
+                    hint="It could replace the other one. Report this to its author.",
                 )
 
 
@@ -162,8 +163,8 @@ def _require_own_modules(wheel: Wheel, environment: Environment) -> None:
     for parts in sorted(set(wheel.site_paths)):
         if parts and parts[0].partition(".")[0] not in shown and (name := _foreign_module(parts, own)):
             raise PluginError(
-                f"{wheel.name} brings a module {name}, which is here already and is not its own.",
-                hint="It would take the other's place. Tell its author.",
+                f"{wheel.name} contains a module {name} that another installed package provides.",
+                hint="It would replace the other module. Report this to its author.",
             )
 
 

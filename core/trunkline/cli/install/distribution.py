@@ -51,7 +51,7 @@ def valid_name(name: object, where: str) -> str:
     except InvalidName:
         raise PluginError(
             f"{one_line(where)} names a distribution {one_line(repr(name))}, which is no name.",
-            hint="A name has letters, digits, dots, underscores and hyphens. Tell its author.",
+            hint="A name consists of letters, digits, dots, underscores and hyphens. Report this to its author.",
         ) from None
 
 

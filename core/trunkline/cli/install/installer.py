@@ -27,7 +27,7 @@ def install(pip: Pip, offer: InstallPlan, home: Path) -> None:
     if done.returncode:
         raise PluginError(
             f"pip could not install {plugin.name}: {done.stderr.strip()[-500:]}",
-            hint="Look whether this environment can be written to.",
+            hint="Check that this environment is writable.",
         )
     earlier = known.get(plugin.name)
     brought = dict(earlier.brought) if earlier else {}
@@ -56,7 +56,7 @@ def removal_plan(name: str, home: Path) -> list[str]:
     if name not in known:
         raise PluginError(
             f'{name} was not installed with "trunkline plugins install".',
-            hint=f"Remove it the way it came, or: trunkline plugins disable {name}",
+            hint=f"Remove it with the tool that installed it, or run: trunkline plugins disable {name}",
         )
     environment = Environment.current()
     going = {name, *(one for one in known[name].brought if one in environment.found)} - environment.platform

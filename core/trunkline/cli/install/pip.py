@@ -48,8 +48,8 @@ class Pip:
             )
         except subprocess.TimeoutExpired:
             raise PluginError(
-                f"pip {arguments[0]} did not end within {PATIENCE:.0f} s.",
-                hint="Look at the network, and try again.",
+                f"pip {arguments[0]} did not finish within {PATIENCE:.0f} s.",
+                hint="Check the network, and try again.",
             ) from None
 
     def _only_wheels(self) -> Mapping[str, str]:
@@ -75,8 +75,8 @@ def find_pip(*options: str, wheels: Path | None = None) -> Pip:
         except OSError:
             continue
     raise PluginError(
-        "Installing needs pip or uv, and neither is here.",
-        hint="Install one (Debian: sudo apt install python3-pip), or make the environment anew with pip in it.",
+        "Installing needs pip or uv, and neither is available.",
+        hint="Install one (Debian: sudo apt install python3-pip), or recreate the environment with pip.",
     )
 
 

@@ -150,5 +150,5 @@ def _texts(given: Any, folder: Path) -> tuple[str, ...]:
 
 def _unreadable(folder: Path, what: str) -> PluginError:
     return PluginError(
-        f"{folder} {what}, so nobody can see what it is before its code runs.", hint=BUILD_YOURSELF_HINT
+        f"{folder} {what}, so it cannot be inspected before its code runs.", hint=BUILD_YOURSELF_HINT
     )

@@ -91,7 +91,7 @@ def _plugin(
 ) -> tuple[Wheel | Project, Literal["index", "wheel", "folder"]]:
     if "://" in wanted:
         raise PluginError(
-            "A plugin is not installed from an address.", hint="Download it, look at it, give its path."
+            "Plugins cannot be installed from a URL.", hint="Download it, inspect it, and give its path."
         )
     path = Path(wanted).expanduser()
     if path.is_dir():
@@ -109,8 +109,8 @@ def _requirement(wanted: str) -> str:
         return str(Requirement(wanted))
     except InvalidRequirement:
         raise PluginError(
-            f"{wanted!r} is no distribution's name, and no wheel or folder that is here.",
-            hint="Say NAME, NAME==VERSION, or the path of a wheel or of a folder with a pyproject.toml.",
+            f"{wanted!r} is neither the name of a distribution nor an existing wheel or folder.",
+            hint="Give NAME, NAME==VERSION, or the path of a wheel or of a folder with a pyproject.toml.",
         ) from None
 
 
@@ -174,5 +174,5 @@ def _failure(what: str, done: subprocess.CompletedProcess[str]) -> PluginError:
     detail = " / ".join(said[:6]) or done.stderr.strip()[-500:] or "pip did not say why"
     return PluginError(
         f"{what}. pip says: {detail}",
-        hint="Look at the name and at the network. Of an index only wheels are taken.",
+        hint="Check the name and the network. Only wheels are installed from an index.",
     )

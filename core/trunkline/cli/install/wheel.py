@@ -50,9 +50,7 @@ def read_wheel(file: Path) -> Wheel:
         with zipfile.ZipFile(file) as archive:
             return _read(file, archive)
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, configparser.Error) as error:
-        raise PluginError(
-            f"{file.name} is no wheel that can be read: {error}.", hint="Build it again."
-        ) from error
+        raise PluginError(f"{file.name} is not a valid wheel: {error}.", hint="Build it again.") from error
 
 
 def _read(file: Path, archive: zipfile.ZipFile) -> Wheel:

@@ -84,8 +84,8 @@ class _Build:
             shutil.copytree(self._project.folder, place, symlinks=True, ignore=LEFT_OUT)
         except (OSError, shutil.Error) as error:
             raise PluginError(
-                f"{self._project.folder} cannot be copied to be built: {one_line(str(error))[:500]}",
-                hint="Look at the files that are named.",
+                f"{self._project.folder} cannot be copied for the build: {one_line(str(error))[:500]}",
+                hint="Check these files.",
             ) from error
 
     def _fetch(self, requires: tuple[str, ...]) -> None:
@@ -101,7 +101,7 @@ class _Build:
             needs = ", ".join(requires)
             raise PluginError(
                 f"What builds {self._project.name} ({one_line(needs)}) cannot be had: {done.stderr.strip()[-500:]}",
-                hint="Look at the network, or build with what is installed here: --no-build-isolation.",
+                hint="Check the network, or build with the packages installed here: --no-build-isolation.",
             )
 
     def _further(self) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def _require_index_only(name: str, text: str) -> None:
         address = text
     if address is not None:
         raise PluginError(
-            f"The build of {name} needs {one_line(text)}, which is no package of the index.",
+            f"The build of {name} needs {one_line(text)}, which is not a package of the index.",
             hint=BUILD_YOURSELF_HINT,
         )
 

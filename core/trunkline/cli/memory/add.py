@@ -94,7 +94,7 @@ def _report(outcome: "IngestReport", as_json: bool) -> None:
     for one in sorted(outcome.skipped, key=lambda one: one.source):
         click.echo(f"Skipped {display_path(one.source)}: {one.reason}", err=True)
     for path in outcome.gone:
-        click.echo(f"In memory alone: {path} (--prune takes it out)", err=True)
+        click.echo(f"Only in memory: {path} (--prune removes it)", err=True)
     click.echo(summary(outcome))
 
 

@@ -25,9 +25,11 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
     try:
         found = int(first), int(last) if last else None if dash else int(first)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no line and no range of lines such as 10-20.") from None
+        raise click.BadParameter(f"{value!r} is neither a line nor a range of lines such as 10-20.") from None
     if found[0] < 1 or (found[1] is not None and found[1] < found[0]):
-        raise click.BadParameter(f"{value!r}: lines count from 1, and the last comes after the first.")
+        raise click.BadParameter(
+            f"{value!r}: lines are numbered from 1, and the last line must not precede the first."
+        )
     return found
 
 

@@ -38,4 +38,4 @@ def command(path: str, old: str | None, new: str | None, as_json: bool) -> None:
     if not found.files:
         click.echo("Nothing differs.", err=True)
     if not found.whole:
-        click.echo(f"The difference is long: only some of {len(found.files)} files are shown.", err=True)
+        click.echo(f"The output is limited: only some of {len(found.files)} files are shown.", err=True)

@@ -36,7 +36,7 @@ def recipients_from_options(
     keys = (*recipients, *(line for one in files for line in _lines(one)))
     passphrase = _given(ask, file, variable, confirm=True)
     if keys and passphrase is not None:
-        raise click.UsageError("An archive is locked for keys or with a passphrase, not both.")
+        raise click.UsageError("An archive is encrypted either for keys or with a passphrase.")
     if not keys and passphrase is None:
         return None
     return Recipients(recipients=keys, passphrase=passphrase)
@@ -53,7 +53,7 @@ def keys_from_options(
     passphrase = _given(ask or (wanted and file is None and variable is None), file, variable, confirm=False)
     if not wanted and not identities:
         raise ArchiveEncryptionError(
-            f"{archive} is locked for a key.", hint="Give the key's file: --identity key.txt"
+            f"{archive} is encrypted for a key.", hint="Give the file of the key: --identity key.txt"
         )
     return DecryptionKeys(identities=identities, passphrase=passphrase if wanted else None)
 
@@ -62,7 +62,7 @@ def _given(ask: bool, file: Path | None, variable: str | None, *, confirm: bool)
     from trunkline.config.secret import Secret
 
     if sum((ask, file is not None, variable is not None)) > 1:
-        raise click.UsageError("Give the passphrase in one way.")
+        raise click.UsageError("Give only one of the passphrase options.")
     if file is not None:
         lines = _lines(file)
         if not lines:
@@ -74,7 +74,7 @@ def _given(ask: bool, file: Path | None, variable: str | None, *, confirm: bool)
         return None
     if not sys.stdin.isatty():
         raise click.UsageError(
-            "Nobody can be asked for the passphrase here: use --passphrase-file or --passphrase-env."
+            "Asking for a passphrase needs a terminal. Use --passphrase-file or --passphrase-env."
         )
     given: str = click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
     return given

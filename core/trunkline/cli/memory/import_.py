@@ -147,7 +147,7 @@ def _report(done: "MemoryImport") -> None:
         click.echo("\r\x1b[K", nl=False, err=True)
     would = "Would bring in" if done.dry_run else "Brought in"
     if done.idle and not done.conflicts:
-        click.echo("Nothing to do: this memory has all of it already.")
+        click.echo("Nothing to do: this memory already has everything in the archive.")
     else:
         counts = {
             "new file": done.added,

@@ -72,4 +72,4 @@ def _piped() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError:
-        raise click.UsageError("What is piped in is not text in UTF-8 (iconv converts it).") from None
+        raise click.UsageError("Standard input is not text in UTF-8 (iconv converts it).") from None

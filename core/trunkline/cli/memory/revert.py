@@ -31,7 +31,7 @@ def command(path: str, version: str | None, to: str | None, as_json: bool) -> No
     if version is not None and to is not None:
         raise click.UsageError("Give --version or --to, not both.")
     if not path and version is None:
-        raise click.UsageError("Name the file or folder, or the version that is to be taken back.")
+        raise click.UsageError("Give the file or folder, or the version to undo.")
     wish = RevertMemory(path=path, actor=OWNER, version=version, to=to)
     hint = VERSIONS if version or to else FILES
     done = with_memory(lambda bus: bus.call(MEMORY_REVERT, wish, timeout=60.0), hint=hint)

@@ -31,7 +31,9 @@ def show(stats: "IndexStats") -> None:
     kinds = ", ".join(f"{count} {kind}" for kind, count in stats.kinds.items())
     click.echo(f"{stats.passages} passages of {stats.files} files can be found ({kinds or 'nothing yet'}).")
     click.echo(f"Words     {stats.words} stems; languages: {', '.join(stats.languages) or 'none yet'}")
-    click.echo(f"Size      {stats.size / 1_048_576:.1f} MiB; it is derived, and deleting it loses nothing")
+    click.echo(
+        f"Size      {stats.size / 1_048_576:.1f} MiB; it is derived data, and deleting it loses nothing"
+    )
     click.echo(f"Vectors   {_vectors(stats)}")
 
 

@@ -61,7 +61,7 @@ def _tell(folder: Path, outcome: "IngestReport") -> None:
     for one in outcome.skipped:
         click.echo(f"Skipped {display_path(one.source)}: {one.reason}", err=True)
     for path in outcome.gone:
-        click.echo(f"In memory alone: {path}", err=True)
+        click.echo(f"Only in memory: {path}", err=True)
     click.echo(summary(outcome))
 
 
