@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 import anyio
 
-from trunkline.contracts.blocks.messages import Pulse
+from trunkline.contracts.blocks.messages import BlockStatus
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.turns.messages import (
@@ -259,7 +259,7 @@ class Auditor:
                 self._say("doubled" if answers else "lost", where, f"answered {answers} times")
 
 
-def stale(pulse: Pulse) -> bool:
+def stale(pulse: BlockStatus) -> bool:
     """Whether a pulse tells of a turn that is not there any more: as running, or as failed where another went on."""
     return pulse.status == "BUSY" or pulse.error == "interrupted"
 

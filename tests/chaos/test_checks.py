@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from trunkline.contracts.blocks.messages import Pulse
+from trunkline.contracts.blocks.messages import BlockStatus
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.turns.messages import (
@@ -110,10 +110,10 @@ def test_a_tool_is_a_silence_beyond_the_time_that_it_takes_itself() -> None:
 
 def test_a_pulse_that_tells_of_a_turn_that_is_gone_is_stale() -> None:
     """Busy with it, or failed because another monitor has it."""
-    assert stale(Pulse(status="BUSY", current_task="turn"))
-    assert stale(Pulse(status="ERROR", error="interrupted"))
-    assert not stale(Pulse(status="ACTIVE"))
-    assert not stale(Pulse(status="ERROR", error="provider_error"))
+    assert stale(BlockStatus(status="BUSY", current_task="turn"))
+    assert stale(BlockStatus(status="ERROR", error="interrupted"))
+    assert not stale(BlockStatus(status="ACTIVE"))
+    assert not stale(BlockStatus(status="ERROR", error="provider_error"))
 
 
 @pytest.mark.parametrize(

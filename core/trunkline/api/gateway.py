@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trunkline.contracts.blocks.messages import Pulse as Pulse
+    from trunkline.contracts.blocks.messages import BlockStatus as BlockStatus
     from trunkline.contracts.conversations.messages import ConversationSummary as ConversationSummary
     from trunkline.contracts.conversations.messages import ListConversations as ListConversations
     from trunkline.contracts.gateway.access import AdmissionRule as AdmissionRule

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.chunks import LinkedChunk as LinkedChunk
     from trunkline.contracts.memory.chunks import ListChunks as ListChunks
     from trunkline.contracts.memory.chunks import Recall as Recall
-    from trunkline.contracts.memory.chunks import Recalled as Recalled
     from trunkline.contracts.memory.chunks import RecalledChunk as RecalledChunk
+    from trunkline.contracts.memory.chunks import RecallResult as RecallResult
     from trunkline.contracts.memory.chunks import Remember as Remember
-    from trunkline.contracts.memory.chunks import Remembered as Remembered
+    from trunkline.contracts.memory.chunks import RememberResult as RememberResult
     from trunkline.contracts.memory.embedder import Embedder as Embedder
     from trunkline.contracts.memory.embedder import Vector as Vector
     from trunkline.contracts.memory.initial_files import is_untouched as is_untouched
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.messages import ReadManyMemory as ReadManyMemory
     from trunkline.contracts.memory.messages import SearchMemory as SearchMemory
     from trunkline.contracts.memory.messages import WriteManyMemory as WriteManyMemory
-    from trunkline.contracts.memory.purge import Kept as Kept
+    from trunkline.contracts.memory.purge import RemainingCopy as RemainingCopy
     from trunkline.contracts.memory.purger import Purge as Purge
     from trunkline.contracts.memory.purger import Purger as Purger
     from trunkline.contracts.memory.subjects import MEMORY_CHUNKS as MEMORY_CHUNKS

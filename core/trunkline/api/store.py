@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.store import NOWHERE as NOWHERE
     from trunkline.contracts.memory.store import Change as Change
     from trunkline.contracts.memory.store import ChunkType as ChunkType
-    from trunkline.contracts.memory.store import Installed as Installed
+    from trunkline.contracts.memory.store import InstalledComponents as InstalledComponents
     from trunkline.contracts.memory.store import LinkType as LinkType
     from trunkline.contracts.memory.store import MemoryRule as MemoryRule
     from trunkline.contracts.memory.store import MemoryStore as MemoryStore

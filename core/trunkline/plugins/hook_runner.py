@@ -18,7 +18,7 @@ from trunkline.plugins.activity_log import ActivityLog, activity_log_folder
 from trunkline.plugins.fail_closed import fail_closed_guard
 from trunkline.plugins.hook_rules import HOOK_RULES, HookRule, answer_problem
 from trunkline.plugins.outdated_api import HINT, describe_outdated_use
-from trunkline.plugins.ownership import Owned
+from trunkline.plugins.ownership import OwnedItem
 from trunkline.plugins.pins import Pin, read_pins
 from trunkline.plugins.quarantine import Quarantine, QuarantineRegister
 from trunkline.plugins.report import GUARD_HOOKS, LoadReport, PluginState
@@ -48,7 +48,7 @@ class HookRunner:
         self._names: dict[str, str] = {}
         self._pins: dict[str, Pin] = {}
         self._allowed: dict[str, manifest.PluginManifest | None] = {}
-        self._asked: dict[tuple[str, tuple[Any, ...]], tuple[Owned[Any], ...]] = {}
+        self._asked: dict[tuple[str, tuple[Any, ...]], tuple[OwnedItem[Any], ...]] = {}
 
     # Loading ---------------------------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class HookRunner:
 
     # Asking ----------------------------------------------------------------------------------------------------
 
-    def collect(self, hook: str, **given: Any) -> tuple[Owned[Any], ...]:
+    def collect(self, hook: str, **given: Any) -> tuple[OwnedItem[Any], ...]:
         """Everything that a declaring hook's implementations yield. Each is asked once; later the same objects come.
 
         What one implementation breaks is noted in the report and costs nothing but its own items. In the place of a
@@ -204,7 +204,7 @@ class HookRunner:
         rule = HOOK_RULES[hook]
         asked = (hook, tuple(sorted(given.items())))
         if asked not in self._asked:
-            found: list[Owned[Any]] = []
+            found: list[OwnedItem[Any]] = []
             for implementation in self._implementations(hook, ranked=rule.ranked):
                 found += self._collect_from(hook, rule, implementation, given, found)
             self._asked[asked] = tuple(found) + self._stand_ins(hook)
@@ -233,8 +233,13 @@ class HookRunner:
         return None
 
     def _collect_from(
-        self, hook: str, rule: HookRule, implementation: Any, given: dict[str, Any], before: list[Owned[Any]]
-    ) -> list[Owned[Any]]:
+        self,
+        hook: str,
+        rule: HookRule,
+        implementation: Any,
+        given: dict[str, Any],
+        before: list[OwnedItem[Any]],
+    ) -> list[OwnedItem[Any]]:
         owner = implementation.plugin_name
         try:
             result = self._call(implementation, given)
@@ -262,9 +267,9 @@ class HookRunner:
         )
 
     def _without_duplicates(
-        self, hook: str, rule: HookRule, owner: str, items: list[Any], before: list[Owned[Any]]
-    ) -> list[Owned[Any]]:
-        kept: list[Owned[Any]] = []
+        self, hook: str, rule: HookRule, owner: str, items: list[Any], before: list[OwnedItem[Any]]
+    ) -> list[OwnedItem[Any]]:
+        kept: list[OwnedItem[Any]] = []
         for item in items:
             taken = (
                 {rule.key(other.item): other.owner for other in reversed([*before, *kept])}
@@ -278,7 +283,7 @@ class HookRunner:
                 )
                 self._note(owner, hook, f"the {rule.noun} {name!r} of {owner} is declared {whose}.")
             else:
-                kept.append(Owned(owner, item))
+                kept.append(OwnedItem(owner, item))
         return kept
 
     def _call(self, implementation: Any, given: dict[str, Any]) -> Any:
@@ -300,11 +305,11 @@ class HookRunner:
 
         return sorted(getattr(self._manager.hook, hook).get_hookimpls(), key=place)
 
-    def _stand_ins(self, hook: str) -> tuple[Owned[Any], ...]:
+    def _stand_ins(self, hook: str) -> tuple[OwnedItem[Any], ...]:
         if hook not in GUARD_HOOKS:
             return ()
         broken = [guard for guard in self.report.broken_guards if guard.hook == hook]
-        return tuple(Owned(guard.owner, fail_closed_guard(guard)) for guard in broken)
+        return tuple(OwnedItem(guard.owner, fail_closed_guard(guard)) for guard in broken)
 
     def _note(self, owner: str, hook: str, reason: str) -> None:
         log.warning("plugin %s, %s: %s", owner, hook, reason)

@@ -7,7 +7,7 @@ T = TypeVar("T", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Owned(Generic[T]):
+class OwnedItem(Generic[T]):
     """``item`` as declared by the plugin ``owner`` (its distribution's name)."""
 
     owner: str

@@ -12,7 +12,7 @@ from trunkline.plugins import discovery, file_plugins
 from trunkline.plugins.activity_log import ActivityKind, ActivityLog
 from trunkline.plugins.hook_rules import HOOK_RULES
 from trunkline.plugins.hook_runner import HookRunner
-from trunkline.plugins.ownership import Owned
+from trunkline.plugins.ownership import OwnedItem
 from trunkline.plugins.report import BrokenGuard, LoadReport, PluginState
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Plugins:
         self.collect(hook)
         return tuple(guard for guard in self.report.broken_guards if guard.hook == hook)
 
-    def collect(self, hook: str, **given: Any) -> tuple[Owned[Any], ...]:
+    def collect(self, hook: str, **given: Any) -> tuple[OwnedItem[Any], ...]:
         """Everything that a declaring hook yields, by its full name."""
         return self._relay.collect(hook, **given)
 
@@ -147,15 +147,15 @@ class Plugins:
 
     # Every worker ----------------------------------------------------------------------------------------------
 
-    def config_sections(self) -> "tuple[Owned[ConfigSection], ...]":
+    def config_sections(self) -> "tuple[OwnedItem[ConfigSection], ...]":
         """Sections that plugins add to the configuration."""
         return self.collect("trunkline_config")
 
-    def message_types(self) -> "tuple[Owned[type[Payload]], ...]":
+    def message_types(self) -> "tuple[OwnedItem[type[Payload]], ...]":
         """Payload types of plugins."""
         return self.collect("trunkline_messages")
 
-    def lifespans(self, worker: WorkerKind) -> "tuple[Owned[Lifespan], ...]":
+    def lifespans(self, worker: WorkerKind) -> "tuple[OwnedItem[Lifespan], ...]":
         """Return the lifespans that plugins declare for a worker of this kind."""
         return self.collect("trunkline_lifespan", worker=worker)
 
@@ -163,21 +163,21 @@ class Plugins:
         """Middleware around envelopes, ready for ``connect()``."""
         return tuple(owned.item for owned in self.collect("trunkline_bus_middleware"))
 
-    def health_checks(self) -> "tuple[Owned[HealthCheck], ...]":
+    def health_checks(self) -> "tuple[OwnedItem[HealthCheck], ...]":
         """Checks for ``trunkline doctor``."""
         return self.collect("trunkline_health_checks")
 
-    def commands(self) -> "tuple[Owned[click.Command], ...]":
+    def commands(self) -> "tuple[OwnedItem[click.Command], ...]":
         """Commands for the ``trunkline`` program."""
         return self.collect("trunkline_commands")
 
     # Monitor ---------------------------------------------------------------------------------------------------
 
-    def context_sources(self) -> "tuple[Owned[ContextSource], ...]":
+    def context_sources(self) -> "tuple[OwnedItem[ContextSource], ...]":
         """Sources of context for a turn."""
         return self.collect("trunkline_context_sources")
 
-    def turn_middleware(self) -> "tuple[Owned[TurnMiddleware], ...]":
+    def turn_middleware(self) -> "tuple[OwnedItem[TurnMiddleware], ...]":
         """Middleware around turns, outermost first."""
         return self.collect("trunkline_turn_middleware")
 
@@ -186,7 +186,7 @@ class Plugins:
         answer: str | None = self._relay.first("trunkline_stop_turn", failed=_broken_turn_cap, turn=turn)
         return answer
 
-    def models(self) -> "tuple[Owned[ModelAdapter], ...]":
+    def models(self) -> "tuple[OwnedItem[ModelAdapter], ...]":
         """Model vendors."""
         return self.collect("trunkline_models")
 
@@ -195,17 +195,17 @@ class Plugins:
         answer: str | None = self.first("trunkline_select_model", turn=turn, preference=preference)
         return answer
 
-    def model_middleware(self) -> "tuple[Owned[ModelMiddleware], ...]":
+    def model_middleware(self) -> "tuple[OwnedItem[ModelMiddleware], ...]":
         """Guards around model calls, outermost first."""
         return self.collect("trunkline_model_middleware")
 
     # Gateway ---------------------------------------------------------------------------------------------------
 
-    def authenticators(self) -> "tuple[Owned[Authenticator], ...]":
+    def authenticators(self) -> "tuple[OwnedItem[Authenticator], ...]":
         """Ways to tell who asks, in order."""
         return self.collect("trunkline_authenticators")
 
-    def admission_rules(self) -> "tuple[Owned[AdmissionRule], ...]":
+    def admission_rules(self) -> "tuple[OwnedItem[AdmissionRule], ...]":
         """Rules about what is let in; all of them must admit."""
         return self.collect("trunkline_admission_rules")
 
@@ -214,13 +214,13 @@ class Plugins:
         answer: str | None = self.first("trunkline_route", message=message)
         return answer
 
-    def http_routes(self) -> "tuple[Owned[HttpRoute], ...]":
+    def http_routes(self) -> "tuple[OwnedItem[HttpRoute], ...]":
         """Further HTTP routes."""
         return self.collect("trunkline_http_routes")
 
     # Tools -----------------------------------------------------------------------------------------------------
 
-    def tools(self) -> "tuple[Owned[Tool], ...]":
+    def tools(self) -> "tuple[OwnedItem[Tool], ...]":
         """Tools of all plugins."""
         return self.collect("trunkline_tools")
 
@@ -231,25 +231,25 @@ class Plugins:
             return ()
         return tuple(tool.spec.name for tool in tools if any(one.schema.name == name for one in tool.aliases))
 
-    def tool_sources(self) -> "tuple[Owned[ToolSource], ...]":
+    def tool_sources(self) -> "tuple[OwnedItem[ToolSource], ...]":
         """Where tools come from that come and go."""
         return self.collect("trunkline_tool_sources")
 
-    def tool_middleware(self) -> "tuple[Owned[ToolMiddleware], ...]":
+    def tool_middleware(self) -> "tuple[OwnedItem[ToolMiddleware], ...]":
         """Guards around tool calls, outermost first within their stage."""
         return self.collect("trunkline_tool_middleware")
 
-    def sandboxes(self) -> "tuple[Owned[Sandbox], ...]":
+    def sandboxes(self) -> "tuple[OwnedItem[Sandbox], ...]":
         """Places where programs run."""
         return self.collect("trunkline_sandboxes")
 
-    def readers(self) -> "tuple[Owned[Reader], ...]":
+    def readers(self) -> "tuple[OwnedItem[Reader], ...]":
         """Formats of documents that can be read."""
         return self.collect("trunkline_readers")
 
     # Channels --------------------------------------------------------------------------------------------------
 
-    def channels(self) -> "tuple[Owned[Channel], ...]":
+    def channels(self) -> "tuple[OwnedItem[Channel], ...]":
         """Ways in and out for people."""
         return self.collect("trunkline_channels")
 
@@ -260,31 +260,31 @@ class Plugins:
 
     # Memory ----------------------------------------------------------------------------------------------------
 
-    def memory_stores(self) -> "tuple[Owned[MemoryStore], ...]":
+    def memory_stores(self) -> "tuple[OwnedItem[MemoryStore], ...]":
         """Stores for memory, in load order."""
         return self.collect("trunkline_memory_stores")
 
-    def chunk_types(self) -> "tuple[Owned[ChunkType], ...]":
+    def chunk_types(self) -> "tuple[OwnedItem[ChunkType], ...]":
         """The types of chunks that plugins add."""
         return self.collect("trunkline_chunk_types")
 
-    def link_types(self) -> "tuple[Owned[LinkType], ...]":
+    def link_types(self) -> "tuple[OwnedItem[LinkType], ...]":
         """The types of links that plugins add."""
         return self.collect("trunkline_link_types")
 
-    def importers(self) -> "tuple[Owned[Importer], ...]":
+    def importers(self) -> "tuple[OwnedItem[Importer], ...]":
         """Importers of other systems' memories, in load order."""
         return self.collect("trunkline_importers")
 
-    def embedders(self) -> "tuple[Owned[Embedder], ...]":
+    def embedders(self) -> "tuple[OwnedItem[Embedder], ...]":
         """Return the embedders, in load order."""
         return self.collect("trunkline_embedders")
 
-    def memory_rules(self) -> "tuple[Owned[MemoryRule], ...]":
+    def memory_rules(self) -> "tuple[OwnedItem[MemoryRule], ...]":
         """Guards of every change of memory, in order."""
         return self.collect("trunkline_memory_rules")
 
-    def purgers(self) -> "tuple[Owned[Purger], ...]":
+    def purgers(self) -> "tuple[OwnedItem[Purger], ...]":
         """Return the purgers, in load order."""
         return self.collect("trunkline_purgers")
 

@@ -18,7 +18,7 @@ from pygit2.enums import FileMode, ObjectType
 
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
-from trunkline.contracts.memory.store import Change, Installed, StoreContext
+from trunkline.contracts.memory.store import Change, InstalledComponents, StoreContext
 from trunkline_bus import Refusal
 from trunkline_git_store.store import GitMemoryStore
 
@@ -36,7 +36,7 @@ class Place:
         self.base = base
         self.root = base / "memory"
 
-    def has(self, installed: Installed) -> None:
+    def has(self, installed: InstalledComponents) -> None:
         """What is here from now on."""
         self.store._context = replace(self.store._context, installed=lambda: installed)
 
@@ -404,9 +404,9 @@ async def test_branches_come_along(laptop: Place, server: Place, git: Git) -> No
 
 async def test_gaps_name_what_is_not_here(laptop: Place, server: Place) -> None:
     """Models, tools, plugins and identities that the other memory counts on and this place lacks."""
-    laptop.has(Installed(plugins={"weather": "2.0", "memory": "0.1"}))
+    laptop.has(InstalledComponents(plugins={"weather": "2.0", "memory": "0.1"}))
     server.has(
-        Installed(
+        InstalledComponents(
             plugins={"memory": "0.1"}, adapters=frozenset({"offline"}), tools=frozenset({"memory_read"})
         )
     )

@@ -17,8 +17,8 @@ from trunkline.contracts.memory.chunks import (
     ChunkMetadata,
     FindLinked,
     ListChunks,
-    Recalled,
     RecalledChunk,
+    RecallResult,
 )
 from trunkline.contracts.memory.messages import BlameMemory, MemoryFile, MemoryHistory
 from trunkline.contracts.memory.subjects import MEMORY_BLAME, MEMORY_CHUNKS, MEMORY_HISTORY, MEMORY_LINKED
@@ -296,8 +296,8 @@ async def test_a_turn_waits_for_no_lookup_that_takes_too_long(tmp_path: Path) ->
             await anyio.sleep_forever()
             return []
 
-        async def recall(self, *_: object, **__: object) -> Recalled:
-            return Recalled(chunks=(RecalledChunk(chunk=fact, score=1.0),))
+        async def recall(self, *_: object, **__: object) -> RecallResult:
+            return RecallResult(chunks=(RecalledChunk(chunk=fact, score=1.0),))
 
         async def chunks(self, *_: object, **__: object) -> list[object]:
             return []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trunkline import Tool, ToolContext, ToolError
-from trunkline.api.memory import Chunk, ChunkMetadata, Recalled, Remembered
+from trunkline.api.memory import Chunk, ChunkMetadata, RecallResult, RememberResult
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_memory.chunk_tools import forget, link, reason, recall, remember
@@ -141,11 +141,11 @@ class _Held:
         path="",
     )
 
-    async def remember(self, content: str, **more: Any) -> Remembered:
-        return Remembered(success=True, chunk_ids=("chunk-2026-05-04-00000000",), chunks_created=1)
+    async def remember(self, content: str, **more: Any) -> RememberResult:
+        return RememberResult(success=True, chunk_ids=("chunk-2026-05-04-00000000",), chunks_created=1)
 
-    async def recall(self, query: str, **more: Any) -> Recalled:
-        return Recalled()
+    async def recall(self, query: str, **more: Any) -> RecallResult:
+        return RecallResult()
 
     async def chunk(self, chunk: str, **more: Any) -> Chunk:
         return self.chunk_held

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trunkline import Tool, ToolContext, ToolError
-from trunkline.api.memory import Chunk, ChunkMetadata, Remembered
+from trunkline.api.memory import Chunk, ChunkMetadata, RememberResult
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_memory.chunk_tools import recall, remember
@@ -69,8 +69,8 @@ class _Crowded:
             for number in range(6)
         ]
 
-    async def remember(self, content: str, **more: Any) -> Remembered:
-        return Remembered(success=True, chunk_ids=("chunk-2026-05-04-00000009",), chunks_created=1)
+    async def remember(self, content: str, **more: Any) -> RememberResult:
+        return RememberResult(success=True, chunk_ids=("chunk-2026-05-04-00000009",), chunks_created=1)
 
     async def forget(self, chunk: str, *, reason: str = "") -> str:
         return "1" * 40

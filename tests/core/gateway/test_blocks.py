@@ -7,7 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from trunkline.contracts.blocks.messages import BlockConfig, Pulse, PulseHeartbeat, PulseState
+from trunkline.contracts.blocks.messages import (
+    BlockConfig,
+    BlockStatus,
+    BlockStatusHeartbeat,
+    BlockStatusName,
+)
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.gateway.subjects import STORE_MESSAGES
@@ -214,21 +219,21 @@ async def test_the_pulse_is_what_living_monitors_say(house: House) -> None:
     """Over several monitors the busiest counts; a block nobody speaks for sleeps."""
     bucket = house.bus.kv(PULSE_BUCKET)
     ran = datetime.now(UTC)
-    said: list[tuple[str, PulseState]] = [("a", "ACTIVE"), ("b", "BUSY"), ("c", "ERROR")]
+    said: list[tuple[str, BlockStatusName]] = [("a", "ACTIVE"), ("b", "BUSY"), ("c", "ERROR")]
     for monitor, status in said:
-        pulse = Pulse(status=status, last_run=ran, current_task="t" if status == "BUSY" else None)
-        await bucket.put(monitor, PulseHeartbeat(block="main", monitor=monitor, pulse=pulse))
+        pulse = BlockStatus(status=status, last_run=ran, current_task="t" if status == "BUSY" else None)
+        await bucket.put(monitor, BlockStatusHeartbeat(block="main", monitor=monitor, pulse=pulse))
     shown = (await house.terminal.block("main")).pulse
     assert (shown.status, shown.current_task, shown.last_run) == ("BUSY", "t", ran)
     await bucket.delete("b")
     assert (await house.terminal.block("main")).pulse.status == "ERROR"
     for monitor in ("a", "c"):
         await bucket.delete(monitor)
-    assert (await house.terminal.block("main")).pulse == Pulse()
+    assert (await house.terminal.block("main")).pulse == BlockStatus()
 
 
 def test_the_order_of_states() -> None:
     """BUSY before ERROR before ACTIVE before SLEEPING."""
-    order: tuple[PulseState, ...] = ("SLEEPING", "ACTIVE", "ERROR", "BUSY")
+    order: tuple[BlockStatusName, ...] = ("SLEEPING", "ACTIVE", "ERROR", "BUSY")
     for count in range(1, 5):
-        assert merge_pulses(Pulse(status=status) for status in order[:count]).status == order[count - 1]
+        assert merge_pulses(BlockStatus(status=status) for status in order[:count]).status == order[count - 1]

@@ -12,7 +12,7 @@ from trunkline import ToolError, ToolOutcome
 from trunkline.api.tool import CanonicalCall, Proceed, ToolInvocation, ToolSpec
 from trunkline.config.plugin_host import PluginHostSettings
 from trunkline.contracts.tools.tool import SourceContext, SourcedTool, ToolSource
-from trunkline.plugins import Owned
+from trunkline.plugins import OwnedItem
 from trunkline.workers.tools.isolated_tools import IsolatedTool
 from trunkline.workers.tools.tool_sources import without_alias_clashes
 
@@ -230,10 +230,10 @@ async def _there(caller: Any, name: str) -> bool:
 
 def test_a_plugin_apart_takes_no_call_of_a_built_in_by_its_other_name() -> None:
     """Its tool is told apart by the plugin's name; another of its tools keeps its own."""
-    settled = [Owned("files", tool) for tool in Shop().trunkline_tools()]
+    settled = [OwnedItem("files", tool) for tool in Shop().trunkline_tools()]
     mine = ToolSpec(name="jot", description="Mine.", effect="read", parameters={})
     apart = [
-        Owned("acme", IsolatedTool(replace(mine, name=name), "acme", None, PluginHostSettings()))
+        OwnedItem("acme", IsolatedTool(replace(mine, name=name), "acme", None, PluginHostSettings()))
         for name in ("jot", "other")
     ]
     names = [owned.item.spec.name for owned in without_alias_clashes(settled, apart)]

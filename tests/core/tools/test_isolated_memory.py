@@ -19,7 +19,7 @@ from trunkline.contracts.memory.chunks import (
     GetChunk,
     ListChunks,
     Remember,
-    Remembered,
+    RememberResult,
 )
 from trunkline.contracts.memory.learned_visibility import recipient_of
 from trunkline.contracts.memory.messages import (
@@ -140,7 +140,7 @@ async def test_no_request_names_another_actor_or_block(tmp_path: Path) -> None:
         assert "Actor: ada\nConversation: conv_ada\nTurn: turn_ada" in said
         assert "owner" not in said and "conv_bob" not in said
         kept = await plugin.ask(Remember(content="Kept.", actor="owner", conversation_id="", block="garden"))
-        (chunk,) = msgspec.json.decode(kept.result, type=Remembered).chunk_ids
+        (chunk,) = msgspec.json.decode(kept.result, type=RememberResult).chunk_ids
         own = (await running.bus.call(MEMORY_CHUNK, GetChunk(id=chunk, actor="ada", block="main"))).chunk
         assert own is not None and own.path.startswith("blocks/main/")
         assert (own.metadata.actor, own.metadata.conversation_id) == ("ada", "conv_ada")

@@ -10,7 +10,7 @@ from trunkline.cli.confirmation import require_terminal
 from trunkline.cli.memory.attached_memory import OWNER, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.contracts.memory.purge import Kept, MemoryPurged
+    from trunkline.contracts.memory.purge import MemoryPurged, RemainingCopy
 
 EXAMPLES = """
 trunkline memory purge chunk-2026-05-04-1f3a9c2b --reason "she asked for it"
@@ -92,7 +92,7 @@ def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _until(kept: "Kept") -> str:
+def _until(kept: "RemainingCopy") -> str:
     from trunkline._util.local_time import format_local_time
 
     return "" if kept.until is None else f" Deleted by {format_local_time(kept.until)}."

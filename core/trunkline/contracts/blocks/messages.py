@@ -11,7 +11,7 @@ from trunkline.contracts.policies.messages import PermissionTable
 from trunkline_bus import Payload
 
 Discovery = Literal["auto", "on", "off"]
-PulseState = Literal["SLEEPING", "ACTIVE", "BUSY", "ERROR"]
+BlockStatusName = Literal["SLEEPING", "ACTIVE", "BUSY", "ERROR"]
 
 
 class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -54,22 +54,22 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     permissions: PermissionTable = PermissionTable()
 
 
-class Pulse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class BlockStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The status of a block (MB-F5). ``error`` is a code, never raw text."""
 
-    status: PulseState = "SLEEPING"
+    status: BlockStatusName = "SLEEPING"
     last_run: datetime | None = None
     last_pulse: datetime | None = None
     current_task: str | None = None
     error: str | None = None
 
 
-class PulseHeartbeat(Payload, frozen=True, kw_only=True, tag="pulse.beat.v1"):
+class BlockStatusHeartbeat(Payload, frozen=True, kw_only=True, tag="pulse.beat.v1"):
     """One monitor's view of a block, refreshed while it serves it and gone soon after it dies."""
 
     block: str
     monitor: str
-    pulse: Pulse
+    pulse: BlockStatus
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -79,7 +79,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     config: BlockConfig
     problem: str = ""
-    pulse: Pulse = Pulse()
+    pulse: BlockStatus = BlockStatus()
     created_at: datetime
     conversations: int = 0
 

@@ -151,7 +151,7 @@ def trunkline_purgers(settings: "PluginSettings") -> "Iterable[Purger]":
 
     ```python
     import trunkline
-    from trunkline.api.memory import Kept, Purger
+    from trunkline.api.memory import Purger, RemainingCopy
 
     class Scores(Purger):
         name = "scores"
@@ -162,7 +162,7 @@ def trunkline_purgers(settings: "PluginSettings") -> "Iterable[Purger]":
         async def erase(self, purge):
             for conversation in purge.conversations:
                 self.scores.pop(conversation, None)
-            return [Kept(where="scores", what="The sums of all conversations stay.")]
+            return [RemainingCopy(where="scores", what="The sums of all conversations stay.")]
 
     @trunkline.hookimpl
     def trunkline_purgers():

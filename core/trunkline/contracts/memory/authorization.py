@@ -36,10 +36,10 @@ from trunkline.contracts.memory.chunks import (
     LinkChunks,
     ListChunks,
     Recall,
-    Recalled,
     RecalledChunk,
+    RecallResult,
     Remember,
-    Remembered,
+    RememberResult,
     UpdateChunk,
 )
 from trunkline.contracts.memory.learned_visibility import (
@@ -232,14 +232,14 @@ class AuthorizingTransport:
 
     # Chunks --------------------------------------------------------------------------------------------------
 
-    async def _remember(self, request: Remember) -> Remembered:
+    async def _remember(self, request: Remember) -> RememberResult:
         layer = await self._writable_layer(request.layer)
         conversation = request.conversation_id or self._conversation
         return await self._sender.call(
             MEMORY_REMEMBER, replace(request, layer=layer, conversation_id=conversation)
         )
 
-    async def _recall(self, request: Recall) -> Recalled:
+    async def _recall(self, request: Recall) -> RecallResult:
         found = await self._sender.call(MEMORY_RECALL, request)
         shown = await self._shown_recalled(found.chunks)
         if len(shown) == len(found.chunks):
@@ -420,7 +420,7 @@ def _version_only(changed: MemoryChanged) -> MemoryChanged:
     return replace(changed, paths=())
 
 
-def _without_hidden(found: Recalled, shown: tuple[RecalledChunk, ...]) -> Recalled:
+def _without_hidden(found: RecallResult, shown: tuple[RecalledChunk, ...]) -> RecallResult:
     """Return what is left of an answer: nothing in it tells of a chunk that may not be shown."""
     ids = tuple(one.chunk.id for one in shown)
     best = shown[0].chunk if shown else None

@@ -16,7 +16,7 @@ from trunkline.contracts.memory.chunks import (
     FindLinked,
     ListChunks,
     Recall,
-    Recalled,
+    RecallResult,
 )
 from trunkline.contracts.memory.layers import LayerLocation
 from trunkline.contracts.memory.store import MemoryStore
@@ -71,7 +71,7 @@ class ChunkIndex(ABC):
         """Return the links of a chunk, the strongest first; None when there is no such chunk."""
 
     @abstractmethod
-    async def recall(self, visible: ChunkVisibility, request: Recall) -> Recalled:
+    async def recall(self, visible: ChunkVisibility, request: Recall) -> RecallResult:
         """Return the chunks that answer a question best, and count an access to each."""
 
     @abstractmethod

@@ -107,7 +107,7 @@ class Remember(Payload, frozen=True, kw_only=True, tag="memory.remember.v1"):
     fields: dict[str, Any] = {}
 
 
-class Remembered(Payload, frozen=True, kw_only=True, tag="memory.remembered.v1"):
+class RememberResult(Payload, frozen=True, kw_only=True, tag="memory.remembered.v1"):
     """The chunks that were kept, in the order of the text. Blank text is no success, and nothing is kept."""
 
     success: bool
@@ -141,7 +141,7 @@ class RecalledChunk(msgspec.Struct, frozen=True, kw_only=True):
     factors: dict[str, float] = {}
 
 
-class Recalled(Payload, frozen=True, kw_only=True, tag="memory.recalled.v1"):
+class RecallResult(Payload, frozen=True, kw_only=True, tag="memory.recalled.v1"):
     """The best chunk's text as ``answer``, how sure (0 when nothing was found), and where it comes from.
 
     ``traversal_path`` are the ids that were looked at on the way, in order. ``iterations_used`` and ``cost_usd`` are of
@@ -328,13 +328,13 @@ class ChunkCounts(Payload, frozen=True, kw_only=True, tag="memory.chunk-counts.v
 MEMORY_REMEMBER = change(
     "remember",
     Remember,
-    Remembered,
+    RememberResult,
     "Store a text as chunks.",
     ("monitor", "tools", "operator"),
     scope="reply",
 )
 MEMORY_RECALL = query(
-    "recall", Recall, Recalled, "Chunks that answer a question, without a model.",
+    "recall", Recall, RecallResult, "Chunks that answer a question, without a model.",
     ("monitor", "tools", "operator"), scope="reply",
 )  # fmt: skip
 MEMORY_CHUNK = query(

@@ -36,9 +36,9 @@ from trunkline.contracts.memory.chunks import (
     LinkedChunk,
     ListChunks,
     Recall,
-    Recalled,
+    RecallResult,
     Remember,
-    Remembered,
+    RememberResult,
     UpdateChunk,
 )
 from trunkline.contracts.memory.messages import (
@@ -221,7 +221,7 @@ class Memory:
         source: str = DEFAULT_SOURCE,
         expires_at: datetime | None = None,
         fields: dict[str, Any] | None = None,
-    ) -> Remembered:
+    ) -> RememberResult:
         """Keep a text as chunks (RLM-F9). ``conversation`` is by default the one that this memory was given for."""
         if not isinstance(content, str):
             raise ToolError(
@@ -251,7 +251,7 @@ class Memory:
         min_confidence: float = MIN_RECALL_CONFIDENCE,
         tags: Sequence[str] = (),
         chunk_type: str | None = None,
-    ) -> Recalled:
+    ) -> RecallResult:
         """The chunks that answer a question, best first (RLM-F10). No model is asked."""
         request = Recall(
             query=query,

@@ -35,7 +35,7 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RemainingCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A text that a purge left or could not reach. ``where`` is a path, a stream or a place in words, ``what`` is a
     sentence. It is gone ``until`` that time at the latest; None: until somebody takes it out. ``conversation``
     is the one that holds it, if one does.
@@ -62,7 +62,7 @@ class MemoryPurged(Payload, frozen=True, kw_only=True, tag="memory.purged.v1"):
     conversations: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     erased: tuple[Erased, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[RemainingCopy, ...] = ()
 
 
 MEMORY_PURGE = change(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline.contracts.memory.purge import Kept
+from trunkline.contracts.memory.purge import RemainingCopy
 
 
 class Purge(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class Purger:
         """
         return data
 
-    async def erase(self, purge: Purge) -> Sequence[Kept]:
+    async def erase(self, purge: Purge) -> Sequence[RemainingCopy]:
         """Take it out of a store of the plugin's own, and say what is left there. It may come again for the same purge.
 
         Raise Refusal to stop the purge before memory is touched.

@@ -35,7 +35,7 @@ from trunkline.contracts.memory.messages import (
     SearchMemory,
     UnreadEntry,
 )
-from trunkline.contracts.memory.purge import Kept
+from trunkline.contracts.memory.purge import RemainingCopy
 from trunkline.contracts.memory.purger import Purge
 from trunkline.contracts.plugins.extensions import HealthCheck
 from trunkline_bus import Refusal, Scope
@@ -102,7 +102,7 @@ class PurgeResult:
     commits: int
     changed: tuple[str, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[RemainingCopy, ...] = ()
 
 
 class MemoryRule(Protocol):
@@ -114,7 +114,7 @@ class MemoryRule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledComponents:
     """The installed parts that a memory may depend on: plugins with their versions, adapters, tools.
 
     Nothing is said of adapters or tools when they are empty.
@@ -140,7 +140,7 @@ class StoreContext:
     cache: Path
     rules: Sequence[MemoryRule] = ()
     on_change: Callable[[MemoryChanged], None] = lambda changed: None
-    installed: Callable[[], Installed] = Installed
+    installed: Callable[[], InstalledComponents] = InstalledComponents
     embedder: Embedder | None = None
     commit_window: float = 0.004
     fsync: bool = True

@@ -1,6 +1,6 @@
 """The subjects for those who operate the platform: spans, dead letters, who is alive."""
 
-from trunkline.contracts.blocks.messages import PulseHeartbeat
+from trunkline.contracts.blocks.messages import BlockStatusHeartbeat
 from trunkline.contracts.streams import DEAD_STREAM, SPAN_STREAM
 from trunkline.contracts.workers.messages import SpanBatch, WorkerHeartbeat
 from trunkline.contracts.workers.panic import Panic, PanicStopped
@@ -27,8 +27,8 @@ PANIC_STOPPED: Topic[PanicStopped] = Topic(
     doc="A tools worker or monitor that heard panic has ended all that it had under way. Heard by the operator.",
 )  # fmt: skip
 
-PULSE_BUCKET: BucketSpec[PulseHeartbeat] = BucketSpec(
-    name="pulse", payload=PulseHeartbeat, ttl=5.0, storage="memory"
+PULSE_BUCKET: BucketSpec[BlockStatusHeartbeat] = BucketSpec(
+    name="pulse", payload=BlockStatusHeartbeat, ttl=5.0, storage="memory"
 )
 WORKER_BUCKET: BucketSpec[WorkerHeartbeat] = BucketSpec(
     name="workers", payload=WorkerHeartbeat, ttl=4.0, storage="memory"

@@ -13,7 +13,7 @@ from pathlib import Path
 from trunkline.contracts.gateway.access import OWNER, Authenticator, Identity
 from trunkline.errors import StorageError
 from trunkline.home.paths import make_folder, storage_errors
-from trunkline.plugins.ownership import Owned
+from trunkline.plugins.ownership import OwnedItem
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ def _read(file: Path) -> str:
 class HttpAuth:
     """Identifies the sender of a request by its headers."""
 
-    def __init__(self, token: str, authenticators: Iterable[Owned[Authenticator]]) -> None:
+    def __init__(self, token: str, authenticators: Iterable[OwnedItem[Authenticator]]) -> None:
         self._token = token.encode()
         self._authenticators = tuple(authenticators)
 

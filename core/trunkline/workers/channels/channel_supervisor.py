@@ -8,7 +8,7 @@ import anyio
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.errors import TrunklineError
-from trunkline.plugins import Owned, Plugins
+from trunkline.plugins import OwnedItem, Plugins
 from trunkline_bus import Bus
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ crash."""
 
 
 async def supervise_channel(
-    owned: Owned[Channel], plugins: Plugins, bus: Bus, first_pause: float = FIRST_PAUSE
+    owned: OwnedItem[Channel], plugins: Plugins, bus: Bus, first_pause: float = FIRST_PAUSE
 ) -> None:
     """Run the channel until it returns, and restart it after crashes."""
     channel = owned.item

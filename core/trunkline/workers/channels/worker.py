@@ -14,7 +14,7 @@ from trunkline.contracts.channels.foreground_channel import ForegroundChannel
 from trunkline.contracts.channels.subjects import TELL_OWNER
 from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline.errors import ErrorCode, Unavailable
-from trunkline.plugins import Owned
+from trunkline.plugins import OwnedItem
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.workers.channels.channel_supervisor import FIRST_PAUSE, supervise_channel
 from trunkline_bus import Refusal, Request
@@ -30,7 +30,7 @@ class ChannelsWorker(Worker):
     def __init__(self, context: WorkerContext, *, first_pause: float = FIRST_PAUSE) -> None:
         super().__init__(context)
         self._first_pause = first_pause
-        self._channels: tuple[Owned[Channel], ...] = ()
+        self._channels: tuple[OwnedItem[Channel], ...] = ()
         self._running = anyio.CancelScope()
         self._ended = anyio.Event()
 

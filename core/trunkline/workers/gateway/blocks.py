@@ -19,12 +19,12 @@ from trunkline.contracts.blocks.messages import (
     Block,
     BlockConfig,
     BlockList,
+    BlockStatus,
+    BlockStatusName,
     BlockStopped,
     ChangeBlock,
     CreateBlock,
     DeleteBlock,
-    Pulse,
-    PulseState,
     ResetBlock,
     StopBlock,
 )
@@ -56,7 +56,7 @@ from trunkline_bus import Bus, Refusal, RemoteFault
 
 log = logging.getLogger(__name__)
 
-PRECEDENCE: tuple[PulseState, ...] = ("BUSY", "ERROR", "ACTIVE", "SLEEPING")
+PRECEDENCE: tuple[BlockStatusName, ...] = ("BUSY", "ERROR", "ACTIVE", "SLEEPING")
 """The statuses in order of precedence, for a block that several monitors serve."""
 
 _KEPT_ON_RESET = frozenset({BLOCK_FILE, "monitor.md", "documents", "skills", "sliders.json"})
@@ -147,14 +147,14 @@ class BlockService:
         """Return one block. Refused with ``not_found``."""
         file = await self._folders.require_file(name)
         pulses = await self._pulses()
-        return await self._block(file, pulses.get(name, Pulse()))
+        return await self._block(file, pulses.get(name, BlockStatus()))
 
     async def list_blocks(self, *, archived: bool = False) -> BlockList:
         """Return all blocks by name, with the archives when ``archived`` is set."""
         names = [name for name in await self._folders.folders(BLOCKS_FOLDER) if is_block_name(name)]
         files = await self._folders.files(names)
         pulses = await self._pulses()
-        blocks = [await self._block(file, pulses.get(_block_of(file), Pulse())) for file in files]
+        blocks = [await self._block(file, pulses.get(_block_of(file), BlockStatus())) for file in files]
         return BlockList(
             blocks=tuple(sorted(blocks, key=lambda block: block.name)),
             archived=await self._archives.list_archives() if archived else (),
@@ -306,13 +306,13 @@ class BlockService:
             why = f"{new_json} instead of {old_json}."
             await self._audit.record(event="permissions", block=name, actor=actor, by=(actor,), why=why)
 
-    async def _block(self, file: MemoryFile, pulse: Pulse) -> Block:
+    async def _block(self, file: MemoryFile, pulse: BlockStatus) -> Block:
         name, problem = _block_of(file), ""
         try:
             config = block_file.decode(file)
         except SettingsFileError as error:
             config, problem = BlockConfig(enabled=False), str(error)
-            pulse = Pulse(status="ERROR", error=ErrorCode.INVALID_REQUEST)
+            pulse = BlockStatus(status="ERROR", error=ErrorCode.INVALID_REQUEST)
         return Block(
             name=name,
             config=config,
@@ -322,7 +322,7 @@ class BlockService:
             conversations=await self._conversations.count(name),
         )
 
-    async def _pulses(self) -> dict[str, Pulse]:
+    async def _pulses(self) -> dict[str, BlockStatus]:
         """Return the status of each block, merged over all live monitors."""
         beats = [entry.value for entry in await self._bus.kv(PULSE_BUCKET).entries() if entry.value]
         return {
@@ -331,7 +331,7 @@ class BlockService:
         }
 
 
-def merge_pulses(pulses: Iterable[Pulse]) -> Pulse:
+def merge_pulses(pulses: Iterable[BlockStatus]) -> BlockStatus:
     """Return one status out of those of several monitors: the status with the highest precedence and the
     latest times."""
     ranked = sorted(pulses, key=lambda pulse: PRECEDENCE.index(pulse.status))

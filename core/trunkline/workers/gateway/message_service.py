@@ -29,7 +29,7 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
-from trunkline.plugins.ownership import Owned
+from trunkline.plugins.ownership import OwnedItem
 from trunkline.workers.gateway.blocks import BlockService
 from trunkline.workers.gateway.conversations import ConversationService
 from trunkline.workers.gateway.disk_space import BusDiskSpace
@@ -71,7 +71,7 @@ class MessageService:
         conversations: ConversationService,
         blocks: BlockService,
         *,
-        rules: Iterable[Owned[AdmissionRule]],
+        rules: Iterable[OwnedItem[AdmissionRule]],
         route: Callable[[SendMessage], str | None],
         max_content: int,
         queue: QueueLimiter,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.memory.messages import describe_search
-from trunkline.contracts.memory.store import Installed, MemoryRule, StoreContext
+from trunkline.contracts.memory.store import InstalledComponents, MemoryRule, StoreContext
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.runtime.worker import Worker, WorkerContext
@@ -82,12 +82,12 @@ class MemoryWorker(Worker):
         """Report whether it can write."""
         return replace(heartbeat, trouble=self._writes.problem)
 
-    def _installed(self) -> Installed:
+    def _installed(self) -> InstalledComponents:
         """Return the installed plugins, adapters and tools. With isolated plugins the tools are not known
         here, so none are listed."""
         plugins = self.context.plugins
         apart = any(plugin.status == "isolated" for plugin in plugins.report.plugins)
-        return Installed(
+        return InstalledComponents(
             plugins={plugin.name: plugin.version for plugin in plugins.report.loaded},
             adapters=frozenset(owned.item.name for owned in plugins.models()),
             tools=frozenset() if apart else frozenset(owned.item.spec.name for owned in plugins.tools()),

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import anyio
 
-from trunkline.contracts.blocks.messages import Pulse, PulseHeartbeat
+from trunkline.contracts.blocks.messages import BlockStatus, BlockStatusHeartbeat
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.workers.subjects import PULSE_BUCKET
 from trunkline_bus import Bus, BusError, key_of
@@ -59,7 +59,9 @@ class BlockStatusPublisher:
             await anyio.sleep(0.1)  # turns that start and end together are published once
 
     async def _publish(self, block: str) -> None:
-        beat = PulseHeartbeat(block=block, monitor=self._monitor, pulse=self._status(self._blocks[block]))
+        beat = BlockStatusHeartbeat(
+            block=block, monitor=self._monitor, pulse=self._status(self._blocks[block])
+        )
         if beat.pulse.status == "SLEEPING":
             del self._blocks[block]
             return  # the entry expires by itself
@@ -68,7 +70,7 @@ class BlockStatusPublisher:
         except BusError as error:
             log.debug("the status of block %s could not be published: %s", block, error)
 
-    def _status(self, state: _BlockActivity) -> Pulse:
+    def _status(self, state: _BlockActivity) -> BlockStatus:
         task = next(iter(state.running), None)
         if task is not None:
             status = "BUSY"
@@ -77,7 +79,7 @@ class BlockStatusPublisher:
         else:
             idle = (utc_now() - state.last_run).total_seconds() if state.last_run else ACTIVE_SECONDS
             status = "ACTIVE" if idle < ACTIVE_SECONDS else "SLEEPING"
-        return Pulse(
+        return BlockStatus(
             status=status,  # type: ignore[arg-type]
             last_run=state.last_run,
             last_pulse=utc_now(),

@@ -11,7 +11,7 @@ from trunkline.contracts.conversations.messages import RAW_ARGUMENTS
 from trunkline.contracts.tools.messages import PLATFORM_SOURCE, ToolCatalogue, ToolSpec
 from trunkline.contracts.tools.tool import Tool, ToolAlias
 from trunkline.errors import ToolError
-from trunkline.plugins import Owned
+from trunkline.plugins import OwnedItem
 from trunkline.workers.tools.arguments import prepare_arguments
 from trunkline.workers.tools.block_tool_limits import BlockToolLimits
 from trunkline.workers.tools.dispatch import Dispatch
@@ -54,7 +54,7 @@ class Catalogue:
     """All tools by name. ``refused`` describes those that cannot be used, ``dispatch`` passes a call through
     the guards."""
 
-    def __init__(self, tools: Iterable[Owned[Tool]], dispatch: Dispatch) -> None:
+    def __init__(self, tools: Iterable[OwnedItem[Tool]], dispatch: Dispatch) -> None:
         self.dispatch = dispatch
         self.refused: list[str] = []
         self._tools: dict[str, CatalogueEntry] = {}

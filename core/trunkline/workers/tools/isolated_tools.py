@@ -34,7 +34,7 @@ from trunkline.errors import (
     ToolErrorKind,
     error_kind_named,
 )
-from trunkline.plugins import Owned, PluginState
+from trunkline.plugins import OwnedItem, PluginState
 from trunkline.workers.tools.error_outcomes import VERIFY
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders
 
@@ -233,10 +233,10 @@ class IsolatedToolIndex:
         self._plugins = plugins
         self._plugin_tools: dict[str, PluginTools] = {}
 
-    def tools(self) -> tuple[Owned[Tool], ...]:
+    def tools(self) -> tuple[OwnedItem[Tool], ...]:
         """Return the tools of the plugins that answer, in the order of the plugins."""
         return tuple(
-            Owned(
+            OwnedItem(
                 state.owner,
                 IsolatedTool(spec, state.name, self._bus, self._config.plugin_host(state.name, state.owner)),
             )

@@ -21,7 +21,7 @@ import anyio.to_thread
 from trunkline.config import Config
 from trunkline.contracts.tools.tool import Tool
 from trunkline.errors import PluginError
-from trunkline.plugins import Owned, Plugins
+from trunkline.plugins import OwnedItem, Plugins
 from trunkline.workers.tools.catalogue import PLATFORM_OWNER, Catalogue
 from trunkline.workers.tools.dispatch import Dispatch, Guard
 from trunkline.workers.tools.isolated_tools import IsolatedToolIndex
@@ -101,21 +101,21 @@ class LiveCatalogue:
         owned = (Guard(one.owner, one.item) for one in guards)
         dispatch = Dispatch((*self._supply.built_in, *owned), fixed.record_activity)
         isolated = without_alias_clashes(tools, self._supply.isolated.tools())
-        own = (Owned(PLATFORM_OWNER, tool) for tool in self._supply.own)
+        own = (OwnedItem(PLATFORM_OWNER, tool) for tool in self._supply.own)
         tools_in_order = (*own, *tools, *isolated, *self._programs(), *self._remotes.tools())
         return Catalogue(
             (*tools_in_order, *with_distinct_names(tools_in_order, self._supply.sources.tools())), dispatch
         )
 
-    def _programs(self) -> Iterator[Owned[Tool]]:
+    def _programs(self) -> Iterator[OwnedItem[Tool]]:
         for file, *_ in self._stamps:
             try:
-                yield Owned(f"{FILE_OWNER_PREFIX}{file}", load_manifest_tool(file))
+                yield OwnedItem(f"{FILE_OWNER_PREFIX}{file}", load_manifest_tool(file))
             except PluginError as error:
                 log.error("a tool is left out: %s", error)
 
 
-def _merge_owned(fixed: Sequence[Owned[T]], files: Sequence[Owned[T]]) -> list[Owned[T]]:
+def _merge_owned(fixed: Sequence[OwnedItem[T]], files: Sequence[OwnedItem[T]]) -> list[OwnedItem[T]]:
     """Return the items of installed plugins as first loaded, and those of file plugins as they are now."""
     kept = [owned for owned in fixed if not owned.owner.startswith(FILE_OWNER_PREFIX)]
     return kept + [owned for owned in files if owned.owner.startswith(FILE_OWNER_PREFIX)]

@@ -26,7 +26,7 @@ from trunkline.contracts.tools.messages import (
 from trunkline.contracts.tools.subjects import REMOTE_CALL_TOOL, REMOTE_LIST_TOOLS
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ConfigError, OutcomeUnknown, ToolError, error_kind_for_code
-from trunkline.plugins import Owned
+from trunkline.plugins import OwnedItem
 from trunkline.runtime.remotes.registry import SEPARATOR, Remote, RemoteRegistry
 from trunkline_bus import Bus, BusError, RemoteFault, Scope
 
@@ -75,10 +75,12 @@ class RemoteToolIndex:
         """The remotes whose tools the block may use."""
         return frozenset(remote.name for remote in self._enrolled() if block in remote.blocks)
 
-    def tools(self) -> Sequence[Owned[Tool]]:
+    def tools(self) -> Sequence[OwnedItem[Tool]]:
         """A stand-in for each tool that is known."""
         return [
-            Owned(f"{REMOTE_SOURCE}{remote.name}", RemoteTool(self._bus, remote.name, spec, self._patience))
+            OwnedItem(
+                f"{REMOTE_SOURCE}{remote.name}", RemoteTool(self._bus, remote.name, spec, self._patience)
+            )
             for remote in self._enrolled()
             for spec in self._offers.get(remote.name, _NOTHING).tools or ()
         ]

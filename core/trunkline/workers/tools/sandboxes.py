@@ -21,7 +21,7 @@ from trunkline.contracts.sandbox.sandbox import (
 from trunkline.contracts.tools.tool import ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.home.kill_switch import KillSwitch
-from trunkline.plugins import Owned
+from trunkline.plugins import OwnedItem
 from trunkline.policy.read_only_programs import is_read_only_call
 from trunkline.workers.tools.detached_launcher import launch_detached
 
@@ -43,7 +43,7 @@ NO_SANDBOX_HINT = (
 class SandboxSelector:
     """The backends in the order of preference."""
 
-    def __init__(self, backends: Sequence[Owned[Sandbox]], kill_switch: KillSwitch) -> None:
+    def __init__(self, backends: Sequence[OwnedItem[Sandbox]], kill_switch: KillSwitch) -> None:
         self._backends = tuple(backends)
         self.kill_switch = kill_switch
         self._chosen: Sandbox | None = None
@@ -236,14 +236,14 @@ def with_read_only_sandbox(invocation: ToolInvocation) -> ToolInvocation:
     return replace(invocation, context=replace(invocation.context, sandbox=sandbox.read_only()))
 
 
-async def _serve(owned: Owned[Sandbox]) -> None:
+async def _serve(owned: OwnedItem[Sandbox]) -> None:
     try:
         await owned.item.serve()
     except Exception:
         log.exception("the background work of the sandbox %s of %s failed", owned.item.name, owned.owner)
 
 
-async def _end_all(owned: Owned[Sandbox]) -> None:
+async def _end_all(owned: OwnedItem[Sandbox]) -> None:
     try:
         ended = await owned.item.end_all()
     except Exception:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import anyio
 
 from trunkline.contracts.tools.tool import SourceContext, SourcedTool, Tool, ToolSource
-from trunkline.plugins import Owned
+from trunkline.plugins import OwnedItem
 from trunkline.workers.tools.sandboxes import CallSandbox, ProgramBounds, SandboxSelector
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ MAX_NAME_CHARS = 64
 class ToolSourceRunner:
     """The published tools of the sources. ``version`` changes whenever they do."""
 
-    def __init__(self, sources: Sequence[Owned[ToolSource]], sandboxes: SandboxSelector) -> None:
+    def __init__(self, sources: Sequence[OwnedItem[ToolSource]], sandboxes: SandboxSelector) -> None:
         self.version = 0
         self._sources = tuple(sources)
         self._sandboxes = sandboxes
@@ -44,15 +44,15 @@ class ToolSourceRunner:
             for owned in self._sources:
                 tasks.start_soon(self._keep_running, owned)
 
-    def tools(self) -> Sequence[Owned[Tool]]:
+    def tools(self) -> Sequence[OwnedItem[Tool]]:
         """Return the tools that are published now, by short names."""
         return [
-            Owned(owned.owner, tool)
+            OwnedItem(owned.owner, tool)
             for owned in self._sources
             for tool in self._published.get(owned.item.name, ())
         ]
 
-    async def _keep_running(self, owned: Owned[ToolSource]) -> None:
+    async def _keep_running(self, owned: OwnedItem[ToolSource]) -> None:
         pause = FIRST_PAUSE
         while True:
             started_at = anyio.current_time()
@@ -68,7 +68,7 @@ class ToolSourceRunner:
             )
             await anyio.sleep(pause)
 
-    def _context_of(self, owned: Owned[ToolSource]) -> SourceContext:
+    def _context_of(self, owned: OwnedItem[ToolSource]) -> SourceContext:
         def publish(tools: Sequence[Tool]) -> None:
             self._publish(owned, tools)
 
@@ -76,7 +76,7 @@ class ToolSourceRunner:
             publish=publish, sandbox=CallSandbox(self._sandboxes, owned.item.name, _owner_bounds)
         )
 
-    def _publish(self, owned: Owned[ToolSource], tools: Sequence[Tool]) -> None:
+    def _publish(self, owned: OwnedItem[ToolSource], tools: Sequence[Tool]) -> None:
         name = owned.item.name
         own = tuple(tool for tool in tools if tool.spec.source.startswith(f"{name}:"))
         if len(own) < len(tools):
@@ -95,8 +95,8 @@ async def _owner_bounds() -> ProgramBounds:
 
 
 def with_distinct_names(
-    settled: Iterable[Owned[Tool]], dynamic: Sequence[Owned[Tool]]
-) -> Iterator[Owned[Tool]]:
+    settled: Iterable[OwnedItem[Tool]], dynamic: Sequence[OwnedItem[Tool]]
+) -> Iterator[OwnedItem[Tool]]:
     """Yield the tools of sources under unique names.
 
     A name stays short while it is the only one of its kind and no alias of a settled tool.
@@ -111,21 +111,21 @@ def with_distinct_names(
 
 
 def without_alias_clashes(
-    settled: Iterable[Owned[Tool]], isolated: Iterable[Owned[Tool]]
-) -> Iterator[Owned[Tool]]:
+    settled: Iterable[OwnedItem[Tool]], isolated: Iterable[OwnedItem[Tool]]
+) -> Iterator[OwnedItem[Tool]]:
     """Yield the tools of isolated plugins, renamed where they would take over an alias of a settled tool."""
     taken = alias_names(settled)
     for owned in isolated:
         yield _with_qualified_name(owned, f"native:{owned.owner}") if owned.item.spec.name in taken else owned
 
 
-def alias_names(tools: Iterable[Owned[Tool]]) -> set[str]:
+def alias_names(tools: Iterable[OwnedItem[Tool]]) -> set[str]:
     """Return the aliases of these tools."""
     return {alias.schema.name for owned in tools for alias in owned.item.aliases}
 
 
-def _with_qualified_name(owned: Owned[Tool], source: str) -> Owned[Tool]:
-    return Owned(owned.owner, SourcedTool(owned.item, name=qualified_name(source, owned.item.spec.name)))
+def _with_qualified_name(owned: OwnedItem[Tool], source: str) -> OwnedItem[Tool]:
+    return OwnedItem(owned.owner, SourcedTool(owned.item, name=qualified_name(source, owned.item.spec.name)))
 
 
 def qualified_name(source: str, name: str) -> str:

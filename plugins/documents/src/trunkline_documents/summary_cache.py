@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from trunkline.api.memory import Kept, Purge, Purger
+from trunkline.api.memory import Purge, Purger, RemainingCopy
 
 MAX_SUMMARIES = 500
 
@@ -55,7 +55,7 @@ class SummaryPurger(Purger):
     def __init__(self, summaries: SummaryCache) -> None:
         self._summaries = summaries
 
-    async def erase(self, purge: Purge) -> Sequence[Kept]:
+    async def erase(self, purge: Purge) -> Sequence[RemainingCopy]:
         """Throw them away."""
         self._summaries.clear()
         return ()

@@ -19,7 +19,7 @@ from trunkline.contracts.memory.chunks import (
     LinkedChunk,
     ListChunks,
     Recall,
-    Recalled,
+    RecallResult,
     Remember,
     RestoreChunk,
 )
@@ -60,7 +60,7 @@ class Chunks:
         (chunk,) = (await self.keeper.remember(wish, Scope())).chunk_ids
         return chunk
 
-    async def recall(self, query: str, *, actor: str = "agent", **more: Any) -> Recalled:
+    async def recall(self, query: str, *, actor: str = "agent", **more: Any) -> RecallResult:
         """Recall."""
         return await self.reader.recall(Recall(query=query, actor=actor, **{"block": "main", **more}))
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from tests.support.tiny_embedder import TinyEmbedder
-from trunkline.contracts.memory.chunks import Recalled
+from trunkline.contracts.memory.chunks import RecallResult
 from trunkline.contracts.memory.store import StoreContext
 from trunkline_git_store.store import GitMemoryStore
 
@@ -25,7 +25,7 @@ MEANS = {"lorry": "vehicle", "truck": "vehicle"}
 class WithVectors(Chunks):
     """Chunks of a store with an embedder; who recalls waits until every chunk has its vector."""
 
-    async def recall(self, query: str, *, actor: str = "agent", **more: Any) -> Recalled:
+    async def recall(self, query: str, *, actor: str = "agent", **more: Any) -> RecallResult:
         """Recall."""
         if await self.ids(actor="owner", block=None):
             await complete(self.store)

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from trunkline.contracts.gateway.access import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
-from trunkline.plugins.ownership import Owned
+from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.http.auth_middleware import AuthMiddleware
 from trunkline.workers.gateway.http import (
     approvals,
@@ -83,11 +83,11 @@ def open_paths(state: AppState) -> frozenset[str]:
     return frozenset({*PUBLIC, *plugin_paths, *((metrics.PATH,) if state.metrics_for == "open" else ())})
 
 
-def _plugin_routes(routes: Sequence[Owned[HttpRoute]]) -> list[Route]:
+def _plugin_routes(routes: Sequence[OwnedItem[HttpRoute]]) -> list[Route]:
     return [Route(_path(one), one.item.endpoint, methods=list(one.item.methods)) for one in routes]
 
 
-def _path(route: Owned[HttpRoute]) -> str:
+def _path(route: OwnedItem[HttpRoute]) -> str:
     return f"/x/{route.owner}/{route.item.path.lstrip('/')}"
 
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from trunkline.contracts.gateway.access import OWNER, HttpRoute, Identity
 from trunkline.contracts.turns.poll_limiter import PollLimiter
-from trunkline.plugins.ownership import Owned
+from trunkline.plugins.ownership import OwnedItem
 from trunkline.runtime.http.auth import HttpAuth
 from trunkline.runtime.http.auth_middleware import IDENTITY
 from trunkline.workers.gateway.sender import Sender
@@ -28,7 +28,7 @@ class AppState:
 
     services: Services
     door: HttpAuth
-    routes: Sequence[Owned[HttpRoute]]
+    routes: Sequence[OwnedItem[HttpRoute]]
     host: str
     max_content: int
     metrics: "JournalMetrics"

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope, Settlement
-from trunkline.contracts.blocks.messages import BlockConfig, PulseState
+from trunkline.contracts.blocks.messages import BlockConfig, BlockStatusName
 from trunkline.contracts.policies.messages import Policy
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
@@ -227,7 +227,7 @@ class BlockState(Out, frozen=True, kw_only=True):
     ``config`` does not show the settings of the file."""
 
     name: str
-    status: PulseState
+    status: BlockStatusName
     config: BlockConfig
     created_at: datetime
     conversations: int

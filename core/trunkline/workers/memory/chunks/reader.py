@@ -19,7 +19,7 @@ from trunkline.contracts.memory.chunks import (
     GetChunk,
     ListChunks,
     Recall,
-    Recalled,
+    RecallResult,
 )
 from trunkline.contracts.memory.layers import LAYERS, layer_location, readable_layers
 from trunkline.contracts.memory.paths import OWNER
@@ -56,7 +56,7 @@ class ChunkReader:
             raise chunk_not_found(wish.id)
         return found
 
-    async def recall(self, wish: Recall) -> Recalled:
+    async def recall(self, wish: Recall) -> RecallResult:
         """The chunks that answer a question."""
         return await self._index.recall(await self._visible(wish.block, wish.actor), wish)
 

@@ -29,7 +29,7 @@ from trunkline.contracts.memory.chunks import (
     LinkChunks,
     PruneChunks,
     Remember,
-    Remembered,
+    RememberResult,
     RestoreChunk,
     UpdateChunk,
 )
@@ -83,7 +83,7 @@ class ChunkWriter:
 
     # Making --------------------------------------------------------------------------------------------------
 
-    async def remember(self, wish: Remember, scope: Scope) -> Remembered:
+    async def remember(self, wish: Remember, scope: Scope) -> RememberResult:
         """Keep a text as chunks, all in one commit (RLM-F9).
 
         Raises:
@@ -93,7 +93,7 @@ class ChunkWriter:
         self._validate(wish)
         place = writable_layer(await self._policies.get(wish.block), wish.block, wish.actor, wish.layer)
         if not wish.content.strip():
-            return Remembered(success=False, error="There is nothing to remember: the text is blank.")
+            return RememberResult(success=False, error="There is nothing to remember: the text is blank.")
         text = self._clean(wish.content)
         pieces = await self._split(text, wish.chunk_type)
         return await self._write(wish, place, pieces, scope)
@@ -112,7 +112,7 @@ class ChunkWriter:
 
     async def _write(
         self, wish: Remember, place: LayerLocation, pieces: list[TextPiece], scope: Scope
-    ) -> Remembered:
+    ) -> RememberResult:
         made = self._now()
         chunks = [
             self._chunk(wish, piece, number, len(pieces), made, scope) for number, piece in enumerate(pieces)
@@ -122,7 +122,7 @@ class ChunkWriter:
         reason = f"Remember {chunks[0].id}" + (f" and {len(chunks) - 1} more" if len(chunks) > 1 else "")
         change = Change(dict[str, bytes | None](files), actor=wish.actor, reason=reason, scope=scope)
         version = await self._store.change(change, expected=dict.fromkeys(paths, ""))
-        return Remembered(
+        return RememberResult(
             success=True,
             chunk_ids=tuple(chunk.id for chunk in chunks),
             total_tokens=sum(chunk.tokens for chunk in chunks),

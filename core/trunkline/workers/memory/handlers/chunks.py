@@ -15,9 +15,9 @@ from trunkline.contracts.memory.chunks import (
     ListChunks,
     PruneChunks,
     Recall,
-    Recalled,
+    RecallResult,
     Remember,
-    Remembered,
+    RememberResult,
     RestoreChunk,
     UpdateChunk,
 )
@@ -64,7 +64,7 @@ class ChunkHandlers:
         await endpoints.add(MEMORY_FORGET, self._forget)
         await endpoints.add(MEMORY_PRUNE, self._prune)
 
-    async def _recall(self, request: Request[Recall]) -> Recalled:
+    async def _recall(self, request: Request[Recall]) -> RecallResult:
         return await self._reader.recall(request.data)
 
     async def _get(self, request: Request[GetChunk]) -> ChunkFound:
@@ -79,7 +79,7 @@ class ChunkHandlers:
     async def _counts(self, request: Request[CountChunks]) -> ChunkCounts:
         return await self._reader.counts(request.data)
 
-    async def _remember(self, request: Request[Remember]) -> Remembered:
+    async def _remember(self, request: Request[Remember]) -> RememberResult:
         return await self._keeper.remember(request.data, scope_of(request))
 
     async def _link(self, request: Request[LinkChunks]) -> MemoryChanged:

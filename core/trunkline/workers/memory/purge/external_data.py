@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from trunkline.contracts.documents.collections import DocumentCollections
-from trunkline.contracts.memory.purge import Erased, Kept
+from trunkline.contracts.memory.purge import Erased, RemainingCopy
 from trunkline.contracts.memory.purger import Purge
 from trunkline.contracts.retention import Retention
 from trunkline.home.paths import Home
@@ -60,10 +60,10 @@ class ExternalData:
         async with self._audit.paused():
             yield
 
-    async def remaining(self, purge: Purge) -> list[Kept]:
+    async def remaining(self, purge: Purge) -> list[RemainingCopy]:
         """Return the data that the purge left. Raises BusError."""
         return [
             *await self._streams.remaining(purge),
-            *(Kept(where=f"plugin {name}", what=UNQUERIED) for name in self._unasked()),
+            *(RemainingCopy(where=f"plugin {name}", what=UNQUERIED) for name in self._unasked()),
             *unreachable_copies(self._home, self._retention, datetime.now(UTC)),
         ]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from trunkline.contracts.conversations.paths import parse_conversation_id
-from trunkline.contracts.memory.purge import PURGE_LOG_PATH, Erased, Kept, MemoryPurged, PurgeMemory
+from trunkline.contracts.memory.purge import PURGE_LOG_PATH, Erased, MemoryPurged, PurgeMemory, RemainingCopy
 from trunkline.contracts.memory.purger import Purge, Purger
 from trunkline.contracts.memory.store import MemoryStore, PurgeResult
 from trunkline.contracts.memory.text_match import without_boilerplate
@@ -131,7 +131,7 @@ class PurgeService:
         purge: Purge,
         purged: PurgeResult,
         erased: tuple[Erased, ...],
-        kept: tuple[Kept, ...],
+        kept: tuple[RemainingCopy, ...],
         scope: Scope,
     ) -> MemoryPurged:
         version = await self._notes.finish(note, purged, scope)

@@ -14,7 +14,7 @@ import msgspec
 from anyio import to_thread
 
 from trunkline.contracts.gateway.subjects import TRANSCRIPT_BUCKET
-from trunkline.contracts.memory.purge import Erased, Kept
+from trunkline.contracts.memory.purge import Erased, RemainingCopy
 from trunkline.contracts.memory.purger import Purge
 from trunkline.contracts.memory.text_match import TextMatcher
 from trunkline.contracts.retention import Retention
@@ -226,15 +226,15 @@ class StreamEraser:
 
     # Telling -------------------------------------------------------------------------------------------------
 
-    async def remaining(self, purge: Purge) -> list[Kept]:
+    async def remaining(self, purge: Purge) -> list[RemainingCopy]:
         """Return the messages that still contain lines of the text: their conversations, and until when.
         Raises BusError."""
-        told: list[Kept] = []
+        told: list[RemainingCopy] = []
         wording = TextMatcher(purge.lines)
         known = await self._call_conversations() if purge.lines else {}
         for stream in SCANNED_STREAMS if purge.lines else ():
             told += [
-                Kept(where=f"stream {stream}", what=HOLDING, until=until, conversation=conversation)
+                RemainingCopy(where=f"stream {stream}", what=HOLDING, until=until, conversation=conversation)
                 for conversation, until in (await self._conversations_holding(stream, wording, known)).items()
             ]
         told += [one async for one in self._results_holding(wording)] if purge.lines else []
@@ -244,7 +244,7 @@ class StreamEraser:
                 for stream in (INBOX_STREAM, APPROVAL_STREAM, FEED_STREAM, DEAD_STREAM)
             ]
         ):
-            told.append(Kept(where="files of the NATS server", what=UNREACHED))
+            told.append(RemainingCopy(where="files of the NATS server", what=UNREACHED))
         return told
 
     async def _conversations_holding(
@@ -268,12 +268,12 @@ class StreamEraser:
             if isinstance(entry, ToolPlanned)
         }
 
-    async def _results_holding(self, wording: TextMatcher) -> AsyncIterator[Kept]:
+    async def _results_holding(self, wording: TextMatcher) -> AsyncIterator[RemainingCopy]:
         objects = self._bus.objects(RESULT_STORE)
         for info in await objects.infos():
             data = await objects.get(info.name)
             if data is not None and wording.count_lines(data):
-                yield Kept(
+                yield RemainingCopy(
                     where=f"stored result {info.metadata.get('id', info.name)}",
                     what="It holds lines of it.",
                     until=self._expires_at(info),

@@ -10,7 +10,7 @@ import apsw
 import msgspec
 
 from trunkline.api.chunks import ChunkVisibility
-from trunkline.api.memory import Chunk, Recall, Recalled, RecalledChunk
+from trunkline.api.memory import Chunk, Recall, RecalledChunk, RecallResult
 from trunkline.api.nlp import language_of, synonyms, tokenize
 from trunkline_git_store.chunks.queries import (
     INDEXED_CHUNK_COLUMNS,
@@ -84,7 +84,7 @@ def recall(
     sight: ChunkVisibility,
     wish: Recall,
     meaning: QueryVector | None = None,
-) -> Recalled:
+) -> RecallResult:
     """The chunks that answer best; equal ones by confidence, then the newer first."""
     question = _parse_query(connection, stems, sight, wish, meaning)
     rows = list(deduplicate(_candidates(connection, question), sight))
@@ -98,7 +98,7 @@ def recall(
     ordered = sorted(((chunk, one, alike) for one, (chunk, alike) in weighed if one.score > 0), key=_order)
     best = ordered[: wish.max_results]
     note_use(connection, [chunk.id for chunk, *_ in best], sight.now)
-    return Recalled(
+    return RecallResult(
         answer=best[0][0].content if best else "",
         confidence=_confidence(best[0], question) if best else 0.0,
         source_chunks=tuple(chunk.id for chunk, *_ in best),

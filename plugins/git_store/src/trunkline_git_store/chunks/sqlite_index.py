@@ -17,7 +17,7 @@ from trunkline.api.chunks import (
     ChunkVisibility,
     LayerLocation,
 )
-from trunkline.api.memory import Chunk, FindLinked, ListChunks, Recall, Recalled
+from trunkline.api.memory import Chunk, FindLinked, ListChunks, Recall, RecallResult
 from trunkline_git_store.chunks.links import linked_chunks
 from trunkline_git_store.chunks.queries import (
     BlobReader,
@@ -78,7 +78,7 @@ class SqliteChunkIndex(ChunkIndex):
             lambda connection, contents: linked_chunks(connection, contents, visible, request)
         )
 
-    async def recall(self, visible: ChunkVisibility, request: Recall) -> Recalled:
+    async def recall(self, visible: ChunkVisibility, request: Recall) -> RecallResult:
         """See ``ChunkIndex.recall``."""
         meaning = await self.embed_query(request.query)
         found = await self.query(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pygit2
 
-from trunkline.api.memory import Kept, Purge
+from trunkline.api.memory import Purge, RemainingCopy
 from trunkline.api.store import TextMatcher, conversation_of, without_boilerplate
 from trunkline_git_store.conversations import parse
 from trunkline_git_store.purge.target import Target
@@ -36,7 +36,7 @@ class PurgeScanResult:
     purge: Purge
     edits: Edits
     gone: frozenset[str]
-    kept: tuple[Kept, ...]
+    kept: tuple[RemainingCopy, ...]
     there: Mapping[str, bytes]
 
     @property
@@ -175,7 +175,7 @@ class PurgeScan:
 
     # What is told --------------------------------------------------------------------------------------------
 
-    def _files_with_lines(self, purge: Purge, edits: Edits) -> tuple[Kept, ...]:
+    def _files_with_lines(self, purge: Purge, edits: Edits) -> tuple[RemainingCopy, ...]:
         """Files that hold some of the same lines."""
         wording = TextMatcher(purge.lines)
         found: dict[str, int] = {}
@@ -191,45 +191,49 @@ class PurgeScan:
         kept = [self._describe(path, found[path]) for path in told[:MAX_REPORTED]]
         if len(told) > MAX_REPORTED:
             more = f"{len(told) - MAX_REPORTED} more files hold lines of it."
-            kept.append(Kept(where="memory", what=more))
+            kept.append(RemainingCopy(where="memory", what=more))
         return tuple(kept)
 
     def _versions_to_search(self, path: str) -> frozenset[bytes]:
         """The versions to look at: all of them, but of what only grows those that it ended with."""
         return self._past.final_versions(path) if _is_append_only(path) else frozenset(self._past.held[path])
 
-    def _describe(self, path: str, count: int) -> Kept:
+    def _describe(self, path: str, count: int) -> RemainingCopy:
         lines = f"{count} {'line' if count == 1 else 'lines'} of it"
         conversation = conversation_of(path)
         if conversation is not None:
-            return Kept(
+            return RemainingCopy(
                 where=path,
                 what=f"It has {lines}.",
                 conversation=conversation,
             )
         if path.startswith("audit/"):
-            return Kept(where=path, what=f"It has {lines}. They go with the conversations that they name.")
+            return RemainingCopy(
+                where=path, what=f"It has {lines}. They go with the conversations that they name."
+            )
         if path in self._past.there:
-            return Kept(
+            return RemainingCopy(
                 where=path, what=f"It has {lines}, now or in its history. Purge it as well, by this path."
             )
-        return Kept(
+        return RemainingCopy(
             where=path,
             what=f"History has {lines} in this file, which is not there any more. Purge it by this path.",
         )
 
-    def _written(self, purge: Purge, known: Set[str]) -> Iterator[Kept]:
+    def _written(self, purge: Purge, known: Set[str]) -> Iterator[RemainingCopy]:
         """Files that were written in the conversations, or name one, and are not theirs. Of ``known`` ones enough is
         said."""
         paths = {path for one in purge.conversations for path in self._past.written.get(one, ())}
         for path in sorted(paths - known)[:MAX_REPORTED]:
-            yield Kept(
+            yield RemainingCopy(
                 where=path,
                 what="It was written in the conversation and may repeat it. Purge it by this path.",
             )
         named = self._naming - paths - known if purge.conversations else set()
         for path in sorted(path for path in named if not path.startswith("audit/"))[:MAX_REPORTED]:
-            yield Kept(where=path, what="It names the conversation, and no plugin took anything out of it.")
+            yield RemainingCopy(
+                where=path, what="It names the conversation, and no plugin took anything out of it."
+            )
 
 
 def _is_append_only(path: str) -> bool:

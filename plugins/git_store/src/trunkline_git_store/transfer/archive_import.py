@@ -9,7 +9,7 @@ import pygit2
 from trunkline.api.archive import MEMORY, OWN, ArchiveManifest, InvalidArchive, unpack
 from trunkline.api.importer import ImportGap
 from trunkline.api.memory import block_file_path
-from trunkline.api.store import ImportMemory, ImportProgress, Installed, MemoryImport, is_normalized
+from trunkline.api.store import ImportMemory, ImportProgress, InstalledComponents, MemoryImport, is_normalized
 from trunkline_git_store.operations import WriteOperation
 from trunkline_git_store.packer import Packer
 from trunkline_git_store.repository import Repository
@@ -132,7 +132,7 @@ class ArchiveImport:
                 except (pygit2.GitError, ValueError):
                     self._accounts[-1].gaps.append(ImportGap(what=name, why="a branch here is in its way"))
 
-    def report(self, version: str, here: Installed) -> MemoryImport:
+    def report(self, version: str, here: InstalledComponents) -> MemoryImport:
         """The account of all of it. ``here`` is what the memory may count on."""
         accounts = self._accounts
         told = (gap for one in accounts for gap in one.gaps)
@@ -155,7 +155,7 @@ class ArchiveImport:
         if self._arrived is not None:
             self._arrived.close()
 
-    def _missing(self, here: Installed) -> Iterator[ImportGap]:
+    def _missing(self, here: InstalledComponents) -> Iterator[ImportGap]:
         root = self._scratch / MEMORY
 
         def read(path: str) -> bytes | None:

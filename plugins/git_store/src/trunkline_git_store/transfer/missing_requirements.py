@@ -9,7 +9,7 @@ import msgspec
 from trunkline.api.files import read_toml
 from trunkline.api.importer import ImportGap
 from trunkline.api.memory import block_file_path
-from trunkline.api.store import Installed
+from trunkline.api.store import InstalledComponents
 
 Read = Callable[[str], bytes | None]
 
@@ -34,7 +34,7 @@ class PolicySummary(msgspec.Struct, frozen=True):
 
 
 def find_gaps(
-    plugins: dict[str, str], blocks: Iterable[str], read: Read, here: Installed
+    plugins: dict[str, str], blocks: Iterable[str], read: Read, here: InstalledComponents
 ) -> Iterator[ImportGap]:
     """Everything that is missing. ``plugins`` are those of the other installation, ``read`` reads its files."""
     for name in sorted(plugins.keys() - here.plugins.keys()):
@@ -77,7 +77,7 @@ def policy_gaps(policies: dict[str, bytes], identities: set[str]) -> Iterator[Im
             )
 
 
-def _model(path: str, settings: dict[str, Any], here: Installed) -> Iterator[ImportGap]:
+def _model(path: str, settings: dict[str, Any], here: InstalledComponents) -> Iterator[ImportGap]:
     model = settings.get("model")
     if not isinstance(model, str) or "/" not in model or not here.adapters:
         return
@@ -90,7 +90,7 @@ def _model(path: str, settings: dict[str, Any], here: Installed) -> Iterator[Imp
         )
 
 
-def _tools(path: str, settings: dict[str, Any], here: Installed) -> Iterator[ImportGap]:
+def _tools(path: str, settings: dict[str, Any], here: InstalledComponents) -> Iterator[ImportGap]:
     wanted = settings.get("tools")
     for tool in wanted if isinstance(wanted, list) and here.tools else ():
         if isinstance(tool, str) and tool.isidentifier() and tool not in here.tools:
