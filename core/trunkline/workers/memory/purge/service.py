@@ -17,10 +17,10 @@ from trunkline.contracts.memory.purger import Purge, Purger
 from trunkline.contracts.memory.store import MemoryStore, PurgeResult
 from trunkline.contracts.memory.text_match import without_boilerplate
 from trunkline.workers.memory.purge.external_data import ExternalData
-from trunkline.workers.memory.purge.kept_summary import merge_by_conversation
 from trunkline.workers.memory.purge.memory_purger import MemoryPurger, combined_filter
 from trunkline.workers.memory.purge.purge_log import PurgeLog, PurgeRecord
 from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
+from trunkline.workers.memory.purge.remaining_copies import merge_by_conversation
 from trunkline_bus import Refusal, Scope
 
 log = logging.getLogger(__name__)
