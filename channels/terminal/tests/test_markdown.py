@@ -3,9 +3,10 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline_terminal.markdown import MarkdownStream, render
 
 CODES = re.compile(r"\x1b\[[0-9;]*m")
@@ -136,7 +137,7 @@ def test_drop_tells_whether_something_was_printed() -> None:
     assert stream.finish() == ""
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150, deadline=None)
 @given(
     st.lists(
         st.sampled_from(

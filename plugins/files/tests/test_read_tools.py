@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from file_calls import refusal, run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline import ToolError
 from trunkline.api.documents import DocumentText
 from trunkline.contracts.documents.reader import NoDocuments
@@ -21,7 +22,7 @@ LINES = st.lists(
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(lines=LINES, ended=st.booleans(), first=st.integers(-12, 12), last=st.integers(-12, 12) | st.none())
 def test_lines_are_those_that_are_asked_for(
     tmp_path_factory: Any, lines: list[str], ended: bool, first: int, last: int | None

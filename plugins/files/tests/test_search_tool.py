@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from file_calls import refusal, run
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline import ToolError
 from trunkline_files import find_tool, python_search, search_tool
 from trunkline_files.globs import matches
@@ -19,7 +20,7 @@ from trunkline_files.search_query import SearchQuery
 WORDS = st.text("ab \u00e4\n", max_size=60)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(texts=st.lists(WORDS, min_size=1, max_size=3), query=st.sampled_from(["a", "ab", "b a", "\u00c4", "aab"]),
        around=st.integers(0, 3), piece=st.sampled_from([1, 3, 1 << 18]))  # fmt: skip
 def test_every_line_is_found_and_no_other(
@@ -183,7 +184,7 @@ PATTERNS = st.recursive(
 
 
 @pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
-@settings(max_examples=80, deadline=None)
+@examples(80, deadline=None)
 @given(
     pattern=PATTERNS,
     fold=st.booleans(),

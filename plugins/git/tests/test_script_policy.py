@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from git_workspaces import git, needs_both, place
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from script_cases import CONFIRMED, FREE, HIDDEN, REFUSED
 
+from tests.support.examples import examples
 from trunkline_git.script import MAX_CHARACTERS, judge_command
 from trunkline_git.settings import GitSettings
 
@@ -134,7 +135,7 @@ ALLOWED = st.sampled_from(
         ("find", ".", "-name", "*.py", "-exec", "git", "add", "{}", "+"),
     ]
 )  # fmt: skip
-SOME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = examples(100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @SOME

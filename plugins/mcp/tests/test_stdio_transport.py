@@ -5,9 +5,10 @@ import sys
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline_mcp.stdio_transport import LineTooLongError, read_lines
 
 
@@ -33,7 +34,7 @@ def read(chunks: list[bytes], longest: int = 1000, *, cut: bool = False) -> list
     return anyio.run(main)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, deadline=None)
 @given(st.lists(st.binary(max_size=40)))
 def test_cc_t14_where_chunks_are_cut_makes_no_difference(chunks):
     """The lines are those of the whole, and the last one counts without its end too."""
@@ -41,7 +42,7 @@ def test_cc_t14_where_chunks_are_cut_makes_no_difference(chunks):
     assert read(chunks) == (whole[:-1] if whole[-1] == b"" else whole)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, deadline=None)
 @given(st.lists(st.binary(max_size=40)))
 def test_a_line_that_is_too_long_is_refused_or_cut_and_never_kept_whole(chunks):
     """Nobody fills our memory with one line."""

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline import ToolError
 from trunkline_personality.block_memory import HISTORY_CHARACTERS, BlockMemoryFile
 from trunkline_personality.curated_memory import BUDGET, CuratedMemory
@@ -69,7 +70,7 @@ def test_a_file_that_is_too_long_already_can_be_made_shorter() -> None:
 _TEXT = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=60)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["add", "replace", "remove"]), _TEXT, _TEXT), max_size=12))
 def test_the_file_always_reads_back_as_it_was_meant(steps: list[tuple[str, str, str]]) -> None:
     """After any sequence of edits the text holds exactly the entries, within the budget."""

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline.contracts.turns.feed_merge import FeedMerge, parse_position
 from trunkline.contracts.turns.messages import FeedEvent, FeedItem, TextDelta, TextReset, TurnEnded
 
@@ -70,7 +71,7 @@ def play(story: Story, draw: Callable[[st.SearchStrategy[int]], int]) -> Reader:
     return reader
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000, deadline=None)
 @given(story=stories(), data=st.data())
 def test_no_gap_and_no_repeat(story: Story, data: st.DataObject) -> None:
     """However items are lost, doubled, reordered and resumed, what a client has seen in the end is what happened."""
@@ -81,7 +82,7 @@ def test_no_gap_and_no_repeat(story: Story, data: st.DataObject) -> None:
     assert reader.merge.text == "".join(story.texts[step] for step in sorted(story.texts))
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500, deadline=None)
 @given(story=stories(), data=st.data())
 def test_a_reader_can_come_back_at_every_position(story: Story, data: st.DataObject) -> None:
     """After each single event the position suffices to go on in a new reader, as often as one likes."""
@@ -97,7 +98,7 @@ def test_a_reader_can_come_back_at_every_position(story: Story, data: st.DataObj
     assert sorted(map(repr, reader.screen.others)) == sorted(map(repr, story.others))
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000, deadline=None)
 @given(story=stories(), data=st.data())
 def test_what_the_feed_lost_is_shown_once_all_the_same(story: Story, data: st.DataObject) -> None:
     """Who comes back to a feed that lost any of what they saw may be told text anew, and nothing else a second time."""

@@ -6,9 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline._util.paths import PathRefused, PathScope, open_beneath, real_path
 
 
@@ -155,7 +156,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=st.sampled_from(["", "ws/", "ws/main/"]), pieces=st.lists(PIECES, max_size=8))
 def test_no_absolute_path_leads_out_of_its_root(world: Path, start: str, pieces: list[str]) -> None:
     """Whatever the path, what is read with the reach of workspaces really lies in them."""

@@ -5,16 +5,15 @@ import unicodedata
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline._util.paths import MAX_NAME, MAX_PATH, PathRefused, check_path, open_beneath
 from trunkline.testing.sandbox_isolation_suite import WITH_PASSWORD, bare_repository
 
 SECRET = b"the secret outside"
-SETTINGS = settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SETTINGS = examples(300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline.contracts.policies.messages import Conditions, PermissionTable, Policy
 from trunkline.policy import AccessRequest, Decision, decide, table_policies
 
@@ -190,7 +191,7 @@ WISHES = st.builds(
 USED = st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.integers(0, 4))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300, deadline=None)
 @given(wish=WISHES, policies=st.lists(POLICIES, max_size=8), used=USED, data=st.data())
 def test_the_order_of_policies_is_irrelevant(
     wish: AccessRequest, policies: list[Policy], used: Any, data: Any
@@ -200,7 +201,7 @@ def test_the_order_of_policies_is_irrelevant(
     assert decide(wish, policies, NOON, used) == decide(wish, other, NOON, used)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300, deadline=None)
 @given(wish=WISHES, policies=st.lists(POLICIES, max_size=8), used=USED, one=POLICIES)
 def test_another_denial_never_permits_more(
     wish: AccessRequest, policies: list[Policy], used: Any, one: Policy
@@ -211,7 +212,7 @@ def test_another_denial_never_permits_more(
     assert after == before or (not after.allowed and not after.asks)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300, deadline=None)
 @given(wish=WISHES, policies=st.lists(POLICIES, max_size=8), used=USED)
 def test_deny_wins(wish: AccessRequest, policies: list[Policy], used: Any) -> None:
     """A denial of everything leaves nothing, whatever else there is; and without a permission nothing is permitted."""
@@ -220,7 +221,7 @@ def test_deny_wins(wish: AccessRequest, policies: list[Policy], used: Any) -> No
     assert not decide(wish, denials, NOON, used).allowed
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200, deadline=None)
 @given(wish=WISHES, policies=st.lists(POLICIES, max_size=6))
 def test_a_decision_survives_being_written_down(wish: AccessRequest, policies: list[Policy]) -> None:
     """A policy read back from its file decides the same."""

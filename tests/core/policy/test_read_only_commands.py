@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline._util.text import split_plain_command
 from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.policy.read_only_programs import PLAIN, is_read_only_call, is_read_only_program
@@ -74,7 +75,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=st.sampled_from([*PLAIN, "find", "sed"]), words=st.lists(WORDS, max_size=5))
 def test_what_is_said_to_read_changes_nothing(tmp_path: Path, program: str, words: list[str]) -> None:
     """Run for real in a folder: whatever counts as reading leaves every file as it was."""
@@ -94,7 +95,7 @@ SHELL = ToolSpec(name="t", description="", parameters={}, effect="exec", argv="c
 LINES = st.text(st.sampled_from("ab -/.=:,+@%'\"\\$`;&|<>(){}[]*?!~~#^a1\n\r\t\0\x01üé"), max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150, deadline=None)
 @given(
     line=st.one_of(LINES, st.lists(st.sampled_from(["'a b'", '"c;d"', "e", " ", "$x", "''"])).map("".join))
 )

@@ -3,9 +3,10 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from trunkline.workers.memory.chunks.chunk_types import detect_type
 from trunkline.workers.memory.chunks.splitter import MAX_TOKENS, MIN_TOKENS, TextSplitter
 from trunkline.workers.memory.chunks.tokens import estimate_tokens, load_counter
@@ -94,7 +95,7 @@ def test_a_type_that_is_given_is_the_type_of_all(cutter: TextSplitter) -> None:
     assert {piece.type for piece in cutter.split(prose(2_000), "fact")} == {"fact"}
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150, deadline=None)
 @given(st.text(st.sampled_from("ab .!?\n\t`#é。"), max_size=6_000))
 def test_no_letter_is_lost_or_made_up(text: str) -> None:
     """Joined, the pieces of any text are that text, but for white space; none is blank."""
@@ -103,7 +104,7 @@ def test_no_letter_is_lost_or_made_up(text: str) -> None:
     assert all(piece.text.strip() for piece in pieces)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, deadline=None)
 @given(
     st.lists(
         st.lists(
