@@ -137,8 +137,7 @@ class Starters:
     def _is_reached_from(self, thing: FunctionType | type) -> bool:
         if isinstance(thing, type):
             return any(map(self.reached_from, _members(thing)))
-        function = inspect.unwrap(thing)
-        assert isinstance(function, FunctionType)
+        function = _undecorated(thing)
         names = {name for code in _codes(function.__code__) for name in code.co_names}
         return not names.isdisjoint(STARTERS) or any(map(self.reached_from, _named(function, names)))
 
@@ -165,6 +164,14 @@ def _named(function: FunctionType, names: set[str]) -> Iterator[object]:
         for thing in (found, *inside):
             if isinstance(thing, FunctionType | type) and thing.__module__.startswith(HELPERS):
                 yield thing
+
+
+def _undecorated(function: FunctionType) -> FunctionType:
+    """The function as it was written. Hypothesis keeps it in a place of its own."""
+    handle = getattr(function, "hypothesis", None)
+    written = inspect.unwrap(getattr(handle, "inner_test", function))
+    assert isinstance(written, FunctionType)
+    return written
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

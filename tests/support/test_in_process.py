@@ -1,9 +1,12 @@
 """``--in-process`` keeps the tests that start no process, and no others."""
 
+import subprocess
 import textwrap
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import trunkline
 from tests.support.commands import run_trunkline
@@ -21,6 +24,16 @@ def test_what_most_tests_start_is_recognized_by_its_code(helper: object) -> None
     """A helper that got another name is noticed here, not by a slow lane."""
     function = getattr(helper, "_get_wrapped_function", lambda: helper)()
     assert Starters().reached_from(function)
+
+
+def test_a_test_of_hypothesis_is_looked_into() -> None:
+    """Else it would be begun, fail at its process, and be tried with ever simpler examples."""
+
+    @given(st.integers())
+    def starts(number: int) -> None:
+        subprocess.run(["true", str(number)], check=True)
+
+    assert Starters().reached_from(starts)
 
 
 def test_a_helper_without_a_process_is_not_taken_for_one() -> None:
