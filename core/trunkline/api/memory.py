@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.subjects import MEMORY_REMEMBER as MEMORY_REMEMBER
     from trunkline.contracts.memory.subjects import MEMORY_SEARCH as MEMORY_SEARCH
     from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY as MEMORY_WRITE_MANY
+    from trunkline.contracts.memory.text_edit import read_text as read_text
+    from trunkline.contracts.memory.text_edit import update_text as update_text
 else:
     from trunkline._util.lazy_names import lazy_names
 

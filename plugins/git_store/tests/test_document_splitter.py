@@ -12,9 +12,8 @@ from trunkline.contracts.conversations.messages import Message
 from trunkline_git_store.conversations import ConversationFile, Header
 from trunkline_git_store.index import file_kinds
 from trunkline_git_store.index.conversation import message_passages
-from trunkline_git_store.index.document import document_passages
 from trunkline_git_store.index.document_splitter import LETTERS, LINES, OVERLAP, split_document
-from trunkline_git_store.index.file_kinds import file_passages
+from trunkline_git_store.index.file_kinds import document_passages, file_passages
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0"), max_size=120)
 

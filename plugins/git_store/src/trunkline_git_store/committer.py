@@ -7,13 +7,22 @@ move the branch → place files → acknowledge.
 import errno
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pygit2
 
 from trunkline.api.bus import Refusal
-from trunkline.api.store import AccessDenied, MemoryChanged, MemoryRule, block_files, parents
+from trunkline.api.store import (
+    AccessDenied,
+    Change,
+    MemoryChanged,
+    MemoryRule,
+    apply_rules,
+    block_files,
+    missing_blocks,
+    parents,
+)
 from trunkline_git_store.checkout import Checkout, recover
 from trunkline_git_store.commit_batch import OWNER, CommitBatch, CommitDraft, CommitOrigin
 from trunkline_git_store.external_edits import ExternalEditScanner
@@ -28,9 +37,8 @@ from trunkline_git_store.operations import (
 )
 from trunkline_git_store.repository import BlobEntry, HeadLocked, HeadMoved, Repository, error_text
 from trunkline_git_store.root_layout import RootLayout
-from trunkline_git_store.rules import change_after_rules
 from trunkline_git_store.stat_cache import StatCache
-from trunkline_git_store.view import GitView
+from trunkline_git_store.view import GitView, View
 from trunkline_git_store.worktree import Worktree
 
 _log = logging.getLogger(__name__)
@@ -310,3 +318,31 @@ class _CommitAttempt:
 def _may_be_concurrent_git(error: Exception) -> bool:
     """Report whether an error can come from a git that packs and prunes beside us. libgit2's errors bear no number."""
     return not isinstance(error, OSError) or error.errno in (None, errno.ENOENT)
+
+
+def change_after_rules(
+    rules: Sequence[MemoryRule],
+    wish: WriteOperation,
+    plan: ChangePlan,
+    files: Mapping[str, bytes | None],
+    view: View,
+) -> Change:
+    """The change after all rules have seen it; ``files`` are the plan's, as bytes, and ``view`` is what it was planned
+    against. Raises Refusal when a rule refuses or fails, or wants a path that is not allowed."""
+    change = Change(
+        dict(files),
+        actor=wish.actor,
+        reason=wish.reason or plan.reason,
+        scope=wish.scope,
+        known=_unchanged_bytes(plan, files),
+        homeless=missing_blocks(files, lambda path: view.entry(path) is not None),
+    )
+    return apply_rules(rules, change)
+
+
+def _unchanged_bytes(plan: ChangePlan, files: Mapping[str, bytes | None]) -> dict[str, int]:
+    """Return the number of bytes at the beginning of each file that memory already has: the file only grows,
+    or is moved."""
+    known = {path: growth.size for path, growth in plan.growth.items()}
+    moved = (path for path, content in plan.files.items() if isinstance(content, BlobEntry))
+    return known | {path: len(files[path] or b"") for path in moved}

@@ -1,5 +1,6 @@
 """The components that a store opens and closes: the root, its history, the search index, the path index."""
 
+import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,10 +18,18 @@ from trunkline_git_store.purge.object_sweeper import ObjectSweeper
 from trunkline_git_store.repository import Repository
 from trunkline_git_store.root_setup import open_root
 from trunkline_git_store.stat_cache import StatCache
-from trunkline_git_store.transfer import scratch
 from trunkline_git_store.vectors.backfill import VectorBackfill
 from trunkline_git_store.vectors.vector_store import VectorStore
 from trunkline_git_store.worktree import Worktree
+
+SCRATCH_PATTERNS = (
+    ".import-*",
+    ".export-*",
+    ".index-*",
+    "import-*.tar",
+    "memory-*.tar",
+    ".memory-*.tar.part",
+)
 
 
 class StoreComponents:
@@ -69,7 +78,7 @@ class StoreComponents:
         self.trail = PathIndex(self.places.root, cache / "memory-history.db")
         held.callback(self.trail.close)
         self.committer = Committer(self.places, self.repository, self.worktree, self.syncer, self.stamps)
-        scratch.remove_scratch_files(cache)
+        remove_scratch_files(cache)
 
     def _recover(self) -> None:
         try:
@@ -86,3 +95,13 @@ class StoreComponents:
     def close(self) -> None:
         """Let go of all of it."""
         self._held.close()
+
+
+def remove_scratch_files(cache: Path) -> None:
+    """Remove what a killed process left. Only for who holds the memory root."""
+    for pattern in SCRATCH_PATTERNS:
+        for left in cache.glob(pattern):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)

@@ -4,8 +4,8 @@ import re
 from typing import Any, Literal
 
 from trunkline import ApprovalDetail, ToolContext, ToolError, diff_preview, tool
+from trunkline.api.memory import read_text, update_text
 from trunkline_personality.context_files import AGENT, OWNER
-from trunkline_personality.memory_file import read_text, update_text
 
 LONGEST_NAME, LONGEST_EMOJI, LONGEST_INFO = 64, 16, 8_000
 """Characters of a name, of an emoji (families and flags are several), and of what is known of the owner."""

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from trunkline import ToolContext, ToolError, tool
+from trunkline.api.memory import update_text
 from trunkline_personality.block_memory import BlockMemoryFile
 from trunkline_personality.context_files import BLOCK_MEMORY, MEMORY
 from trunkline_personality.curated_memory import BUDGET, CuratedMemory
-from trunkline_personality.memory_file import update_text
 
 
 @tool(effect="write")

@@ -5,9 +5,9 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline import ToolContext, ToolError, tool
+from trunkline.api.memory import update_text
 from trunkline_personality import state
 from trunkline_personality.context_files import CHOICE, DEFAULT_CHOICE
-from trunkline_personality.memory_file import update_text
 from trunkline_personality.phrases import InvalidPhraseError, apply_changes, parse_phrases
 from trunkline_personality.phrases import StateChange as Step
 from trunkline_personality.sliders import MODES, SLIDERS, find_slider

@@ -3,8 +3,8 @@ limit."""
 
 import trunkline
 from trunkline import ToolError
+from trunkline.api.memory import read_text, update_text
 from trunkline.api.tool import Proceed, Stage, ToolInvocation
-from trunkline_planning.memory_file import read_text, update_text
 from trunkline_planning.plan import PlanDocument
 from trunkline_planning.plan_tools import open_plan, plan_path
 from trunkline_planning.version import plan_version

@@ -7,7 +7,7 @@ import msgspec
 
 import trunkline
 from trunkline import ToolError
-from trunkline_planning.memory_file import read_text, update_text
+from trunkline.api.memory import read_text, update_text
 from trunkline_planning.plan import PlanDocument, one_line
 from trunkline_planning.version import plan_version
 

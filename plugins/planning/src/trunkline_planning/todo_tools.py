@@ -10,7 +10,7 @@ import msgspec
 
 import trunkline
 from trunkline import ToolError
-from trunkline_planning.memory_file import read_text, update_text
+from trunkline.api.memory import read_text, update_text
 
 MOST, LONGEST = 200, 500
 """Tasks of a list, and characters of each."""

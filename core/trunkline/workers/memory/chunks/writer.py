@@ -2,7 +2,7 @@
 store."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +12,10 @@ import msgspec
 
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
 from trunkline.contracts.memory.chunk_files import (
+    CROWDED,
     archived_path,
+    chunk_path,
+    day_folder,
     decode_chunk,
     encode_chunk,
     new_chunk_id,
@@ -34,12 +37,11 @@ from trunkline.contracts.memory.chunks import (
     UpdateChunk,
 )
 from trunkline.contracts.memory.layers import LayerLocation, layer_of, writable_layer
-from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.messages import MemoryChanged, MemoryEntry
 from trunkline.contracts.memory.paths import OWNER
 from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry, detect_type
-from trunkline.workers.memory.chunks.day_folders import DayFolders
 from trunkline.workers.memory.chunks.reader import ChunkReader, chunk_not_found
 from trunkline.workers.memory.chunks.splitter import TextPiece, TextSplitter
 from trunkline_bus import Refusal, Scope
@@ -58,6 +60,10 @@ PLATFORM = "trunkline"
 
 MAX_TAGS, MAX_TAG_LETTERS = 32, 64
 ChunkRequest = DeleteChunk | ForgetChunk | RestoreChunk | LinkChunks | UpdateChunk
+
+
+_KNOWN_DAYS = 1_000
+"""Days whose number of chunks is kept in mind."""
 
 
 class ChunkWriter:
@@ -314,3 +320,30 @@ def _linked(chunk: ChunkFile, wish: LinkChunks, now: datetime) -> ChunkFile:
         raise Refusal("not_found", f"{wish.source_id} has no link {wish.link_type} to {wish.target_id}.")
     made = ChunkLink(target_id=wish.target_id, type=wish.link_type, strength=wish.strength, created_at=now)
     return msgspec.structs.replace(chunk, links=others if wish.remove else (*others, made))
+
+
+Listing = Callable[[str], Awaitable[Sequence[MemoryEntry]]]
+
+
+class DayFolders:
+    """Counts the chunks of each day by looking once. ``listing`` names what lies in a folder."""
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
+        self._counts: dict[str, int] = {}
+
+    async def path(self, place: str, chunk: str) -> str:
+        """The path for a new chunk."""
+        folder = day_folder(place, chunk[6:16])
+        if folder not in self._counts:
+            if len(self._counts) > _KNOWN_DAYS:
+                self._counts.clear()
+            self._counts.setdefault(folder, await self._count(folder))  # another may have looked meanwhile
+        self._counts[folder] += 1
+        return chunk_path(place, chunk, crowded=self._counts[folder] > CROWDED)
+
+    async def _count(self, folder: str) -> int:
+        try:
+            return len(await self._listing(folder))
+        except Refusal:
+            return 0

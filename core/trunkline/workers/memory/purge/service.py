@@ -20,7 +20,6 @@ from trunkline.workers.memory.purge.external_data import ExternalData
 from trunkline.workers.memory.purge.memory_purger import MemoryPurger, combined_filter
 from trunkline.workers.memory.purge.purge_log import PurgeLog, PurgeRecord
 from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
-from trunkline.workers.memory.purge.remaining_copies import merge_by_conversation
 from trunkline_bus import Refusal, Scope
 
 log = logging.getLogger(__name__)
@@ -159,3 +158,24 @@ def _sum_by_place(erased: Sequence[Erased]) -> tuple[Erased, ...]:
     for one in erased:
         counts[one.where] = counts.get(one.where, 0) + one.count
     return tuple(Erased(where=where, count=count) for where, count in counts.items())
+
+
+def merge_by_conversation(kept: Sequence[RemainingCopy]) -> tuple[RemainingCopy, ...]:
+    """The same with all that is kept of one conversation in one line, and these first."""
+    places: dict[str, list[RemainingCopy]] = {}
+    for one in kept:
+        if one.conversation:
+            places.setdefault(one.conversation, []).append(one)
+    rest = [one for one in kept if not one.conversation]
+    return (*(_merge_kept(conversation, ones) for conversation, ones in places.items()), *rest)
+
+
+def _merge_kept(conversation: str, kept: Sequence[RemainingCopy]) -> RemainingCopy:
+    where = ", ".join(dict.fromkeys(one.where for one in kept))
+    ends = [one.until for one in kept if one.until is not None]
+    return RemainingCopy(
+        where=f"conversation {conversation}",
+        what=f"It has lines of it, in {where}. Purge it as well, by this id.",
+        until=max(ends) if len(ends) == len(kept) else None,
+        conversation=conversation,
+    )

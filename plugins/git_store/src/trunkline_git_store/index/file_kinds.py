@@ -9,13 +9,16 @@ from trunkline.api.memory import is_untouched
 from trunkline.api.store import parse_conversation_path
 from trunkline_git_store.index.chunk import chunk_passages, is_chunk
 from trunkline_git_store.index.conversation import conversation_passages
-from trunkline_git_store.index.document import document_passages, is_document
-from trunkline_git_store.index.passage import Passage
+from trunkline_git_store.index.document_splitter import split_document
+from trunkline_git_store.index.passage import MAX_INDEXED_BYTES, Passage, try_decode_text
 from trunkline_git_store.index.plain_text import plain_passages
 
 _EPISODE = re.compile(r"models/[^/]+/episodes/")
 
 _log = logging.getLogger(__name__)
+
+
+_DOCUMENT = re.compile(r"(blocks/[^/]+/)?documents/.+")
 
 
 def is_episode(path: str) -> bool:
@@ -49,3 +52,20 @@ def _as_its_kind(path: str, data: bytes) -> list[Passage]:
     if is_episode(path):
         return [msgspec.structs.replace(one, aside=True) for one in plain_passages(path, data)]
     return plain_passages(path, data)
+
+
+def is_document(path: str) -> bool:
+    """Report whether a path is a document's."""
+    return _DOCUMENT.fullmatch(path) is not None
+
+
+def document_passages(path: str, data: bytes) -> list[Passage]:
+    """The passages of a document, each with the page it begins on. What stands above a piece, its headings or the names
+    of its columns, is found with it."""
+    text = try_decode_text(data[:MAX_INDEXED_BYTES])
+    if text is None:
+        return []
+    return [
+        Passage(piece.line, piece.text, kind="document", page=piece.page, before=piece.headings)
+        for piece in split_document(path, text)
+    ]

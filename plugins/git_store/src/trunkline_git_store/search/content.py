@@ -20,7 +20,6 @@ from trunkline_git_store.search.candidates import PassageCandidate, load_candida
 from trunkline_git_store.search.dates import Period, parse_period
 from trunkline_git_store.search.filters import SearchFilter
 from trunkline_git_store.search.lexical import Scores, lexical_scores
-from trunkline_git_store.search.links import linked_passages
 from trunkline_git_store.search.literal import search_literally
 from trunkline_git_store.search.passage_texts import PassageTextReader
 from trunkline_git_store.search.semantic import SEMANTIC_WEIGHT, QueryVector
@@ -38,6 +37,13 @@ NEAR_WORDS = 2
 
 ACTIVE_CONVERSATION = timedelta(days=1)
 """The time after its end within which a conversation's "yesterday" is counted from now."""
+
+
+MAX_FOLLOWED = 5
+"""The number of best hits whose links are followed."""
+
+LINKED_SHARE = 0.4
+"""The share of a hit's score that a linked passage gets at full strength."""
 
 
 class ParsedQuery(msgspec.Struct, frozen=True):
@@ -197,3 +203,30 @@ def _hits(
                 continue
             one.explain("words", "neighbours", ", ".join(map(str, near)))
         yield build_hit(one, lines, beginnings)
+
+
+LinkedPassages = dict[int, tuple[float, str]]
+"""A passage, the score that links give it, and which link."""
+
+
+def linked_passages(connection: apsw.Connection, best: Sequence[PassageCandidate]) -> LinkedPassages:
+    """Return the passages that are linked with the best chunks, in either direction: they may be meant as well."""
+    found: LinkedPassages = {}
+    for one in best[:MAX_FOLLOWED]:
+        for passage, kind, strength in _around(connection, one) if one.name else ():
+            score = LINKED_SHARE * one.score * min(1.0, max(0.0, strength))
+            if passage != one.id and score > found.get(passage, (0.0, ""))[0]:
+                found[passage] = score, f"{kind} {one.name}"
+    return found
+
+
+def _around(connection: apsw.Connection, one: PassageCandidate) -> list[tuple[int, str, float]]:
+    ahead = (
+        "SELECT passages.id, links.type, links.strength FROM links "
+        "JOIN passages ON passages.name = links.target AND passages.name != '' WHERE links.passage = ?"
+    )
+    behind = "SELECT passage, type, strength FROM links WHERE target = ?"
+    return [
+        *connection.execute(f"{ahead} LIMIT 20", (one.id,)),
+        *connection.execute(f"{behind} LIMIT 20", (one.name,)),
+    ]

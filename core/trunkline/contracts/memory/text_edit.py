@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from trunkline import Memory, ToolError
+from trunkline.contracts.memory.client import Memory
+from trunkline.errors import ToolError
 
 TRIES = 5
 
