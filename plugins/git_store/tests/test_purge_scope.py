@@ -290,7 +290,7 @@ async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: W
     notes = (await chunks.store.read("audit/purges.jsonl")).content
     await write("audit/purges.jsonl", f"{notes}{damage}\n")
     late = PurgedTurnRule()
-    chunks.store._parts.committer.rules = (late,)
+    chunks.store._components.committer.rules = (late,)
     await PurgeService(chunks.store, (), None, late).load()
     scope = Scope(block="main", conversation="conv_a", turn="turn_a")
     change = Change({"learned.md": b"zebra"}, actor="learner", reason="", scope=scope)
@@ -299,7 +299,7 @@ async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: W
     await said(chunks.store, "conv_b", "hello")
     await write("audit/purges.jsonl", notes)
     late = PurgedTurnRule()
-    chunks.store._parts.committer.rules = (late,)
+    chunks.store._components.committer.rules = (late,)
     await PurgeService(chunks.store, (), None, late).load()
     await chunks.store.change(change)
 
@@ -311,7 +311,7 @@ async def test_what_comes_too_late_is_refused(chunks: Chunks) -> None:
     from trunkline.workers.memory.purge.service import PurgeService
 
     late = PurgedTurnRule()
-    chunks.store._parts.committer.rules = (late,)
+    chunks.store._components.committer.rules = (late,)
     await said(chunks.store, "conv_zebra", SECRET)
     await PurgeService(chunks.store, (), None, late).purge(
         PurgeMemory(target="conv_zebra", confirm="conv_zebra", actor="owner"), Scope()
@@ -322,7 +322,7 @@ async def test_what_comes_too_late_is_refused(chunks: Chunks) -> None:
     assert refused.value.code == "purged"
     again = PurgedTurnRule()
     await PurgeService(chunks.store, (), None, again).load()
-    chunks.store._parts.committer.rules = (again,)
+    chunks.store._components.committer.rules = (again,)
     with pytest.raises(Refusal):
         await chunks.store.change(Change({"learned.md": b"zebra"}, actor="learner", reason="", scope=scope))
     await said(chunks.store, "conv_zebra", "Hello again")

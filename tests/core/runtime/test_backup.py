@@ -307,6 +307,6 @@ def test_what_is_no_backup_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(TrunklineError, match="There is no file"):
         read_backup_manifest(tmp_path / "nothing.tar")
     (tmp_path / "y.tar").write_bytes(msgspec.json.encode({"schema": 1}) * 100)
-    with pytest.raises(TrunklineError, match="no whole tar archive") as refused:
+    with pytest.raises(TrunklineError, match="not a complete tar archive") as refused:
         read_backup_manifest(tmp_path / "y.tar")
     assert "\n" not in refused.value.sentence

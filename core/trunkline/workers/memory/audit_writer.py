@@ -39,7 +39,7 @@ class AuditLogWriter:
         self._bus = bus
         self._note = note
         self._position: int | None = None
-        self._known: dict[str, set[str]] = {}
+        self._ids_by_day: dict[str, set[str]] = {}
         self._size = 0
         self._lock = anyio.Lock()
 
@@ -81,8 +81,8 @@ class AuditLogWriter:
             return False
         files = {day: await self._appended(day, entries) for day, entries in lines.items()}
         await self._store.change(Change(dict(files), actor=ACTOR, reason=f"audit: {count} lines"))
-        self._known = {  # of days that are over nothing is held: a worker lives for months
-            day: self._known[day] | {entry.id for entry in entries} for day, entries in lines.items()
+        self._ids_by_day = {  # of days that are over nothing is held: a worker lives for months
+            day: self._ids_by_day[day] | {entry.id for entry in entries} for day, entries in lines.items()
         }
         self._size = max(map(len, files.values()))
         self._position = position
@@ -105,9 +105,9 @@ class AuditLogWriter:
             if refusal.code != "not_found":
                 raise
             before = ""
-        known = self._known.get(day)
+        known = self._ids_by_day.get(day)
         if known is None:
-            known = self._known[day] = ids_in(before)
+            known = self._ids_by_day[day] = ids_in(before)
         new = [entry for entry in entries if entry.id not in known]
         return before.encode() + b"".join(msgspec.json.encode(entry) + b"\n" for entry in new)
 

@@ -63,20 +63,20 @@ class MemoryWorker(Worker):
         self._embedder = select_embedder(context.plugins, memory.embedder)
         self._redaction = RedactionRule(Redactor(memory.redact))
         rules = (owned.item for owned in context.plugins.memory_rules())
-        self._late = PurgedTurnRule()
+        self._purged_turns = PurgedTurnRule()
         self._rules: Sequence[MemoryRule] = (
             ExistingBlockRule(self._default_block),
-            self._late,
+            self._purged_turns,
             *rules,
             self._redaction,
         )
-        self._telling = ChangePublisher(context.bus)
+        self._publisher = ChangePublisher(context.bus)
         self._writes = WriteCheck(context.home.memory)
-        self._errands = BackgroundJobs()
+        self._jobs = BackgroundJobs()
         self._collections = self._indexes.document_collections(context.home.cache / "conversations")
         self._audit = AuditLogWriter(self._store, context.bus, context.home.cache / "audit.seq")
         self._purges = self._make_purge_service()
-        self._keeper, self._answers = self._make_handlers()
+        self._chunk_writer, self._handlers = self._make_handlers()
 
     def with_status(self, heartbeat: WorkerHeartbeat) -> WorkerHeartbeat:
         """Report whether it can write."""
@@ -97,13 +97,13 @@ class MemoryWorker(Worker):
         """Return the service that purges in memory and in external data."""
         context = self.context
         retention = context.config.settings.retention
-        around = ExternalData(
+        external_data = ExternalData(
             context.bus, context.home, retention, self._audit, self._collections, self._unqueried_plugins
         )
         purgers = [owned.item for owned in context.plugins.purgers()]
         texts = [*map(describe_search, (None, 0, 1)), *(text for purger in purgers for text in purger.texts)]
         own = boilerplate_lines(texts, (owned.item.spec for owned in context.plugins.tools()))
-        return PurgeService(self._store, purgers, around, self._late, own)
+        return PurgeService(self._store, purgers, external_data, self._purged_turns, own)
 
     def _unqueried_plugins(self) -> list[str]:
         """The plugins that are here and cannot be asked what they keep: those that are not loaded, and broken ones."""
@@ -129,9 +129,9 @@ class MemoryWorker(Worker):
             ChunkHandlers(reader, keeper),
             PurgeHandlers(self._purges),
             CollectionHandlers(self._collections, redact),
-            IndexHandlers(store, self._errands),
+            IndexHandlers(store, self._jobs),
             TransferHandlers(
-                store, self.context.bus, self.context.home.cache, self._audit, self._telling, self._errands
+                store, self.context.bus, self.context.home.cache, self._audit, self._publisher, self._jobs
             ),
         )
 
@@ -143,7 +143,7 @@ class MemoryWorker(Worker):
                 home.memory,
                 home.cache,
                 rules=self._rules,
-                on_change=self._telling.note,
+                on_change=self._publisher.note,
                 installed=self._installed,
                 embedder=self._embedder,
                 commit_window=memory.commit_window,
@@ -155,8 +155,8 @@ class MemoryWorker(Worker):
             self.resources.push_async_callback(self._embedder.aclose)
         self.resources.push_async_callback(self._collections.aclose)
         await self._purges.load()
-        endpoints = EndpointRegistry(self.context.service, self._telling, self._writes)
-        for answers in self._answers:
+        endpoints = EndpointRegistry(self.context.service, self._publisher, self._writes)
+        for answers in self._handlers:
             await answers.register(endpoints)
         endpoints.check_complete(MEMORY_OPERATIONS)
 
@@ -164,10 +164,10 @@ class MemoryWorker(Worker):
         """Look after the store and tell of its commits, until cancelled."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._store.tend)
-            group.start_soon(self._errands.run)
-            group.start_soon(self._telling.run)
+            group.start_soon(self._jobs.run)
+            group.start_soon(self._publisher.run)
             group.start_soon(self._writes.run, lambda: self.announce())
-            group.start_soon(self._keeper.run_pruning)
+            group.start_soon(self._chunk_writer.run_pruning)
             group.start_soon(self._audit.run)
             group.start_soon(
                 self._collections.run_cleanup, self._conversation_exists, self._collection_seconds

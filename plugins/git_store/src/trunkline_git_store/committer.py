@@ -82,12 +82,12 @@ class _FreedPaths:
     """The room that a plan makes for its own files by what it takes out: files go before others are placed."""
 
     def __init__(self, plan: ChangePlan) -> None:
-        self._gone = {path for path, content in plan.files.items() if content is None}
-        self._above = {above for path in self._gone for above in parents(path)}
+        self._removed_paths = {path for path, content in plan.files.items() if content is None}
+        self._above = {above for path in self._removed_paths for above in parents(path)}
 
     def covers(self, path: str) -> bool:
         """Report whether a file goes where the path needs a folder, or a folder where the path is to be."""
-        return path in self._above or not self._gone.isdisjoint(parents(path))
+        return path in self._above or not self._removed_paths.isdisjoint(parents(path))
 
 
 class Committer:

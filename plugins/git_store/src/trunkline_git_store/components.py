@@ -42,7 +42,7 @@ class StoreComponents:
     def __init__(self, root: Path, cache: Path, *, sync: bool, embedder: Embedder | None) -> None:
         self.sync = sync
         self.cache = cache
-        self._held = ExitStack()
+        self._resources = ExitStack()
         try:
             self._open(root, embedder)
             self._recover()
@@ -51,7 +51,7 @@ class StoreComponents:
             raise
 
     def _open(self, root: Path, embedder: Embedder | None) -> None:
-        cache, held = self.cache, self._held
+        cache, held = self.cache, self._resources
         self.places, lock = open_root(root)
         held.callback(lock.release)
         self.syncer = Syncer(self.sync)
@@ -62,13 +62,13 @@ class StoreComponents:
         held.callback(self.repository.close)
         self.packer = Packer(self.places.root, self.syncer)
         self.sweeper = ObjectSweeper(self.places, self.packer, self.syncer)
-        self.stamps = StatCache(cache / "memory-files.msgpack")
-        self.stamps.load()
+        self.stat_cache = StatCache(cache / "memory-files.msgpack")
+        self.stat_cache.load()
         self.conversations = ConversationCache()
         self.index_file = cache / "memory.db"
         self.index = SearchIndex(self.places.root, self.index_file, self.conversations)
         held.callback(self.index.close)
-        self.filling = (
+        self.backfill = (
             None
             if embedder is None
             else VectorBackfill(
@@ -77,7 +77,7 @@ class StoreComponents:
         )
         self.trail = PathIndex(self.places.root, cache / "memory-history.db")
         held.callback(self.trail.close)
-        self.committer = Committer(self.places, self.repository, self.worktree, self.syncer, self.stamps)
+        self.committer = Committer(self.places, self.repository, self.worktree, self.syncer, self.stat_cache)
         remove_scratch_files(cache)
 
     def _recover(self) -> None:
@@ -94,7 +94,7 @@ class StoreComponents:
 
     def close(self) -> None:
         """Let go of all of it."""
-        self._held.close()
+        self._resources.close()
 
 
 def remove_scratch_files(cache: Path) -> None:

@@ -138,16 +138,16 @@ class ConversationCache:
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
-        self._held: OrderedDict[str, ConversationFile] = OrderedDict()
+        self._cached_files: OrderedDict[str, ConversationFile] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
     def get(self, blob: str) -> ConversationFile | None:
         """The conversation of a blob."""
         with self._lock:
-            found = self._held.get(blob)
+            found = self._cached_files.get(blob)
             if found is not None:
-                self._held.move_to_end(blob)
+                self._cached_files.move_to_end(blob)
             return found
 
     def put(self, blob: str, conversation: ConversationFile) -> None:
@@ -166,13 +166,13 @@ class ConversationCache:
             self._keep(new, conversation)
 
     def _keep(self, blob: str, conversation: ConversationFile) -> None:
-        self._held[blob] = conversation
+        self._cached_files[blob] = conversation
         self._bytes += conversation.memory_size
-        while self._bytes > self._limit and len(self._held) > 1:
-            self._drop(next(iter(self._held)))
+        while self._bytes > self._limit and len(self._cached_files) > 1:
+            self._drop(next(iter(self._cached_files)))
 
     def _drop(self, blob: str) -> ConversationFile | None:
-        found = self._held.pop(blob, None)
+        found = self._cached_files.pop(blob, None)
         if found is not None:
             self._bytes -= found.memory_size
         return found

@@ -27,16 +27,16 @@ T = TypeVar("T")
 class StoreExecutor:
     """Runs jobs on the parts of a store."""
 
-    def __init__(self, parts: StoreComponents) -> None:
-        self._parts = parts
-        self._writing = anyio.CapacityLimiter(1)
+    def __init__(self, components: StoreComponents) -> None:
+        self._components = components
+        self._writer_limit = anyio.CapacityLimiter(1)
         self._indexing = anyio.CapacityLimiter(1)
         self._looking_back = anyio.CapacityLimiter(1)
         self._reading = anyio.CapacityLimiter(8)
 
     async def write(self, job: Callable[[], T]) -> T:
         """Run what changes the root; one at a time."""
-        return await anyio.to_thread.run_sync(job, limiter=self._writing)
+        return await anyio.to_thread.run_sync(job, limiter=self._writer_limit)
 
     async def read(self, job: Callable[[], T]) -> T:
         """Run what reads files as they are."""
@@ -56,7 +56,7 @@ class StoreExecutor:
     async def query_index(self, question: Callable[[apsw.Connection], T]) -> T:
         """Ask the index, when it has everything that was committed."""
 
-        index = self._parts.index
+        index = self._components.index
 
         def ask() -> T:
             index.catch_up()
@@ -79,14 +79,14 @@ class StoreExecutor:
     async def query_path_index(self, question: Callable[[PathHistory], T]) -> T:
         """Ask about the past, when everything that was committed is known there."""
         return await self._retry_after_reopen(
-            lambda: self.use_path_index(lambda: self._parts.trail.query(question))
+            lambda: self.use_path_index(lambda: self._components.trail.query(question))
         )
 
     async def read_history(self, job: Callable[[Repository], T]) -> T:
         """Read history with a repository handle of one's own."""
 
         def read() -> T:
-            repository = Repository(self._parts.places.root)
+            repository = Repository(self._components.places.root)
             try:
                 return job(repository)
             finally:
@@ -96,9 +96,9 @@ class StoreExecutor:
 
     async def reopen_repositories(self) -> None:
         """Let every handle see which packs there are."""
-        await self.write(self._parts.repository.reopen)
-        await self.use_index(self._parts.index.repository.reopen)
-        await self.use_path_index(self._parts.trail.repository.reopen)
+        await self.write(self._components.repository.reopen)
+        await self.use_index(self._components.index.repository.reopen)
+        await self.use_path_index(self._components.trail.repository.reopen)
 
     async def _retry_after_reopen(self, look: Callable[[], Awaitable[T]]) -> T:
         try:
@@ -112,7 +112,7 @@ class StoreExecutor:
             raise self._damage_refusal(error) from error
 
     def _damage_refusal(self, error: Exception) -> Refusal:
-        where = f"{self._parts.places.git} ({error_text(error)})"
+        where = f"{self._components.places.git} ({error_text(error)})"
         return Refusal(
             "not_found", f"That part of history cannot be read in {where}. Run: trunkline memory doctor"
         )

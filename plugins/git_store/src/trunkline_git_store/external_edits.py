@@ -28,8 +28,8 @@ class ExternalEditScanner:
         self._worktree = worktree
         self._repository = repository
         self._stamps = stamps
-        self._resting = StabilityTracker()
-        self._left: dict[str, str] = {}
+        self._stability = StabilityTracker()
+        self._skipped: dict[str, str] = {}
 
     def scan(self, base: Snapshot, path: str, *, at_rest: bool = False) -> dict[str, BlobEntry | None]:
         """Return the differences at a path, or in the folder that it is; "" is everything. New content is
@@ -46,11 +46,11 @@ class ExternalEditScanner:
 
     def unstable_files(self) -> frozenset[str]:
         """The files that were left, because they were being written when somebody last looked for those at rest."""
-        return self._resting.unstable_files()
+        return self._stability.unstable_files()
 
     def is_being_written(self, path: str) -> bool:
         """Report whether a file was being written when it was last looked at."""
-        return self._resting.is_being_written(path)
+        return self._stability.is_being_written(path)
 
     def _scan_folder(self, base: Snapshot, prefix: str, at_rest: bool) -> dict[str, BlobEntry | None]:
         committed = dict(base.files(prefix))
@@ -63,7 +63,7 @@ class ExternalEditScanner:
             if is_normalized(path):
                 found.update(self._unseen(path, committed[path], at_rest))
         if not prefix:
-            self._resting.retain(seen, committed)
+            self._stability.retain(seen, committed)
         return found
 
     def _files(self, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -87,7 +87,7 @@ class ExternalEditScanner:
         self, path: str, committed: BlobEntry | None, status: os.stat_result | None, at_rest: bool
     ) -> dict[str, BlobEntry | None]:
         if status is None:
-            gone = committed is not None and (not at_rest or self._resting.observe(path, None))
+            gone = committed is not None and (not at_rest or self._stability.observe(path, None))
             return {path: None} if gone else {}
         if not stat.S_ISREG(status.st_mode):
             return {}
@@ -97,7 +97,7 @@ class ExternalEditScanner:
         if blob is None:
             return {}
         if committed is not None and blob == committed.blob:
-            self._resting.forget(path)
+            self._stability.forget(path)
             return {}
         executable = bool(status.st_mode & stat.S_IXUSR) if committed is None else committed.executable
         return {path: BlobEntry(blob, executable)}
@@ -125,7 +125,7 @@ class ExternalEditScanner:
         if status.st_size > MAX_FILE_BYTES:
             self._skip(path, f"it is larger than {MAX_FILE_BYTES} bytes")
             return None
-        if at_rest and not self._resting.observe(path, FileStat.from_stat(status)):
+        if at_rest and not self._stability.observe(path, FileStat.from_stat(status)):
             return None
         return known or self._read(path, status, at_rest)
 
@@ -137,10 +137,10 @@ class ExternalEditScanner:
             self._skip(path, "it cannot be opened" if isinstance(error, AccessDenied) else error.message)
             return None
         now = None if after is None else FileStat.from_stat(after)
-        if at_rest and now != FileStat.from_stat(seen) and not self._resting.is_being_written(path):
-            self._resting.observe(path, now)  # somebody began to write it while it was read
+        if at_rest and now != FileStat.from_stat(seen) and not self._stability.is_being_written(path):
+            self._stability.observe(path, now)  # somebody began to write it while it was read
             return None
-        self._left.pop(path, None)
+        self._skipped.pop(path, None)
         blob = self._repository.write_blob(data)
         self._stamps.set(path, FileStat.from_stat(status), blob)
         return blob
@@ -148,8 +148,8 @@ class ExternalEditScanner:
     def _skip(self, path: str, why: str) -> None:
         """Say that what a file holds does not come into history: once, and again when the reason is another one, for it
         is looked at again and again."""
-        if self._left.get(path) != why:
-            self._left[path] = why
+        if self._skipped.get(path) != why:
+            self._skipped[path] = why
             _log.warning("what is in %s does not come into history: %s", path, why)
 
     def _ignored(self, path: str) -> bool:

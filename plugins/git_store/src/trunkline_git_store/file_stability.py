@@ -38,12 +38,12 @@ class StabilityTracker:
     """Remembers how files looked that differ from what is committed."""
 
     def __init__(self) -> None:
-        self._looks: dict[str, _Observation] = {}
+        self._observations: dict[str, _Observation] = {}
 
     def observe(self, path: str, state: FileStat | None) -> bool:
         """Note how a file is found now; whether it is to be taken in."""
         now = time.monotonic()
-        look = self._looks.setdefault(path, _Observation(state, now, now))
+        look = self._observations.setdefault(path, _Observation(state, now, now))
         if look.state != state:
             look.state, look.since = state, now
         look.waits = now - look.since < STABLE_SECONDS
@@ -53,22 +53,22 @@ class StabilityTracker:
 
     def is_being_written(self, path: str) -> bool:
         """Report whether a file was being written when it was last looked at."""
-        look = self._looks.get(path)
+        look = self._observations.get(path)
         return look is not None and time.monotonic() - look.since < STABLE_SECONDS
 
     def unstable_files(self) -> frozenset[str]:
         """The files that are left for a later look."""
-        return frozenset(path for path, look in list(self._looks.items()) if look.waits)
+        return frozenset(path for path, look in list(self._observations.items()) if look.waits)
 
     def forget(self, path: str) -> None:
         """Forget a file whose content is committed."""
-        self._looks.pop(path, None)
+        self._observations.pop(path, None)
 
     def retain(self, *there: Container[str]) -> None:
         """Forget the files that are in none of these: nothing of them is left to take in."""
-        for path in list(self._looks):
+        for path in list(self._observations):
             if not any(path in paths for paths in there):
-                del self._looks[path]
+                del self._observations[path]
 
 
 def _max_unstable_seconds(state: FileStat | None) -> float:

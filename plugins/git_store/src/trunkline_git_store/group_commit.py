@@ -19,16 +19,18 @@ GROUP_LIMIT = 256
 
 @dataclass(slots=True)
 class _Ticket:
-    """A caller's wish. ``due`` is set when its outcome is there, or when it is the caller's turn to lead."""
+    """A caller's operation. ``due`` is set when its result is ready, or when it is the caller's turn to
+    lead."""
 
-    wish: WriteOperation
+    operation: WriteOperation
     leads: bool
     due: anyio.Event = field(default_factory=anyio.Event)
     outcome: OperationResult | Refusal | None = None
 
 
 class GroupCommit:
-    """Gathers wishes for at most ``window`` seconds, and only while others were just seen to write too."""
+    """Gathers operations for at most ``window`` seconds, and only while other callers have written just
+    before."""
 
     def __init__(
         self, commit: Callable[[Sequence[WriteOperation]], Awaitable[CommitResult]], window: float
@@ -36,18 +38,18 @@ class GroupCommit:
         self._commit = commit
         self._window = window
         self._waiting: list[_Ticket] = []
-        self._led = False
+        self._has_leader = False
         self._at_rest = anyio.Event()
         self._enough = anyio.Event()
         self._expected = 1
 
-    async def submit(self, wish: WriteOperation) -> OperationResult:
-        """Have a wish carried out. Raises the Refusal that it met.
+    async def submit(self, operation: WriteOperation) -> OperationResult:
+        """Carry out an operation and return its result. Raises the Refusal that it met.
 
-        A cancelled caller's wish is not carried out, unless that had begun.
+        A cancelled caller's operation is not carried out, unless it has already started.
         """
         await anyio.lowlevel.checkpoint_if_cancelled()
-        ticket = self._enqueue(wish)
+        ticket = self._enqueue(operation)
         try:
             if not ticket.leads:
                 await ticket.due.wait()
@@ -65,14 +67,14 @@ class GroupCommit:
 
     async def wait_idle(self) -> None:
         """Return when no group is being committed."""
-        while self._led:
+        while self._has_leader:
             await self._at_rest.wait()
 
-    def _enqueue(self, wish: WriteOperation) -> _Ticket:
+    def _enqueue(self, operation: WriteOperation) -> _Ticket:
         """A caller in line; who finds nobody leading leads."""
-        ticket = _Ticket(wish, leads=not self._led)
+        ticket = _Ticket(operation, leads=not self._has_leader)
         if ticket.leads:
-            self._led, self._at_rest = True, anyio.Event()
+            self._has_leader, self._at_rest = True, anyio.Event()
         self._waiting.append(ticket)
         if len(self._waiting) >= self._expected:
             self._enough.set()
@@ -84,7 +86,7 @@ class GroupCommit:
             self._waiting[0].leads = True
             self._waiting[0].due.set()
         else:
-            self._led = False
+            self._has_leader = False
             self._at_rest.set()
 
     async def _lead(self) -> None:
@@ -101,7 +103,7 @@ class GroupCommit:
         ]
         try:
             with anyio.CancelScope(shield=True):
-                outcomes = (await self._commit([ticket.wish for ticket in group])).outcomes
+                outcomes = (await self._commit([ticket.operation for ticket in group])).outcomes
         finally:
             for ticket, outcome in zip(group, outcomes, strict=True):
                 ticket.outcome = outcome

@@ -34,11 +34,13 @@ GIT_INDEX_DELAY = 0.5
 class StoreMaintenance:
     """Tends the parts of one store. ``care`` is held by whoever may not find history packed under his hands."""
 
-    def __init__(self, parts: StoreComponents, asking: StoreExecutor, grouping: GroupCommit) -> None:
+    def __init__(
+        self, components: StoreComponents, executor: StoreExecutor, group_commit: GroupCommit
+    ) -> None:
         self.care = anyio.Lock()
-        self._parts = parts
-        self._asking = asking
-        self._grouping = grouping
+        self._components = components
+        self._executor = executor
+        self._group_commit = group_commit
         self._changed = anyio.Event()
         self._moved = anyio.Event()
         self._exposed: pygit2.Oid | None = None
@@ -63,7 +65,7 @@ class StoreMaintenance:
 
     async def pack(self, *, now: bool = False) -> None:
         """Pack loose objects when there are many, or ``now``, and join packs when there are many."""
-        packer = self._parts.packer
+        packer = self._components.packer
         async with self.care:
             if now or await anyio.to_thread.run_sync(packer.is_due):
                 await anyio.to_thread.run_sync(packer.pack_loose)
@@ -71,18 +73,18 @@ class StoreMaintenance:
             crowd = await anyio.to_thread.run_sync(packer.small_packs)
             if crowd:
                 older = await anyio.to_thread.run_sync(packer.merge, crowd)
-                await self._asking.reopen_repositories()
+                await self._executor.reopen_repositories()
                 await anyio.to_thread.run_sync(packer.remove, older)
                 heap.release_memory()
 
     def save_caches(self) -> None:
         """Save the caches for a later start and for ``git status``. Runs in the writer's thread."""
-        self._parts.stamps.save()
+        self._components.stat_cache.save()
         self.refresh_git_index()
 
     def refresh_git_index(self) -> None:
         """Tell git's own index of the last commit. Runs where writes run."""
-        repository = self._parts.repository
+        repository = self._components.repository
         try:
             head = repository.head()
             if head is None or head == self._exposed:
@@ -95,8 +97,8 @@ class StoreMaintenance:
     async def _index_loop(self) -> None:
         while True:
             try:
-                await self._asking.use_index(self._parts.index.catch_up)
-                await self._asking.use_path_index(self._parts.trail.catch_up)
+                await self._executor.use_index(self._components.index.catch_up)
+                await self._executor.use_path_index(self._components.trail.catch_up)
             except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
                 _log.warning("the memory index is behind and will be brought up later: %s", error)
                 await anyio.sleep(1)
@@ -107,11 +109,11 @@ class StoreMaintenance:
 
     async def _vector_loop(self) -> None:
         """The vectors that are missing, whenever something changed."""
-        while (filling := self._parts.filling) is not None:
+        while (backfill := self._components.backfill) is not None:
             changed = self._changed
             try:
-                await filling.run(self._asking.query_index)
-                await self._asking.query_index(filling.prune)
+                await backfill.run(self._executor.query_index)
+                await self._executor.query_index(backfill.prune)
             except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
                 _log.warning("the vectors are behind and will be made later: %s", error)
             await anyio.sleep(INDEX_DELAY)
@@ -124,7 +126,7 @@ class StoreMaintenance:
             await self._moved.wait()
             self._moved = anyio.Event()
             began = time.monotonic()
-            await self._asking.write(self.refresh_git_index)
+            await self._executor.write(self.refresh_git_index)
             await anyio.sleep(max(GIT_INDEX_DELAY, 20 * (time.monotonic() - began)))
 
     async def commit_external_edits(self) -> frozenset[str]:
@@ -133,18 +135,18 @@ class StoreMaintenance:
         Raises:
             Refusal: they could not be taken in.
         """
-        await self._grouping.submit(CommitExternalEdits(actor=OWNER))
-        if waiting := self._parts.committer.unstable_files():
+        await self._group_commit.submit(CommitExternalEdits(actor=OWNER))
+        if waiting := self._components.committer.unstable_files():
             await anyio.sleep(RECHECK_SECONDS)
-            await self._grouping.submit(CommitExternalEdits(actor=OWNER, paths=tuple(sorted(waiting))))
-        return self._parts.committer.unstable_files()
+            await self._group_commit.submit(CommitExternalEdits(actor=OWNER, paths=tuple(sorted(waiting))))
+        return self._components.committer.unstable_files()
 
     async def _scan_loop(self) -> None:
         """Look for edits by hand; the more there is to look at, the less often. What was being written is looked at
         again soon."""
         left = SCAN_INTERVAL
         while True:
-            waiting = tuple(sorted(self._parts.committer.unstable_files()))
+            waiting = tuple(sorted(self._components.committer.unstable_files()))
             pause = min(left, RECHECK_SECONDS) if waiting else left
             await anyio.sleep(pause)
             left -= pause
@@ -155,8 +157,8 @@ class StoreMaintenance:
         """Take in what was edited in some paths; returns how many seconds that took."""
         began = time.monotonic()
         try:
-            await self._grouping.submit(CommitExternalEdits(actor=OWNER, paths=paths))
-            await self._asking.write(self.save_caches)
+            await self._group_commit.submit(CommitExternalEdits(actor=OWNER, paths=paths))
+            await self._executor.write(self.save_caches)
         except Refusal as refusal:
             _log.warning("edits made by hand could not be taken in: %s", refusal.message)
         return time.monotonic() - began

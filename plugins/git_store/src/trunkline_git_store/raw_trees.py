@@ -84,33 +84,33 @@ class RawTreeStore:
     def __init__(self, git: pygit2.Repository, store: LooseObjectWriter) -> None:
         self._git = git
         self._store = store
-        self._known: OrderedDict[bytes, RawTree] = OrderedDict()
+        self._trees: OrderedDict[bytes, RawTree] = OrderedDict()
         self._rows = 0
 
     def get(self, folder: bytes) -> RawTree:
         """A folder by its raw id. Raises KeyError when it is unknown."""
-        known = self._known.get(folder)
+        known = self._trees.get(folder)
         if known is None:
             kind, data = self._git.read(pygit2.Oid(raw=folder))
             if kind != ObjectType.TREE:
                 raise KeyError(folder.hex())
             return self._cache(folder, RawTree.parse(data))
-        self._known.move_to_end(folder)
+        self._trees.move_to_end(folder)
         return known
 
     def write(self, folder: RawTree, instead_of: bytes | None) -> pygit2.Oid:
         """Store a folder. The one that it takes the place of is not kept in mind."""
         oid = self._store.write(b"tree", bytes(folder))
         if instead_of is not None:
-            self._rows -= len(self._known.pop(instead_of, ()))
+            self._rows -= len(self._trees.pop(instead_of, ()))
         self._cache(oid.raw, folder)
         return oid
 
     def _cache(self, name: bytes, folder: RawTree) -> RawTree:
-        self._rows += len(folder) - len(self._known.pop(name, ()))
-        self._known[name] = folder
-        while self._rows > CACHED_ROWS and len(self._known) > 1:
-            self._rows -= len(self._known.popitem(last=False)[1])
+        self._rows += len(folder) - len(self._trees.pop(name, ()))
+        self._trees[name] = folder
+        while self._rows > CACHED_ROWS and len(self._trees) > 1:
+            self._rows -= len(self._trees.popitem(last=False)[1])
         return folder
 
 

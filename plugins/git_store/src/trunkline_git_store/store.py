@@ -112,31 +112,31 @@ class GitMemoryStore(MemoryStore, IndexProvider):
     async def open(self, context: StoreContext) -> None:
         """Take the root, mend what a killed process left, take in edits made by hand. See ``MemoryStore.open``."""
         self._context = context
-        self._grouping = GroupCommit(self._commit, context.commit_window)
+        self._group_commit = GroupCommit(self._commit, context.commit_window)
         open_all = partial(
             StoreComponents, context.root, context.cache, sync=context.fsync, embedder=context.embedder
         )
-        self._parts = await anyio.to_thread.run_sync(open_all)
-        self._asking = StoreExecutor(self._parts)
-        self._tending = StoreMaintenance(self._parts, self._asking, self._grouping)
-        self._present = StoreReader(self._parts)
+        self._components = await anyio.to_thread.run_sync(open_all)
+        self._executor = StoreExecutor(self._components)
+        self._maintenance = StoreMaintenance(self._components, self._executor, self._group_commit)
+        self._present = StoreReader(self._components)
         try:
             await self._first_commit()
-            self._parts.committer.rules = context.rules
+            self._components.committer.rules = context.rules
         except BaseException:
-            self._parts.close()
+            self._components.close()
             raise
 
     async def _first_commit(self) -> None:
         """Take in what was edited by hand; in a memory without history also write the first files."""
-        new = self._parts.repository.head() is None
+        new = self._components.repository.head() is None
         missing: dict[str, bytes | None] = {
             path: data
             for path, data in INITIAL_FILES.items()
-            if new and self._parts.worktree.status(path) is None
+            if new and self._components.worktree.status(path) is None
         }
         try:
-            await self._tending.commit_external_edits()
+            await self._maintenance.commit_external_edits()
         except Refusal as refusal:
             if new:
                 raise self._startup_error(refusal) from refusal
@@ -144,12 +144,12 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         try:
             if new:
                 begin = WriteFiles(actor=PLATFORM, reason="Begin this memory", files=missing)
-                await self._grouping.submit(begin)
+                await self._group_commit.submit(begin)
         except Refusal as refusal:
             raise self._startup_error(refusal) from refusal
 
     def _startup_error(self, refusal: Refusal) -> StorageError:
-        where = f"{self._parts.places.root}: {refusal.message}"
+        where = f"{self._components.places.root}: {refusal.message}"
         return StorageError(
             f"Memory cannot start (version history): {where}", hint="Look at the log for the reason."
         )
@@ -157,19 +157,19 @@ class GitMemoryStore(MemoryStore, IndexProvider):
     async def aclose(self) -> None:
         """Finish what is waiting, then let go of the root."""
         with anyio.CancelScope(shield=True):
-            await self._grouping.wait_idle()
+            await self._group_commit.wait_idle()
             try:
-                await self._asking.write(self._tending.save_caches)
+                await self._executor.write(self._maintenance.save_caches)
             finally:
-                await self._asking.use_index(self._parts.close)
+                await self._executor.use_index(self._components.close)
 
     async def tend(self) -> None:
         """Keep the index abreast, take in edits made by hand, pack. Runs until it is cancelled."""
-        await self._tending.run()
+        await self._maintenance.run()
 
     async def pack(self, *, now: bool = False) -> None:
         """Pack loose objects when there are many, or ``now``, and join packs when there are many."""
-        await self._tending.pack(now=now)
+        await self._maintenance.pack(now=now)
 
     # Indexes -------------------------------------------------------------------------------------------------
 
@@ -199,14 +199,14 @@ class GitMemoryStore(MemoryStore, IndexProvider):
 
     async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
         """Commit files together. See ``MemoryStore.change``."""
-        wish = WriteFiles(
+        request = WriteFiles(
             actor=change.actor,
             reason=change.reason,
             scope=change.scope,
             files=_normalize_paths(change.files),
             expected=_normalize_paths(expected or {}),
         )
-        return (await self._grouping.submit(wish)).version
+        return (await self._group_commit.submit(request)).version
 
     async def edit(
         self,
@@ -220,8 +220,8 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         expected: str | None = None,
     ) -> str:
         """Replace the first occurrence of ``old``."""
-        wish = edit_operation(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
-        return (await self._grouping.submit(wish)).version
+        request = edit_operation(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
+        return (await self._group_commit.submit(request)).version
 
     async def move(
         self,
@@ -234,34 +234,36 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         expected: str | None = None,
     ) -> str:
         """Move a file or folder."""
-        wish = move_operation(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
-        return (await self._grouping.submit(wish)).version
+        request = move_operation(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
+        return (await self._group_commit.submit(request)).version
 
     async def delete(
         self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
     ) -> str:
         """Delete a file or folder."""
-        wish = delete_operation(path, actor=actor, reason=reason, scope=scope, expected=expected)
-        return (await self._grouping.submit(wish)).version
+        request = delete_operation(path, actor=actor, reason=reason, scope=scope, expected=expected)
+        return (await self._group_commit.submit(request)).version
 
     async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
         """Take a change back, or go back to a version, as a commit of its own."""
         plain = normalize_folder(revert.path)
         if revert.to is None:
-            found = await self._asking.query_path_index(
+            found = await self._executor.query_path_index(
                 lambda steps: revert_plan(steps, plain, revert.version)
             )
         else:
             to = revert.to
-            found = await self._asking.query_path_index(lambda steps: restore_plan(steps, plain, to))
-        wish = RevertFiles(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
-        done = await self._grouping.submit(wish)
-        return MemoryReverted(paths=wish.affected_paths, version=done.version, undone=found.version)
+            found = await self._executor.query_path_index(lambda steps: restore_plan(steps, plain, to))
+        request = RevertFiles(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
+        done = await self._group_commit.submit(request)
+        return MemoryReverted(paths=request.affected_paths, version=done.version, undone=found.version)
 
     async def append_conversation(self, append: AppendConversation) -> int:
         """Append the messages that are not stored yet."""
         return (
-            await self._grouping.submit(AppendMessages.from_request(append, self._parts.conversations))
+            await self._group_commit.submit(
+                AppendMessages.from_request(append, self._components.conversations)
+            )
         ).count
 
     # Reading -------------------------------------------------------------------------------------------------
@@ -270,23 +272,25 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         """A file's text, now or at a version."""
         plain = normalize_path(path)
         if version is None:
-            return await self._asking.read(lambda: self._present.read(plain))
-        return await self._asking.read_history(lambda repository: read_version(repository, plain, version))
+            return await self._executor.read(lambda: self._present.read(plain))
+        return await self._executor.read_history(lambda repository: read_version(repository, plain, version))
 
     async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
         """Several files, each or why it cannot be read; all by one thread."""
-        return await self._asking.read(lambda: [self._present.try_read(path) for path in paths])
+        return await self._executor.read(lambda: [self._present.try_read(path) for path in paths])
 
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
         """Names under a folder."""
         plain = normalize_folder(path)
-        found = await self._asking.read(lambda: self._parts.worktree.entries(plain, recursive=recursive))
+        found = await self._executor.read(
+            lambda: self._components.worktree.entries(plain, recursive=recursive)
+        )
         return tuple(found)
 
     async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
         """Return the entries below a folder that are not read, with the reasons."""
         plain = normalize_folder(path)
-        return tuple(await self._asking.read(lambda: self._parts.worktree.unread(plain)))
+        return tuple(await self._executor.read(lambda: self._components.worktree.unread(plain)))
 
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
         """Search names or text; every change acknowledged before the call is seen."""
@@ -297,49 +301,49 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             entries = await self.list("", recursive=True)
             return search_names((entry.path for entry in entries if entry.kind == "file"), plain)
         meaning = await self.embed_query(plain.query)
-        return await self._asking.query_index(
-            lambda connection: search_content(connection, self._parts.index, plain, meaning)
+        return await self._executor.query_index(
+            lambda connection: search_content(connection, self._components.index, plain, meaning)
         )
 
     async def embed_query(self, text: str) -> QueryVector | None:
         """Return the query as a vector; None when only words can be searched."""
-        filling = self._parts.filling
-        vector = await filling.embed_query(text) if filling and text.strip() else None
-        return QueryVector(filling.space, vector, filling.embedder.least) if filling and vector else None
+        backfill = self._components.backfill
+        vector = await backfill.embed_query(text) if backfill and text.strip() else None
+        return QueryVector(backfill.space, vector, backfill.embedder.least) if backfill and vector else None
 
     @property
     def vectors(self) -> float | None:
         """Return the share of passages that have a vector; None without an embedder."""
-        return None if self._parts.filling is None else self._parts.filling.share
+        return None if self._components.backfill is None else self._components.backfill.share
 
     async def index_stats(self) -> IndexStats:
         """Return the counts of the index."""
-        return await self._asking.query_index(self._stats)
+        return await self._executor.query_index(self._stats)
 
     async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
         """Make the index anew, then the vectors that are missing. Searches wait for the index."""
 
         def rebuild() -> None:
-            total = self._parts.index.estimated_files()
-            self._parts.index.rebuild(lambda done: told(IndexProgress(done=done, total=total)))
-            if vectors and self._parts.filling is not None:
-                self._parts.index.database.use(self._parts.filling.space.forget)
+            total = self._components.index.estimated_files()
+            self._components.index.rebuild(lambda done: told(IndexProgress(done=done, total=total)))
+            if vectors and self._components.backfill is not None:
+                self._components.index.database.use(self._components.backfill.space.forget)
 
-        await self._asking.use_index(rebuild)
-        if self._parts.filling is not None:
-            await self._parts.filling.run(
-                self._asking.query_index, told=lambda now: told(_vector_progress(now))
+        await self._executor.use_index(rebuild)
+        if self._components.backfill is not None:
+            await self._components.backfill.run(
+                self._executor.query_index, told=lambda now: told(_vector_progress(now))
             )
         return await self.index_stats()
 
     def _stats(self, connection: apsw.Connection) -> IndexStats:
-        filling = self._parts.filling
-        return index_stats(connection, None if filling is None else filling.stats(connection))
+        backfill = self._components.backfill
+        return index_stats(connection, None if backfill is None else backfill.stats(connection))
 
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder."""
         plain = normalize_folder(path)
-        found = await self._asking.query_path_index(lambda steps: list_changes(steps, plain, limit))
+        found = await self._executor.query_path_index(lambda steps: list_changes(steps, plain, limit))
         if not found and limit > 0:
             raise Refusal("not_found", f"There was never anything at {plain!r} in memory.")
         return found
@@ -355,23 +359,23 @@ class GitMemoryStore(MemoryStore, IndexProvider):
     ) -> MemoryBlame:
         """Return the author of each line of a file."""
         plain = normalize_path(path)
-        return await self._asking.query_path_index(
+        return await self._executor.query_path_index(
             lambda steps: blame(steps, plain, version, first, last, mainline)
         )
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """Return the difference between two versions."""
         plain = normalize_folder(path)
-        return await self._asking.query_path_index(lambda steps: diff(steps, plain, old, new))
+        return await self._executor.query_path_index(lambda steps: diff(steps, plain, old, new))
 
     async def export(self, target: Path, *, derived: bool = False) -> int:
         """Write the archive."""
 
         def write() -> int:
             with ExitStack() as held:
-                index = held.enter_context(copied_index(self._parts.index_file)) if derived else None
+                index = held.enter_context(copied_index(self._components.index_file)) if derived else None
                 return export(
-                    self._parts.places.root,
+                    self._components.places.root,
                     target,
                     plugins=self._context.installed().plugins,
                     derived=index,
@@ -380,14 +384,14 @@ class GitMemoryStore(MemoryStore, IndexProvider):
 
         unsaved = await self._commit_external_edits()
         if derived:
-            await self._asking.query_index(lambda connection: None)
-        async with self._tending.care:
+            await self._executor.query_index(lambda connection: None)
+        async with self._maintenance.care:
             return await anyio.to_thread.run_sync(write)
 
     async def _commit_external_edits(self) -> tuple[ImportGap, ...]:
         """Take in what a person changed by hand until now; what hinders that hinders no export, and is told."""
         try:
-            moving = await self._tending.commit_external_edits()
+            moving = await self._maintenance.commit_external_edits()
         except Refusal as refusal:
             return (ImportGap(what="edits by hand that are not in history yet", why=refusal.message),)
         return tuple(
@@ -395,37 +399,39 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         )
 
     async def bring_in(
-        self, archive: Path, wish: ImportMemory, told: Callable[[ImportProgress], None]
+        self, archive: Path, request: ImportMemory, told: Callable[[ImportProgress], None]
     ) -> MemoryImport:
         """Bring an archive in. Nobody packs meanwhile; others read and write."""
-        async with self._tending.care:
+        async with self._maintenance.care:
             with tempfile.TemporaryDirectory(prefix=".import-", dir=archive.parent) as scratch:
-                intake = ArchiveImport(archive, Path(scratch), wish, self._rule_for(wish), told)
+                intake = ArchiveImport(archive, Path(scratch), request, self._rule_for(request), told)
                 try:
-                    await self._run_import(intake, wish)
-                    version = await self._asking.read_history(lambda repository: str(repository.head()))
+                    await self._run_import(intake, request)
+                    version = await self._executor.read_history(lambda repository: str(repository.head()))
                     return await anyio.to_thread.run_sync(intake.report, version, self._context.installed())
                 except InvalidArchive as error:
                     raise Refusal("bad_archive", f"{error} {error.hint or ''}".strip()) from error
                 finally:
                     intake.close()
 
-    async def _run_import(self, intake: ArchiveImport, wish: ImportMemory) -> None:
-        await anyio.to_thread.run_sync(intake.open, self._parts.places.root)
-        if wish.dry_run:
-            await anyio.to_thread.run_sync(intake.preview, self._parts.places.root)
+    async def _run_import(self, intake: ArchiveImport, request: ImportMemory) -> None:
+        await anyio.to_thread.run_sync(intake.open, self._components.places.root)
+        if request.dry_run:
+            await anyio.to_thread.run_sync(intake.preview, self._components.places.root)
             return
-        await anyio.to_thread.run_sync(intake.install_objects, self._parts.places, self._parts.packer)
+        await anyio.to_thread.run_sync(
+            intake.install_objects, self._components.places, self._components.packer
+        )
         for part in intake.operations():
-            await self._grouping.submit(part)
-        await self._asking.write(lambda: intake.keep_branches(self._parts.repository))
+            await self._group_commit.submit(part)
+        await self._executor.write(lambda: intake.keep_branches(self._components.repository))
 
-    def _rule_for(self, wish: ImportMemory) -> Rule:
+    def _rule_for(self, request: ImportMemory) -> Rule:
         """Return this memory's rules as a function of one file."""
 
         def rule(path: str, data: bytes) -> bytes:
-            for one in self._parts.committer.rules:
-                change = one(Change({path: data}, actor=wish.actor, reason="import"))
+            for one in self._components.committer.rules:
+                change = one(Change({path: data}, actor=request.actor, reason="import"))
                 data = change.files[path] or b""
             return data
 
@@ -434,31 +440,33 @@ class GitMemoryStore(MemoryStore, IndexProvider):
     async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice:
         """A conversation's messages."""
         places = conversation_paths(block, conversation)
-        return await self._asking.read(lambda: self._present.conversation(places, after))
+        return await self._executor.read(lambda: self._present.conversation(places, after))
 
     async def list_conversations(self, query: ListConversations) -> ConversationPage:
         """A page of conversations."""
-        return await self._asking.query_index(
-            lambda connection: list_conversations(connection, self._parts.index.stems, query)
+        return await self._executor.query_index(
+            lambda connection: list_conversations(connection, self._components.index.stems, query)
         )
 
     async def find_conversation(self, conversation: str) -> ConversationSummary | None:
         """A conversation by its id alone."""
-        return await self._asking.query_index(lambda connection: find_conversation(connection, conversation))
+        return await self._executor.query_index(
+            lambda connection: find_conversation(connection, conversation)
+        )
 
     async def query(self, question: IndexQuery[T]) -> T:
         """Ask the index about chunks, when it has everything that was committed; it is given what a blob holds."""
-        repository = self._parts.index.repository
-        return await self._asking.query_index(
+        repository = self._components.index.repository
+        return await self._executor.query_index(
             lambda connection: question(connection, lambda blob: repository.data(repository.object_id(blob)))
         )
 
     async def _commit(self, wishes: Sequence[WriteOperation]) -> CommitResult:
-        result = await self._asking.write(lambda: self._parts.committer.commit(wishes))
+        result = await self._executor.write(lambda: self._components.committer.commit(wishes))
         for changed in result.commits:
             self._context.on_change(changed)
         if result.commits:
-            self._tending.note_commit()
+            self._maintenance.note_commit()
         return result
 
     # Care ----------------------------------------------------------------------------------------------------
@@ -477,34 +485,34 @@ class GitMemoryStore(MemoryStore, IndexProvider):
                 else PurgeScan(past, wanted, Purge(target=target)).run(_keep_unchanged).purge
             )
 
-        return await self._asking.read_history(look)
+        return await self._executor.read_history(look)
 
     async def purge(self, purge: Purge, without: FileFilter, *, actor: str) -> PurgeResult:
         """Take something out of memory and all of history. Nobody writes or packs meanwhile."""
         wanted = parse_target(purge.target)
-        async with self._tending.care:
+        async with self._maintenance.care:
             with anyio.CancelScope(shield=True):
-                purged, commits = await self._asking.write(
-                    lambda: PurgeJob(self._parts, self._tending, sync=self._context.fsync).run(
+                purged, commits = await self._executor.write(
+                    lambda: PurgeJob(self._components, self._maintenance, sync=self._context.fsync).run(
                         wanted, purge, without, actor
                     )
                 )
-                await self._asking.use_index(self._parts.index.drop)
-                await self._asking.use_path_index(self._parts.trail.drop)
+                await self._executor.use_index(self._components.index.drop)
+                await self._executor.use_path_index(self._components.trail.drop)
         for changed in commits:
             self._context.on_change(changed)
-        self._tending.note_commit()
-        if self._parts.filling is not None:
-            await self._asking.query_index(self._parts.filling.prune)
+        self._maintenance.note_commit()
+        if self._components.backfill is not None:
+            await self._executor.query_index(self._components.backfill.prune)
         return purged
 
     async def examine(self, *, mend: bool) -> tuple[MemoryFinding, ...]:
         """Look whether everything is whole, while nobody writes."""
-        databases = tuple(self._parts.cache / name for name in DATABASES)
-        examination = IntegrityCheck(self._parts.places, self._parts.worktree, databases, mend=mend)
-        async with self._tending.care:
-            found = await self._asking.write(examination.run)
-            await self._asking.reopen_repositories()
+        databases = tuple(self._components.cache / name for name in DATABASES)
+        examination = IntegrityCheck(self._components.places, self._components.worktree, databases, mend=mend)
+        async with self._maintenance.care:
+            found = await self._executor.write(examination.run)
+            await self._executor.reopen_repositories()
         return tuple(found)
 
 

@@ -21,7 +21,7 @@ class StoreReader:
 
     def __init__(self, parts: StoreComponents) -> None:
         self._worktree = parts.worktree
-        self._stamps = parts.stamps
+        self._stat_cache = parts.stat_cache
         self._conversations = parts.conversations
 
     def read(self, path: str) -> MemoryFile:
@@ -52,7 +52,7 @@ class StoreReader:
         return ConversationSlice(exists=False)
 
     def _cached(self, path: str, status: os.stat_result) -> ConversationFile:
-        blob = self._stamps.blob(path, FileStat.from_stat(status))
+        blob = self._stat_cache.blob(path, FileStat.from_stat(status))
         known = self._conversations.get(str(blob)) if blob is not None else None
         return known or self._parsed(path)
 

@@ -40,7 +40,7 @@ class Chunks:
         self.time = start or datetime(2026, 5, 4, 12, tzinfo=UTC)
         self.store = store
         redaction = RedactionRule(Redactor())
-        store._parts.committer.rules = (redaction,)
+        store._components.committer.rules = (redaction,)
         policies = BlockPolicies(store, "main")
         kinds = TypeRegistry(
             [ChunkType("api_endpoint", "", ("method", "path"), ("auth",))], [LinkType("depends_on")]

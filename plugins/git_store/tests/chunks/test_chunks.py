@@ -355,7 +355,7 @@ async def test_a_corrupt_file_is_passed_over_and_told(
     file = tmp_path / "memory/blocks/main/chunks/2026-05-04/chunk-2026-05-04-00000000.json"
     file.write_text(text)
     await chunks.keep("pears", conversation="c2")
-    await chunks.store._tending.commit_external_edits()
+    await chunks.store._maintenance.commit_external_edits()
     assert await chunks.get("chunk-2026-05-04-00000000") is None
     assert kept in await chunks.ids()
     assert list((await chunks.recall("apples")).source_chunks) == [kept]
@@ -376,7 +376,7 @@ async def test_a_chunk_of_any_time_is_found(chunks: Chunks, tmp_path: Path, made
     file.parent.mkdir(parents=True)
     told = {"created_at": made, "expires_at": "9999-12-31T23:59:59-14:00"}
     file.write_text(json.dumps({"id": name, "content": "Bees like thyme", "type": "fact", "metadata": told}))
-    await chunks.store._tending.commit_external_edits()
+    await chunks.store._maintenance.commit_external_edits()
     assert [hit.id for hit in await chunks.store.search(SearchMemory(query="thyme"))] == [name]
     assert await chunks.ids() == [name]
     found = await chunks.get(name)
@@ -390,7 +390,7 @@ async def test_a_chunk_that_a_person_writes_by_hand_counts(chunks: Chunks, tmp_p
     file = tmp_path / "memory/blocks/main/chunks/2026-05-04/chunk-2026-05-04-0000000a.json"
     file.parent.mkdir(parents=True)
     file.write_text('{"id": "chunk-2026-05-04-0000000a", "content": "Bees like thyme", "type": "fact"}')
-    await chunks.store._tending.commit_external_edits()
+    await chunks.store._maintenance.commit_external_edits()
     held = await chunks.get("chunk-2026-05-04-0000000a")
     assert held is not None
     assert (held.content, held.type, held.metadata.confidence) == ("Bees like thyme", "fact", 0.7)

@@ -40,32 +40,34 @@ class ChunkReader:
         self._policies = policies
         self._now = now
 
-    async def get(self, wish: GetChunk) -> ChunkFound:
+    async def get(self, request: GetChunk) -> ChunkFound:
         """One chunk, which counts as an access."""
-        visible = await self._visible(wish.block, wish.actor)
-        return ChunkFound(chunk=await self._index.get(visible, wish.id, archived=wish.archived))
+        visible = await self._visible(request.block, request.actor)
+        return ChunkFound(chunk=await self._index.get(visible, request.id, archived=request.archived))
 
-    async def page(self, wish: ListChunks) -> ChunkPage:
+    async def page(self, request: ListChunks) -> ChunkPage:
         """Chunks by what is known of them."""
-        return await self._index.page(await self._visible(wish.block, wish.actor, only=wish.layer), wish)
+        return await self._index.page(
+            await self._visible(request.block, request.actor, only=request.layer), request
+        )
 
-    async def linked(self, wish: FindLinked) -> ChunksLinked:
+    async def linked(self, request: FindLinked) -> ChunksLinked:
         """The links of a chunk. Raises Refusal ``not_found``."""
-        found = await self._index.linked(await self._visible(wish.block, wish.actor), wish)
+        found = await self._index.linked(await self._visible(request.block, request.actor), request)
         if found is None:
-            raise chunk_not_found(wish.id)
+            raise chunk_not_found(request.id)
         return found
 
-    async def recall(self, wish: Recall) -> RecallResult:
+    async def recall(self, request: Recall) -> RecallResult:
         """The chunks that answer a question."""
-        return await self._index.recall(await self._visible(wish.block, wish.actor), wish)
+        return await self._index.recall(await self._visible(request.block, request.actor), request)
 
-    async def counts(self, wish: CountChunks) -> ChunkCounts:
+    async def counts(self, request: CountChunks) -> ChunkCounts:
         """Return the numbers of chunks: those of a block with the owner's own, or all of memory."""
         folders = None
-        if wish.block is not None:
+        if request.block is not None:
             folders = [
-                layer_location(layer, wish.block, "owner").folder for layer in LAYERS if "global" in layer
+                layer_location(layer, request.block, "owner").folder for layer in LAYERS if "global" in layer
             ]
         return await self._index.count(folders)
 

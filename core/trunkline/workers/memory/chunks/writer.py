@@ -84,49 +84,52 @@ class ChunkWriter:
         self._kinds = kinds
         self._clean = clean
         self._now = now
-        self._cutter = TextSplitter(detect_type)
+        self._splitter = TextSplitter(detect_type)
         self._days = DayFolders(lambda folder: store.list(folder, recursive=False))
 
     # Making --------------------------------------------------------------------------------------------------
 
-    async def remember(self, wish: Remember, scope: Scope) -> RememberResult:
+    async def remember(self, request: Remember, scope: Scope) -> RememberResult:
         """Keep a text as chunks, all in one commit (RLM-F9).
 
         Raises:
             Refusal: ``invalid_value`` (no conversation, confidence out of range), ``invalid_type``,
                 ``missing_required_fields``, ``invalid_fields``, ``forbidden`` (the layer), ``write_failure``.
         """
-        self._validate(wish)
-        place = writable_layer(await self._policies.get(wish.block), wish.block, wish.actor, wish.layer)
-        if not wish.content.strip():
+        self._validate(request)
+        place = writable_layer(
+            await self._policies.get(request.block), request.block, request.actor, request.layer
+        )
+        if not request.content.strip():
             return RememberResult(success=False, error="There is nothing to remember: the text is blank.")
-        text = self._clean(wish.content)
-        pieces = await self._split(text, wish.chunk_type)
-        return await self._write(wish, place, pieces, scope)
+        text = self._clean(request.content)
+        pieces = await self._split(text, request.chunk_type)
+        return await self._write(request, place, pieces, scope)
 
-    def _validate(self, wish: Remember) -> None:
-        if not wish.conversation_id.strip():
+    def _validate(self, request: Remember) -> None:
+        if not request.conversation_id.strip():
             raise Refusal("invalid_value", "Say in which conversation this was said.")
-        _check_confidence(wish.confidence)
-        _check_tags(wish.tags)
-        self._kinds.check_chunk_type(wish.chunk_type or "note", wish.fields)
+        _check_confidence(request.confidence)
+        _check_tags(request.tags)
+        self._kinds.check_chunk_type(request.chunk_type or "note", request.fields)
 
     async def _split(self, text: str, kind: str | None) -> list[TextPiece]:
-        if len(text) < THREAD_LETTERS and self._cutter.is_ready:
-            return self._cutter.split(text, kind)
-        return await anyio.to_thread.run_sync(self._cutter.split, text, kind)
+        if len(text) < THREAD_LETTERS and self._splitter.is_ready:
+            return self._splitter.split(text, kind)
+        return await anyio.to_thread.run_sync(self._splitter.split, text, kind)
 
     async def _write(
-        self, wish: Remember, place: LayerLocation, pieces: list[TextPiece], scope: Scope
+        self, request: Remember, place: LayerLocation, pieces: list[TextPiece], scope: Scope
     ) -> RememberResult:
         made = self._now()
         chunks = [
-            self._chunk(wish, piece, number, len(pieces), made, scope) for number, piece in enumerate(pieces)
+            self._chunk(request, piece, number, len(pieces), made, scope)
+            for number, piece in enumerate(pieces)
         ]
         paths = [await self._days.path(place.folder, chunk.id) for chunk in chunks]
         files = {path: encode_chunk(chunk) for path, chunk in zip(paths, chunks, strict=True)}
         reason = f"Remember {chunks[0].id}" + (f" and {len(chunks) - 1} more" if len(chunks) > 1 else "")
-        change = Change(dict[str, bytes | None](files), actor=wish.actor, reason=reason, scope=scope)
+        change = Change(dict[str, bytes | None](files), actor=request.actor, reason=reason, scope=scope)
         version = await self._store.change(change, expected=dict.fromkeys(paths, ""))
         return RememberResult(
             success=True,
@@ -137,7 +140,7 @@ class ChunkWriter:
         )
 
     def _chunk(
-        self, wish: Remember, piece: TextPiece, number: int, parts: int, made: datetime, scope: Scope
+        self, request: Remember, piece: TextPiece, number: int, parts: int, made: datetime, scope: Scope
     ) -> ChunkFile:
         created = made + timedelta(microseconds=number)  # so that the pieces of a text have an order
         return ChunkFile(
@@ -145,68 +148,74 @@ class ChunkWriter:
             content=piece.text,
             tokens=piece.tokens,
             type=piece.type,
-            tags=_normalized_tags(wish.tags),
+            tags=_normalized_tags(request.tags),
             metadata=ChunkMetadata(
                 created_at=created,
                 modified_at=created,
-                confidence=wish.confidence,
-                source=wish.source,
-                conversation_id=wish.conversation_id,
+                confidence=request.confidence,
+                source=request.source,
+                conversation_id=request.conversation_id,
                 turn_id=scope.turn,
-                message_id=wish.message_id,
-                actor=wish.actor,
+                message_id=request.message_id,
+                actor=request.actor,
                 part=number + 1 if parts > 1 else None,
                 parts=parts if parts > 1 else None,
-                expires_at=wish.expires_at,
-                fields=wish.fields,
+                expires_at=request.expires_at,
+                fields=request.fields,
             ),
         )
 
     # Changing ------------------------------------------------------------------------------------------------
 
-    async def update(self, wish: UpdateChunk, scope: Scope) -> MemoryChanged:
+    async def update(self, request: UpdateChunk, scope: Scope) -> MemoryChanged:
         """Change what is given of a chunk. Raises Refusal ``not_found``, ``forbidden``, or as ``remember``."""
-        if wish.confidence is not None:
-            _check_confidence(wish.confidence)
-        if wish.content is not None and not wish.content.strip():
+        if request.confidence is not None:
+            _check_confidence(request.confidence)
+        if request.content is not None and not request.content.strip():
             raise Refusal("invalid_value", "A chunk cannot be blank; forget it instead.")
-        _check_tags(wish.tags or ())
+        _check_tags(request.tags or ())
 
         def changed(chunk: ChunkFile) -> ChunkFile:
-            new = _updated(chunk, wish, self._clean, self._now())
+            new = _updated(chunk, request, self._clean, self._now())
             self._kinds.check_chunk_type(new.type, new.metadata.fields)
-            return msgspec.structs.replace(new, tokens=self._cutter.count(new.content))
+            return msgspec.structs.replace(new, tokens=self._splitter.count(new.content))
 
-        return await self._rewrite(wish, f"Change {wish.id}", changed, scope)
+        return await self._rewrite(request, f"Change {request.id}", changed, scope)
 
-    async def link(self, wish: LinkChunks, scope: Scope) -> MemoryChanged:
+    async def link(self, request: LinkChunks, scope: Scope) -> MemoryChanged:
         """Link two chunks by hand, or take the link out. Linking twice changes the strength."""
-        self._kinds.check_link_type(wish.link_type)
-        if not 0 <= wish.strength <= 1:
+        self._kinds.check_link_type(request.link_type)
+        if not 0 <= request.strength <= 1:
             raise Refusal("invalid_value", "The strength of a link is between 0 and 1.")
-        if wish.source_id == wish.target_id:
+        if request.source_id == request.target_id:
             raise Refusal("invalid_value", "A chunk is not linked to itself.")
-        if not wish.remove:
-            await self._reader.row(wish.target_id, wish.block, wish.actor)
-        reason = f"{'Unlink' if wish.remove else 'Link'} {wish.source_id} {wish.link_type} {wish.target_id}"
-        return await self._rewrite(wish, reason, lambda chunk: _linked(chunk, wish, self._now()), scope)
+        if not request.remove:
+            await self._reader.row(request.target_id, request.block, request.actor)
+        reason = f"{'Unlink' if request.remove else 'Link'} {request.source_id} {request.link_type} {request.target_id}"
+        return await self._rewrite(request, reason, lambda chunk: _linked(chunk, request, self._now()), scope)
 
     async def _rewrite(
-        self, wish: LinkChunks | UpdateChunk, reason: str, job: Callable[[ChunkFile], ChunkFile], scope: Scope
+        self,
+        request: LinkChunks | UpdateChunk,
+        reason: str,
+        job: Callable[[ChunkFile], ChunkFile],
+        scope: Scope,
     ) -> MemoryChanged:
         """Change a chunk's file from what it is at that moment."""
-        row = await self._owned_chunk(wish, wish.source_id if isinstance(wish, LinkChunks) else wish.id)
+        row = await self._owned_chunk(
+            request, request.source_id if isinstance(request, LinkChunks) else request.id
+        )
         for attempt in range(ATTEMPTS):
             held = await self._store.read(row.path)
             chunk = decode_chunk(row.path, held.content.encode())
             if isinstance(chunk, str):
                 raise chunk_not_found(row.id)
             change = Change(
-                {row.path: encode_chunk(job(chunk))}, actor=wish.actor, reason=reason, scope=scope
+                {row.path: encode_chunk(job(chunk))}, actor=request.actor, reason=reason, scope=scope
             )
             try:
                 version = await self._store.change(change, expected={row.path: held.hash})
-                return MemoryChanged(paths=(row.path,), version=version, actor=wish.actor)
+                return MemoryChanged(paths=(row.path,), version=version, actor=request.actor)
             except Refusal as refusal:
                 if refusal.code != "write_conflict" or attempt == ATTEMPTS - 1:
                     raise
@@ -214,15 +223,15 @@ class ChunkWriter:
 
     # Taking away ---------------------------------------------------------------------------------------------
 
-    async def delete(self, wish: DeleteChunk, scope: Scope) -> MemoryChanged:
+    async def delete(self, request: DeleteChunk, scope: Scope) -> MemoryChanged:
         """Put a chunk into the archive of its place."""
-        row = await self._owned_chunk(wish, wish.id)
-        return await self._move(row, archived_path(row.path), wish.actor, "Archive", scope)
+        row = await self._owned_chunk(request, request.id)
+        return await self._move(row, archived_path(row.path), request.actor, "Archive", scope)
 
-    async def restore(self, wish: RestoreChunk, scope: Scope) -> MemoryChanged:
+    async def restore(self, request: RestoreChunk, scope: Scope) -> MemoryChanged:
         """Bring a chunk back from the archive."""
-        row = await self._owned_chunk(wish, wish.id, archived=True)
-        return await self._move(row, restored_path(row.path), wish.actor, "Restore", scope)
+        row = await self._owned_chunk(request, request.id, archived=True)
+        return await self._move(row, restored_path(row.path), request.actor, "Restore", scope)
 
     async def _move(
         self, row: ChunkLocation, target: str, actor: str, verb: str, scope: Scope
@@ -232,27 +241,29 @@ class ChunkWriter:
         )
         return MemoryChanged(paths=(row.path, target), version=version, actor=actor)
 
-    async def forget(self, wish: ForgetChunk, scope: Scope) -> MemoryChanged:
+    async def forget(self, request: ForgetChunk, scope: Scope) -> MemoryChanged:
         """Take a chunk out of the files, and so out of the indexes; the archive does not keep it either (C43)."""
         try:
-            row = await self._owned_chunk(wish, wish.id)
+            row = await self._owned_chunk(request, request.id)
         except Refusal as refusal:
             if refusal.code != "not_found":
                 raise
-            row = await self._owned_chunk(wish, wish.id, archived=True)
-        reason = wish.reason or f"Forget {row.id}"
-        version = await self._store.delete(row.path, actor=wish.actor, reason=reason, scope=scope)
-        return MemoryChanged(paths=(row.path,), version=version, actor=wish.actor)
+            row = await self._owned_chunk(request, request.id, archived=True)
+        reason = request.reason or f"Forget {row.id}"
+        version = await self._store.delete(row.path, actor=request.actor, reason=reason, scope=scope)
+        return MemoryChanged(paths=(row.path,), version=version, actor=request.actor)
 
     # Caring --------------------------------------------------------------------------------------------------
 
-    async def prune(self, wish: PruneChunks, scope: Scope) -> ChunksPruned:
+    async def prune(self, request: PruneChunks, scope: Scope) -> ChunksPruned:
         """Archive what has expired, and what was neither made nor used for ``days`` (the policy's, when not given)."""
-        days = wish.days or (await self._policies.get(wish.block)).retention_days
-        found = await self._reader.stale(wish.block, days)
+        days = request.days or (await self._policies.get(request.block)).retention_days
+        found = await self._reader.stale(request.block, days)
         version = ""
-        for row in () if wish.dry_run else found:
-            version = (await self._move(row, archived_path(row.path), wish.actor, "Archive", scope)).version
+        for row in () if request.dry_run else found:
+            version = (
+                await self._move(row, archived_path(row.path), request.actor, "Archive", scope)
+            ).version
         return ChunksPruned(chunk_ids=tuple(row.id for row in found), version=version)
 
     async def run_pruning(self) -> None:
@@ -275,11 +286,15 @@ class ChunkWriter:
             except Refusal as refusal:
                 _log.warning("the chunks of block %s are not pruned: %s", block, refusal.message)
 
-    async def _owned_chunk(self, wish: ChunkRequest, chunk: str, *, archived: bool = False) -> ChunkLocation:
+    async def _owned_chunk(
+        self, request: ChunkRequest, chunk: str, *, archived: bool = False
+    ) -> ChunkLocation:
         """The chunk, if the asker may change what lies in its layer. Raises Refusal ``not_found`` or ``forbidden``."""
-        row = await self._reader.row(chunk, wish.block, wish.actor, archived=archived)
-        if wish.actor != OWNER:
-            writable_layer(await self._policies.get(wish.block), wish.block, wish.actor, layer_of(row.place))
+        row = await self._reader.row(chunk, request.block, request.actor, archived=archived)
+        if request.actor != OWNER:
+            writable_layer(
+                await self._policies.get(request.block), request.block, request.actor, layer_of(row.place)
+            )
         return row
 
 
@@ -297,29 +312,33 @@ def _normalized_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag.strip() for tag in tags))
 
 
-def _updated(chunk: ChunkFile, wish: UpdateChunk, clean: Callable[[str], str], now: datetime) -> ChunkFile:
+def _updated(chunk: ChunkFile, request: UpdateChunk, clean: Callable[[str], str], now: datetime) -> ChunkFile:
     known: dict[str, Any] = {"modified_at": now}
-    if wish.confidence is not None:
-        known["confidence"] = wish.confidence
-    if wish.fields is not None:
-        known["fields"] = wish.fields
+    if request.confidence is not None:
+        known["confidence"] = request.confidence
+    if request.fields is not None:
+        known["fields"] = request.fields
     return msgspec.structs.replace(
         chunk,
-        content=chunk.content if wish.content is None else clean(wish.content).strip(),
-        tags=chunk.tags if wish.tags is None else _normalized_tags(wish.tags),
-        type=wish.chunk_type or chunk.type,
+        content=chunk.content if request.content is None else clean(request.content).strip(),
+        tags=chunk.tags if request.tags is None else _normalized_tags(request.tags),
+        type=request.chunk_type or chunk.type,
         metadata=msgspec.structs.replace(chunk.metadata, **known),
     )
 
 
-def _linked(chunk: ChunkFile, wish: LinkChunks, now: datetime) -> ChunkFile:
+def _linked(chunk: ChunkFile, request: LinkChunks, now: datetime) -> ChunkFile:
     others = tuple(
-        link for link in chunk.links if (link.target_id, link.type) != (wish.target_id, wish.link_type)
+        link for link in chunk.links if (link.target_id, link.type) != (request.target_id, request.link_type)
     )
-    if wish.remove and len(others) == len(chunk.links):
-        raise Refusal("not_found", f"{wish.source_id} has no link {wish.link_type} to {wish.target_id}.")
-    made = ChunkLink(target_id=wish.target_id, type=wish.link_type, strength=wish.strength, created_at=now)
-    return msgspec.structs.replace(chunk, links=others if wish.remove else (*others, made))
+    if request.remove and len(others) == len(chunk.links):
+        raise Refusal(
+            "not_found", f"{request.source_id} has no link {request.link_type} to {request.target_id}."
+        )
+    made = ChunkLink(
+        target_id=request.target_id, type=request.link_type, strength=request.strength, created_at=now
+    )
+    return msgspec.structs.replace(chunk, links=others if request.remove else (*others, made))
 
 
 Listing = Callable[[str], Awaitable[Sequence[MemoryEntry]]]

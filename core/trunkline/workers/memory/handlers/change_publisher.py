@@ -18,18 +18,18 @@ class ChangePublisher:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._untold: deque[MemoryChanged] = deque()
-        self._some_untold = anyio.Event()
+        self._pending: deque[MemoryChanged] = deque()
+        self._has_pending = anyio.Event()
 
     def note(self, changed: MemoryChanged) -> None:
         """A change is committed."""
-        self._untold.append(changed)
-        self._some_untold.set()
+        self._pending.append(changed)
+        self._has_pending.set()
 
     async def publish_pending(self) -> None:
         """Tell of all that is noted. What cannot be told is in the log."""
-        while self._untold:
-            changed = self._untold.popleft()
+        while self._pending:
+            changed = self._pending.popleft()
             try:
                 await self._bus.publish(MEMORY_CHANGED, changed, part=_subject_part(changed))
             except BusError as error:
@@ -38,8 +38,8 @@ class ChangePublisher:
     async def run(self) -> None:
         """Tell of what nobody asked for, edits made by hand, until cancelled."""
         while True:
-            await self._some_untold.wait()
-            self._some_untold = anyio.Event()
+            await self._has_pending.wait()
+            self._has_pending = anyio.Event()
             await self.publish_pending()
 
 

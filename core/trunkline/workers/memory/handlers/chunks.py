@@ -45,9 +45,9 @@ from trunkline_bus import Request
 class ChunkHandlers:
     """Answers with a reader and a keeper."""
 
-    def __init__(self, reader: ChunkReader, keeper: ChunkWriter) -> None:
+    def __init__(self, reader: ChunkReader, writer: ChunkWriter) -> None:
         self._reader = reader
-        self._keeper = keeper
+        self._writer = writer
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
@@ -80,22 +80,22 @@ class ChunkHandlers:
         return await self._reader.counts(request.data)
 
     async def _remember(self, request: Request[Remember]) -> RememberResult:
-        return await self._keeper.remember(request.data, scope_of(request))
+        return await self._writer.remember(request.data, scope_of(request))
 
     async def _link(self, request: Request[LinkChunks]) -> MemoryChanged:
-        return await self._keeper.link(request.data, scope_of(request))
+        return await self._writer.link(request.data, scope_of(request))
 
     async def _update(self, request: Request[UpdateChunk]) -> MemoryChanged:
-        return await self._keeper.update(request.data, scope_of(request))
+        return await self._writer.update(request.data, scope_of(request))
 
     async def _delete(self, request: Request[DeleteChunk]) -> MemoryChanged:
-        return await self._keeper.delete(request.data, scope_of(request))
+        return await self._writer.delete(request.data, scope_of(request))
 
     async def _restore(self, request: Request[RestoreChunk]) -> MemoryChanged:
-        return await self._keeper.restore(request.data, scope_of(request))
+        return await self._writer.restore(request.data, scope_of(request))
 
     async def _forget(self, request: Request[ForgetChunk]) -> MemoryChanged:
-        return await self._keeper.forget(request.data, scope_of(request))
+        return await self._writer.forget(request.data, scope_of(request))
 
     async def _prune(self, request: Request[PruneChunks]) -> ChunksPruned:
-        return await self._keeper.prune(request.data, scope_of(request))
+        return await self._writer.prune(request.data, scope_of(request))

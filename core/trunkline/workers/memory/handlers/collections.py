@@ -37,16 +37,16 @@ class CollectionHandlers:
         await endpoints.add(MEMORY_COLLECTION_CLEAR, self._clear)
 
     async def _collect(self, request: Request[CollectDocument]) -> CollectedDocuments:
-        wish = request.data
-        await self._collections.put(wish.conversation, wish.name, self._redact(wish.text))
-        return CollectedDocuments(documents=await self._collections.documents(wish.conversation))
+        command = request.data
+        await self._collections.put(command.conversation, command.name, self._redact(command.text))
+        return CollectedDocuments(documents=await self._collections.documents(command.conversation))
 
     async def _collected(self, request: Request[ListCollected]) -> CollectedDocuments:
         return CollectedDocuments(documents=await self._collections.documents(request.data.conversation))
 
     async def _search(self, request: Request[SearchCollected]) -> Excerpts:
-        wish = request.data
-        found = await self._collections.search(wish.conversation, wish.query, max(1, wish.limit))
+        command = request.data
+        found = await self._collections.search(command.conversation, command.query, max(1, command.limit))
         return Excerpts(excerpts=found)
 
     async def _clear(self, request: Request[ClearCollected]) -> CollectionCleared:

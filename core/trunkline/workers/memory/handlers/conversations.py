@@ -38,8 +38,8 @@ class ConversationHandlers:
         return ConversationAppended(count=await self._store.append_conversation(request.data))
 
     async def _load(self, request: Request[LoadConversation]) -> ConversationSlice:
-        wish = request.data
-        return await self._store.load_conversation(wish.block, wish.conversation, after=wish.after)
+        command = request.data
+        return await self._store.load_conversation(command.block, command.conversation, after=command.after)
 
     async def _page(self, request: Request[ListConversations]) -> ConversationPage:
         return await self._store.list_conversations(request.data)

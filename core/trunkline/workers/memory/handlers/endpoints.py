@@ -15,11 +15,11 @@ A = TypeVar("A")
 class EndpointRegistry:
     """The endpoints of ``service``. ``telling`` tells of changes, ``writes`` learns which of them failed."""
 
-    def __init__(self, service: Service, telling: ChangePublisher, writes: WriteCheck) -> None:
+    def __init__(self, service: Service, publisher: ChangePublisher, writes: WriteCheck) -> None:
         self._service = service
-        self._telling = telling
+        self._publisher = publisher
         self._writes = writes
-        self._served: set[str] = set()
+        self._registered: set[str] = set()
 
     async def add(
         self, operation: MemoryOperation[Q, A], handler: Callable[[Request[Q]], Awaitable[A]]
@@ -37,9 +37,9 @@ class EndpointRegistry:
                     self._writes.note(refusal.message)
                 raise
             finally:
-                await self._telling.publish_pending()
+                await self._publisher.publish_pending()
 
-        self._served.add(operation.name)
+        self._registered.add(operation.name)
         answer = commit if operation.changes else handler
         await self._service.add(operation, answer, limit=operation.concurrency)
 
@@ -47,12 +47,12 @@ class EndpointRegistry:
         self, operation: MemoryOperation[Q, A], handler: Callable[[Request[Q]], AsyncIterator[A]]
     ) -> None:
         """Serve an operation that answers with several replies."""
-        self._served.add(operation.name)
+        self._registered.add(operation.name)
         await self._service.add(operation, handler, limit=operation.concurrency)
 
     def check_complete(self, operations: Iterable[MemoryOperation[Any, Any]]) -> None:
         """Raises RuntimeError when an operation has no handler: its callers would wait for nobody."""
-        missing = sorted({one.name for one in operations} - self._served)
+        missing = sorted({one.name for one in operations} - self._registered)
         if missing:
             raise RuntimeError(f"no handler serves {', '.join(missing)}")
 

@@ -83,10 +83,10 @@ class FileHandlers:
         return MemoryFiles(files=tuple(files))
 
     async def _list(self, request: Request[ListMemory]) -> MemoryListing:
-        wish = request.data
-        unread = await self._store.unread(wish.path) if wish.unread else ()
+        command = request.data
+        unread = await self._store.unread(command.path) if command.unread else ()
         return MemoryListing(
-            entries=await self._store.list(wish.path, recursive=wish.recursive), unread=unread
+            entries=await self._store.list(command.path, recursive=command.recursive), unread=unread
         )
 
     async def _search(self, request: Request[SearchMemory]) -> MemoryHits:
@@ -95,60 +95,60 @@ class FileHandlers:
         return MemoryHits(hits=ranked, vectors=self._store.vectors)
 
     async def _write(self, request: Request[WriteMemory]) -> MemoryChanged:
-        wish = request.data
-        expected = {} if wish.expected is None else {wish.path: wish.expected}
+        command = request.data
+        expected = {} if command.expected is None else {command.path: command.expected}
         change = Change(
-            {wish.path: encode_text(wish.path, wish.content)},
-            actor=wish.actor,
-            reason=wish.reason,
+            {command.path: encode_text(command.path, command.content)},
+            actor=command.actor,
+            reason=command.reason,
             scope=scope_of(request),
         )
         version = await self._store.change(change, expected=dict[str, str | None](expected))
-        return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
+        return MemoryChanged(paths=(command.path,), version=version, actor=command.actor)
 
     async def _write_many(self, request: Request[WriteManyMemory]) -> MemoryChanged:
-        wish = request.data
-        files: dict[str, bytes | None] = dict.fromkeys(wish.gone)
-        files |= {path: encode_text(path, text) for path, text in wish.files.items()}
-        change = Change(files, actor=wish.actor, reason=wish.reason, scope=scope_of(request))
-        version = await self._store.change(change, expected=dict[str, str | None](wish.expected))
-        return MemoryChanged(paths=tuple(files), version=version, actor=wish.actor)
+        command = request.data
+        files: dict[str, bytes | None] = dict.fromkeys(command.gone)
+        files |= {path: encode_text(path, text) for path, text in command.files.items()}
+        change = Change(files, actor=command.actor, reason=command.reason, scope=scope_of(request))
+        version = await self._store.change(change, expected=dict[str, str | None](command.expected))
+        return MemoryChanged(paths=tuple(files), version=version, actor=command.actor)
 
     async def _edit(self, request: Request[EditMemory]) -> MemoryChanged:
-        wish = request.data
+        command = request.data
         version = await self._store.edit(
-            wish.path,
-            wish.old,
-            wish.new,
-            actor=wish.actor,
-            reason=wish.reason,
+            command.path,
+            command.old,
+            command.new,
+            actor=command.actor,
+            reason=command.reason,
             scope=scope_of(request),
-            expected=wish.expected,
+            expected=command.expected,
         )
-        return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
+        return MemoryChanged(paths=(command.path,), version=version, actor=command.actor)
 
     async def _delete(self, request: Request[DeleteMemory]) -> MemoryChanged:
-        wish = request.data
+        command = request.data
         version = await self._store.delete(
-            wish.path,
-            actor=wish.actor,
-            reason=wish.reason,
+            command.path,
+            actor=command.actor,
+            reason=command.reason,
             scope=scope_of(request),
-            expected=wish.expected,
+            expected=command.expected,
         )
-        return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
+        return MemoryChanged(paths=(command.path,), version=version, actor=command.actor)
 
     async def _move(self, request: Request[MoveMemory]) -> MemoryChanged:
-        wish = request.data
+        command = request.data
         version = await self._store.move(
-            wish.source,
-            wish.target,
-            actor=wish.actor,
-            reason=wish.reason,
+            command.source,
+            command.target,
+            actor=command.actor,
+            reason=command.reason,
             scope=scope_of(request),
-            expected=wish.expected,
+            expected=command.expected,
         )
-        return MemoryChanged(paths=(wish.source, wish.target), version=version, actor=wish.actor)
+        return MemoryChanged(paths=(command.source, command.target), version=version, actor=command.actor)
 
 
 def _read_failure(path: str, why: str) -> MemoryFile:

@@ -43,9 +43,9 @@ class HistoryHandlers:
         return MemoryChanges(changes=found)
 
     async def _blame(self, request: Request[BlameMemory]) -> MemoryBlame:
-        wish = request.data
+        command = request.data
         return await self._store.blame(
-            wish.path, wish.version, first=wish.first, last=wish.last, mainline=wish.mainline
+            command.path, command.version, first=command.first, last=command.last, mainline=command.mainline
         )
 
     async def _diff(self, request: Request[DiffMemory]) -> MemoryDifference:

@@ -13,9 +13,9 @@ from trunkline_bus import Request
 class IndexHandlers:
     """Answers from a store; ``errands`` is where long work is done."""
 
-    def __init__(self, store: MemoryStore, errands: BackgroundJobs) -> None:
+    def __init__(self, store: MemoryStore, jobs: BackgroundJobs) -> None:
         self._store = store
-        self._errands = errands
+        self._jobs = jobs
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
@@ -29,4 +29,4 @@ class IndexHandlers:
         async def work(told: Callable[[IndexProgress], None]) -> IndexStats:
             return await self._store.reindex(told, vectors=request.data.vectors)
 
-        return self._errands.run_detached(work)
+        return self._jobs.run_detached(work)

@@ -35,15 +35,15 @@ class TransferHandlers:
         bus: Bus,
         cache: Path,
         audit: AuditLogWriter,
-        telling: ChangePublisher,
-        errands: BackgroundJobs,
+        publisher: ChangePublisher,
+        jobs: BackgroundJobs,
     ) -> None:
         self._store = store
         self._bus = bus
         self._cache = cache
         self._audit = audit
-        self._telling = telling
-        self._errands = errands
+        self._publisher = publisher
+        self._jobs = jobs
 
     async def register(self, endpoints: EndpointRegistry) -> None:
         """Answer from now on."""
@@ -75,23 +75,23 @@ class TransferHandlers:
         async def work(told: Callable[[ImportProgress], None]) -> MemoryImport:
             return await self._fetch_and_import(request.data, told)
 
-        return self._errands.run_detached(work)
+        return self._jobs.run_detached(work)
 
     async def _fetch_and_import(
-        self, wish: ImportMemory, told: Callable[[ImportProgress], None]
+        self, command: ImportMemory, told: Callable[[ImportProgress], None]
     ) -> MemoryImport:
         """Fetch the archive and bring it in. What came is told before the asker is answered, as every change."""
         file = self._cache / f"import-{new_id()}.tar"
         objects = self._bus.objects(IMPORT_STORE)
         try:
-            if not await objects.get_file(wish.object, file):
+            if not await objects.get_file(command.object, file):
                 raise Refusal("not_found", "The archive is not there, or did not arrive whole. Try again.")
-            return await self._store.bring_in(file, wish, told)
+            return await self._store.bring_in(file, command, told)
         except OSError as error:
             reason = (error.strerror or "storage failed").lower()
             raise Refusal("write_failure", f"The archive could not be brought in: {reason}.") from error
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.Path(file).unlink(missing_ok=True)
-                await objects.delete(wish.object)
-                await self._telling.publish_pending()
+                await objects.delete(command.object)
+                await self._publisher.publish_pending()

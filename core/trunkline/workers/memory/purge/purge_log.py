@@ -72,21 +72,21 @@ class PurgeLog:
         found = [note for note in notes if note.state == "begun" and note.target == target]
         return found[-1] if found else None
 
-    async def begin(self, wish: PurgeMemory, purge: Purge, at: datetime, scope: Scope) -> PurgeRecord:
+    async def begin(self, request: PurgeMemory, purge: Purge, at: datetime, scope: Scope) -> PurgeRecord:
         """Note that a purge begins; one that was cut short goes on under its note."""
-        earlier = await self.unfinished(wish.target)
+        earlier = await self.unfinished(request.target)
         note = PurgeRecord(
             id=earlier.id if earlier else new_id("purge"),
             state="begun",
             time=at,
-            actor=wish.actor,
-            target=wish.target,
+            actor=request.actor,
+            target=request.target,
             paths=tuple(sorted(purge.paths)),
             conversations=tuple(sorted(purge.conversations)),
             turns=tuple(sorted(purge.turns)),
-            reason=wish.reason,
+            reason=request.reason,
         )
-        await self._put(note, f"Begin the purge of {wish.target}", scope)
+        await self._put(note, f"Begin the purge of {request.target}", scope)
         return note
 
     async def finish(self, note: PurgeRecord, purged: PurgeResult, scope: Scope) -> str:

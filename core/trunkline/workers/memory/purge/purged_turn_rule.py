@@ -13,7 +13,7 @@ class PurgedTurnRule:
 
     def __init__(self) -> None:
         self._turns: set[str] = set()
-        self._unsure = ""
+        self._unknown_reason = ""
 
     def add(self, turns: Iterable[str]) -> None:
         """Refuse what comes of these turns from now on."""
@@ -21,14 +21,14 @@ class PurgedTurnRule:
 
     def refuse_all(self, why: str) -> None:
         """Refuse what comes of any turn: which ones were purged is not known. ``why`` is a sentence."""
-        self._unsure = why
+        self._unknown_reason = why
 
     def __call__(self, change: Change) -> Change:
         """The change, unless it comes of a purged turn. The conversation itself may begin anew."""
         if not change.scope.turn or all(map(conversation_of, change.files)):
             return change
-        if self._unsure:
-            raise Refusal("purged", self._unsure)
+        if self._unknown_reason:
+            raise Refusal("purged", self._unknown_reason)
         if change.scope.turn in self._turns:
             raise Refusal("purged", "The conversation that this comes of was purged: nothing of it is kept.")
         return change

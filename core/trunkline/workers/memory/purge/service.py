@@ -33,28 +33,28 @@ class PurgeService:
         self,
         store: MemoryStore,
         purgers: Sequence[Purger],
-        around: ExternalData | None,
-        late: PurgedTurnRule,
+        external_data: ExternalData | None,
+        purged_turns: PurgedTurnRule,
         own: frozenset[bytes] = frozenset(),
     ) -> None:
         self._store = store
         self._purgers = tuple(purgers)
-        self._around = around
-        self._late = late
-        self._own = own
-        self._notes = PurgeLog(store)
+        self._external_data = external_data
+        self._purged_turns = purged_turns
+        self._boilerplate = own
+        self._purge_log = PurgeLog(store)
 
     async def load(self) -> None:
         """Know again which turns were purged before, and tell of purges that were cut short."""
         try:
-            notes, damaged = await self._notes.all()
+            notes, damaged = await self._purge_log.all()
         except Refusal as refusal:
             self._refuse_all_turns(f"{PURGE_LOG_PATH} cannot be read ({refusal.message.rstrip('.')})")
             return
         if damaged:
             self._refuse_all_turns(f"{PURGE_LOG_PATH}:{damaged[0]} cannot be read")
         for note in notes:
-            self._late.add(note.turns)
+            self._purged_turns.add(note.turns)
             if note.state == "begun":
                 log.warning(
                     "a purge was cut short; to finish it, run: trunkline memory purge %s", note.target
@@ -67,9 +67,9 @@ class PurgeService:
             f'"trunkline memory history {PURGE_LOG_PATH}" and "trunkline memory revert", and start again.'
         )
         log.error("%s", told)
-        self._late.refuse_all(told)
+        self._purged_turns.refuse_all(told)
 
-    async def purge(self, wish: PurgeMemory, scope: Scope) -> MemoryPurged:
+    async def purge(self, request: PurgeMemory, scope: Scope) -> MemoryPurged:
         """Take something out for good, and say what is gone and what is left.
 
         Raises:
@@ -77,37 +77,37 @@ class PurgeService:
                 ``turn_running``, and whatever a plugin's purger says. BusError: what was begun goes on when it is asked
                 for again.
         """
-        _validate(wish)
-        purge = await self._resolve(wish)
-        if self._around is not None:
-            purge = await self._around.prepare(purge)
+        _validate(request)
+        purge = await self._resolve(request)
+        if self._external_data is not None:
+            purge = await self._external_data.prepare(purge)
         if not purge.paths and not purge.turns:
-            raise Refusal("not_found", f"History has never had {wish.target!r}.")
-        note = await self._notes.begin(wish, purge, datetime.now(UTC), scope)
-        self._late.add(purge.turns)
+            raise Refusal("not_found", f"History has never had {request.target!r}.")
+        note = await self._purge_log.begin(request, purge, datetime.now(UTC), scope)
+        self._purged_turns.add(purge.turns)
         erased = await self._erase(purge)
         told = [kept for purger in self._purgers for kept in await purger.erase(purge)]
-        purged = await self._take_out(purge, wish.actor)
+        purged = await self._take_out(purge, request.actor)
         erased += await self._erase(purge)  # what was under way when the first look was
         kept = (
             *purged.kept,
             *told,
-            *(await self._around.remaining(purge) if self._around is not None else ()),
+            *(await self._external_data.remaining(purge) if self._external_data is not None else ()),
         )
         return await self._report(
             note, purge, purged, _sum_by_place(erased), merge_by_conversation(kept), scope
         )
 
-    async def _resolve(self, wish: PurgeMemory) -> Purge:
+    async def _resolve(self, request: PurgeMemory) -> Purge:
         """Return everything that the target stands for, including what an earlier attempt found. A
         conversation that memory does not have may still be on the server."""
-        found = await self._store.trace(wish.target)
-        begun = await self._notes.unfinished(wish.target)
+        found = await self._store.trace(request.target)
+        begun = await self._purge_log.unfinished(request.target)
         known = found if begun is None else found.merged(begun.purge)
         known = msgspec.structs.replace(
-            known, lines=without_boilerplate(known.lines, self._own), own=self._own
+            known, lines=without_boilerplate(known.lines, self._boilerplate), own=self._boilerplate
         )
-        named = parse_conversation_id(wish.target)
+        named = parse_conversation_id(request.target)
         return (
             known
             if named is None
@@ -115,13 +115,13 @@ class PurgeService:
         )
 
     async def _erase(self, purge: Purge) -> list[Erased]:
-        return [] if self._around is None else await self._around.erase(purge)
+        return [] if self._external_data is None else await self._external_data.erase(purge)
 
     async def _take_out(self, purge: Purge, actor: str) -> PurgeResult:
         left = combined_filter((MemoryPurger(), *self._purgers))
-        if self._around is None:
+        if self._external_data is None:
             return await self._store.purge(purge, left, actor=actor)
-        async with self._around.audit_paused():
+        async with self._external_data.audit_paused():
             return await self._store.purge(purge, left, actor=actor)
 
     async def _report(
@@ -133,7 +133,7 @@ class PurgeService:
         kept: tuple[RemainingCopy, ...],
         scope: Scope,
     ) -> MemoryPurged:
-        version = await self._notes.finish(note, purged, scope)
+        version = await self._purge_log.finish(note, purged, scope)
         return MemoryPurged(
             paths=purged.paths,
             commits=purged.commits,
@@ -145,10 +145,12 @@ class PurgeService:
         )
 
 
-def _validate(wish: PurgeMemory) -> None:
-    if wish.confirm != wish.target:
-        raise Refusal("not_confirmed", f"Repeat {wish.target!r} to confirm: what is purged cannot come back.")
-    if wish.target.strip("/").split("/")[0] == PURGE_LOG_PATH.split("/")[0]:
+def _validate(request: PurgeMemory) -> None:
+    if request.confirm != request.target:
+        raise Refusal(
+            "not_confirmed", f"Repeat {request.target!r} to confirm: what is purged cannot come back."
+        )
+    if request.target.strip("/").split("/")[0] == PURGE_LOG_PATH.split("/")[0]:
         raise Refusal("invalid_path", f"{PURGE_LOG_PATH} says what may not come back: it is not purged.")
 
 

@@ -29,7 +29,7 @@ class InMemoryChunkIndex(SqliteChunkIndex):
         self._limiter = anyio.CapacityLimiter(1)
         self._connection = apsw.Connection(":memory:")
         self._connection.execute(SCHEMA)
-        self._held: dict[str, tuple[MemoryEntry, int, bytes]] = {}
+        self._chunks: dict[str, tuple[MemoryEntry, int, bytes]] = {}
 
     @property
     def vectors(self) -> None:
@@ -49,10 +49,10 @@ class InMemoryChunkIndex(SqliteChunkIndex):
                 for entry in entries
                 if entry.kind == "file" and parse_chunk_path(entry.path)
             }
-            for path in self._held.keys() - there.keys():
-                forget(self._connection, self._held.pop(path)[1])
+            for path in self._chunks.keys() - there.keys():
+                forget(self._connection, self._chunks.pop(path)[1])
             for path, entry in there.items():
-                if path not in self._held or self._held[path][0] != entry:
+                if path not in self._chunks or self._chunks[path][0] != entry:
                     await self._take_in(entry)
             return await anyio.to_thread.run_sync(
                 lambda: question(self._connection, self._contents), limiter=self._limiter
@@ -63,7 +63,7 @@ class InMemoryChunkIndex(SqliteChunkIndex):
             data = (await self._store.read(entry.path)).content.encode()
         except Refusal:
             data = b"\xff"  # no text: a broken chunk
-        known = self._held.get(entry.path)
+        known = self._chunks.get(entry.path)
         if known is not None:
             forget(self._connection, known[1])
         self._connection.execute(
@@ -72,7 +72,7 @@ class InMemoryChunkIndex(SqliteChunkIndex):
         )
         file = self._connection.last_insert_rowid()
         insert(self._connection, self._stems, file, chunk_passages(entry.path, data))
-        self._held[entry.path] = (entry, file, data)
+        self._chunks[entry.path] = (entry, file, data)
 
     def _contents(self, blob: str) -> bytes:
-        return self._held[blob][2]
+        return self._chunks[blob][2]

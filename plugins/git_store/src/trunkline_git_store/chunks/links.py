@@ -45,13 +45,13 @@ class ChunkLinkRow(msgspec.Struct, frozen=True):
 
 
 def linked_chunks(
-    connection: apsw.Connection, contents: BlobReader, sight: ChunkVisibility, wish: FindLinked
+    connection: apsw.Connection, contents: BlobReader, sight: ChunkVisibility, request: FindLinked
 ) -> ChunksLinked | None:
     """The links of a chunk, strongest first; None when there is no such chunk."""
-    row = find_chunk(connection, sight, wish.id)
+    row = find_chunk(connection, sight, request.id)
     if row is None:
         return None
-    links = _LinkFinder(connection, sight, row, wish.limit).all(wish.link_type)
+    links = _LinkFinder(connection, sight, row, request.limit).all(request.link_type)
     return ChunksLinked(
         links=tuple(
             LinkedChunk(
@@ -73,7 +73,7 @@ class _LinkFinder:
         self, connection: apsw.Connection, sight: ChunkVisibility, row: IndexedChunk, limit: int
     ) -> None:
         self._connection = connection
-        self._sight = sight
+        self._visibility = sight
         self._row = row
         self._limit = limit
 
@@ -103,14 +103,14 @@ class _LinkFinder:
             "SELECT target, type, strength FROM links WHERE passage = ?", (self._row.passage,)
         )
         for target, kind, strength in list(out):
-            other = find_chunk(self._connection, self._sight, target)
+            other = find_chunk(self._connection, self._visibility, target)
             if other is not None and other.id != self._row.id:
                 yield ChunkLinkRow(kind, strength, other, self._row.at, automatic=False)
         come = self._connection.execute(
             "SELECT passage, type, strength FROM links WHERE target = ?", (self._row.id,)
         )
         for passage, kind, strength in list(come):
-            for other in find_rows(self._connection, self._sight, "chunks.passage = ?", (passage,)):
+            for other in find_rows(self._connection, self._visibility, "chunks.passage = ?", (passage,)):
                 yield ChunkLinkRow(kind, strength, other, other.at, incoming=True, automatic=False)
 
     def _context(self) -> Iterator[ChunkLinkRow]:
@@ -129,7 +129,7 @@ class _LinkFinder:
     def _related(self) -> Iterator[ChunkLinkRow]:
         shared = dict(self._shared_tag_counts().most_common(4 * self._limit))
         among = "chunks.passage IN (SELECT value FROM json_each(?))"
-        for other in find_rows(self._connection, self._sight, among, (json.dumps([*shared]),)):
+        for other in find_rows(self._connection, self._visibility, among, (json.dumps([*shared]),)):
             same = bool(other.conversation) and other.conversation == self._row.conversation
             if not same and other.id != self._row.id:
                 strength = min(0.9, 0.3 + 0.2 * shared[other.passage])
@@ -149,14 +149,14 @@ class _LinkFinder:
 
     def _neighbours(self, more: str, values: tuple[str | int, ...]) -> Iterator[IndexedChunk]:
         """Those made just before and just after, of all for which ``more`` holds."""
-        at, few = self._row.at, self._limit + len(self._sight.folders)
+        at, few = self._row.at, self._limit + len(self._visibility.folders)
         found: list[IndexedChunk] = []
         for side in (
             "chunks.at <= ? ORDER BY chunks.at DESC, chunks.id DESC",
             "chunks.at > ? ORDER BY chunks.at, chunks.id",
         ):
             found += find_rows(
-                self._connection, self._sight, f"{more} AND {side} LIMIT ?", (*values, at, few)
+                self._connection, self._visibility, f"{more} AND {side} LIMIT ?", (*values, at, few)
             )
         found.sort(key=lambda row: (abs(row.at - at), row.id))
-        return (row for row in deduplicate(found, self._sight) if row.id != self._row.id)
+        return (row for row in deduplicate(found, self._visibility) if row.id != self._row.id)

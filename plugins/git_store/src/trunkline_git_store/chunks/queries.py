@@ -107,32 +107,32 @@ def deduplicate(found: Iterable[IndexedChunk], sight: ChunkVisibility) -> Iterat
 
 
 def list_page(
-    connection: apsw.Connection, contents: BlobReader, sight: ChunkVisibility, wish: ListChunks
+    connection: apsw.Connection, contents: BlobReader, sight: ChunkVisibility, request: ListChunks
 ) -> ChunkPage:
     """The chunks that match, newest first."""
-    more, values = _filters(wish)
-    where, seen = visible_condition(sight, archived=wish.archived)
+    more, values = _filters(request)
+    where, seen = visible_condition(sight, archived=request.archived)
     total = connection.execute(
         f"SELECT count(DISTINCT chunks.id) FROM chunks WHERE {where} AND {more}", (*seen, *values)
     ).get
     order = " ORDER BY chunks.at DESC, chunks.id DESC LIMIT ? OFFSET ?"
     found = find_rows(
-        connection, sight, more + order, (*values, wish.limit, wish.offset), archived=wish.archived
+        connection, sight, more + order, (*values, request.limit, request.offset), archived=request.archived
     )
     seen_once = deduplicate(found, sight)
     return ChunkPage(chunks=tuple(load_chunks(connection, contents, seen_once)), total=total)
 
 
-def _filters(wish: ListChunks) -> tuple[str, list[str | int]]:
+def _filters(request: ListChunks) -> tuple[str, list[str | int]]:
     parts, values = ["1"], list[str | int]()
-    for tag in dict.fromkeys(tag.casefold() for tag in wish.tags):
+    for tag in dict.fromkeys(tag.casefold() for tag in request.tags):
         parts.append("chunks.passage IN (SELECT passage FROM tags WHERE tag = ?)")
         values.append(tag)
-    for column, wanted in (("type", wish.chunk_type), ("conversation", wish.conversation_id)):
+    for column, wanted in (("type", request.chunk_type), ("conversation", request.conversation_id)):
         if wanted is not None:
             parts.append(f"chunks.{column} = ?")
             values.append(wanted)
-    for sign, when in ((">=", wish.created_after), ("<=", wish.created_before)):
+    for sign, when in ((">=", request.created_after), ("<=", request.created_before)):
         if when is not None:
             parts.append(f"chunks.at {sign} ?")
             values.append(to_micros(when))

@@ -42,7 +42,7 @@ class RecallQuery(msgspec.Struct, frozen=True):
     """A wish, understood: its words, others that mean the same, the time it speaks of, and its meaning if there are
     vectors."""
 
-    wish: Recall
+    request: Recall
     sight: ChunkVisibility
     terms: list[Term]
     same: list[Term]
@@ -59,9 +59,9 @@ class RecallQuery(msgspec.Struct, frozen=True):
 class RecallFilter:
     """The chunks that an asker may see and that are as the wish says."""
 
-    def __init__(self, sight: ChunkVisibility, wish: Recall) -> None:
+    def __init__(self, sight: ChunkVisibility, request: Recall) -> None:
         where, seen = visible_condition(sight)
-        more, values = _filters(wish)
+        more, values = _filters(request)
         self.condition = f"{where} AND {more}"
         self.values = [*seen, *values]
 
@@ -82,21 +82,21 @@ def recall(
     contents: BlobReader,
     stems: TextStemmer,
     sight: ChunkVisibility,
-    wish: Recall,
+    request: Recall,
     meaning: QueryVector | None = None,
 ) -> RecallResult:
     """The chunks that answer best; equal ones by confidence, then the newer first."""
-    question = _parse_query(connection, stems, sight, wish, meaning)
+    question = _parse_query(connection, stems, sight, request, meaning)
     rows = list(deduplicate(_candidates(connection, question), sight))
     alike = meaning.similarities(connection, (row.passage for row in rows)) if meaning else {}
     by_path = {row.path: alike.get(row.passage, 0.0) for row in rows}
     found = [(chunk, by_path[chunk.path]) for chunk in load_chunks(connection, contents, rows)]
     candidates = [_candidate(stems, question, chunk, likeness) for chunk, likeness in found]
     weighed = zip(
-        score_chunks(stems.stem_text(wish.query)[1], question.words, candidates), found, strict=True
+        score_chunks(stems.stem_text(request.query)[1], question.words, candidates), found, strict=True
     )
     ordered = sorted(((chunk, one, alike) for one, (chunk, alike) in weighed if one.score > 0), key=_order)
-    best = ordered[: wish.max_results]
+    best = ordered[: request.max_results]
     note_use(connection, [chunk.id for chunk, *_ in best], sight.now)
     return RecallResult(
         answer=best[0][0].content if best else "",
@@ -118,12 +118,14 @@ def _parse_query(
     connection: apsw.Connection,
     stems: TextStemmer,
     sight: ChunkVisibility,
-    wish: Recall,
+    request: Recall,
     meaning: QueryVector | None,
 ) -> RecallQuery:
-    terms = parse_terms(connection, stems, wish.query)
-    same = _synonyms(connection, stems, wish.query)
-    return RecallQuery(wish, sight, terms, same, parse_period(wish.query, sight.now.astimezone()), meaning)
+    terms = parse_terms(connection, stems, request.query)
+    same = _synonyms(connection, stems, request.query)
+    return RecallQuery(
+        request, sight, terms, same, parse_period(request.query, sight.now.astimezone()), meaning
+    )
 
 
 def _candidate(stems: TextStemmer, question: RecallQuery, chunk: Chunk, alike: float) -> ChunkFeatures:
@@ -148,7 +150,7 @@ def _confidence(found: ScoredChunk, question: RecallQuery) -> float:
     """Return the confidence in the best chunk: its own, reduced by how well it covers the question or
     resembles it. Words that memory does not have at all count as not covered."""
     chunk, weighed, alike = found
-    known = len(question.terms) / max(1, len(query_words(question.wish.query)))
+    known = len(question.terms) / max(1, len(query_words(question.request.query)))
     return round(chunk.metadata.confidence * min(1.0, max(weighed.cover * known, alike)), 4)
 
 
@@ -161,9 +163,9 @@ def _synonyms(connection: apsw.Connection, stems: TextStemmer, query: str) -> li
 
 def _candidates(connection: apsw.Connection, question: RecallQuery) -> list[IndexedChunk]:
     """The chunks that have some of the words, the best first, then those that mean something alike."""
-    if not question.sight.folders or not question.wish.max_results:
+    if not question.sight.folders or not question.request.max_results:
         return []
-    able = RecallFilter(question.sight, question.wish)
+    able = RecallFilter(question.sight, question.request)
     found = _matching_chunks(connection, question, able)
     if question.meaning is None:
         return found
@@ -180,7 +182,7 @@ def _matching_chunks(
         "SELECT words.rowid AS best FROM words CROSS JOIN chunks ON chunks.passage = words.rowid"
         f" WHERE words MATCH ? AND {able.condition} ORDER BY bm25(words, {WEIGHTS}) LIMIT ?"
     )
-    most = max(CANDIDATES, 2 * question.wish.max_results)
+    most = max(CANDIDATES, 2 * question.request.max_results)
     return _rows(connection, best, (any_of(terms), *able.values, most)) if terms else []
 
 
@@ -194,14 +196,14 @@ def _rows(connection: apsw.Connection, best: str, values: tuple[str | float, ...
     return [to_indexed_chunk(row) for row in found]
 
 
-def _filters(wish: Recall) -> tuple[str, list[str | float]]:
+def _filters(request: Recall) -> tuple[str, list[str | float]]:
     parts: list[str] = ["chunks.confidence >= ?"]
-    values: list[str | float] = [wish.min_confidence]
-    for column, wanted in (("conversation", wish.conversation_id), ("type", wish.chunk_type)):
+    values: list[str | float] = [request.min_confidence]
+    for column, wanted in (("conversation", request.conversation_id), ("type", request.chunk_type)):
         if wanted is not None:
             parts.append(f"chunks.{column} = ?")
             values.append(wanted)
-    for tag in dict.fromkeys(tag.casefold() for tag in wish.tags):
+    for tag in dict.fromkeys(tag.casefold() for tag in request.tags):
         parts.append("chunks.passage IN (SELECT passage FROM tags WHERE tag = ?)")
         values.append(tag)
     return " AND ".join(parts), values

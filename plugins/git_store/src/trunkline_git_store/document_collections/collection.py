@@ -69,10 +69,10 @@ class DocumentCollection:
     def search(self, query: str, limit: int) -> list[Excerpt]:
         """The best places, best first."""
         self._index.catch_up()
-        wish = SearchMemory(query=query, limit=limit)
+        request = SearchMemory(query=query, limit=limit)
 
         def ask(connection: apsw.Connection) -> tuple[MemoryHit, ...]:
-            return search_content(connection, self._index, wish)
+            return search_content(connection, self._index, request)
 
         return [self._excerpt(hit) for hit in self._index.database.use(ask)]
 

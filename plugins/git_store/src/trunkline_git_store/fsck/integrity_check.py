@@ -50,12 +50,12 @@ class IntegrityCheck:
     def __init__(
         self, places: RootLayout, worktree: Worktree, databases: tuple[Path, ...], *, mend: bool
     ) -> None:
-        self._places = places
+        self._layout = places
         self._worktree = worktree
         self._databases = databases
-        self._mend = mend
+        self._repair = mend
         self._objects = places.git / "objects"
-        self._aside = DamagedFiles(places)
+        self._damaged_files = DamagedFiles(places)
 
     def run(self) -> list[MemoryFinding]:
         """All findings, in order."""
@@ -70,22 +70,22 @@ class IntegrityCheck:
         found = [
             file
             for pattern in LEFTOVERS
-            for file in self._places.git.glob(pattern)
+            for file in self._layout.git.glob(pattern)
             if _age(file) > STALE_SECONDS
         ]
         if not found:
             return _found("git.litter", "ok", "Nobody left half-written files")
-        if self._mend:
+        if self._repair:
             for file in found:
                 file.unlink(missing_ok=True)
         return self._mended("git.litter", f"{len(found)} half-written files of killed processes", "removed")
 
     def _locks(self) -> MemoryFinding:
         """git.locks: another git process that holds the repository."""
-        found = [file for pattern in LOCKS for file in self._places.git.glob(pattern)]
+        found = [file for pattern in LOCKS for file in self._layout.git.glob(pattern)]
         stale = [file for file in found if _age(file) > STALE_SECONDS]
         if stale:
-            if self._mend:
+            if self._repair:
                 for file in stale:
                     file.unlink(missing_ok=True)
             return self._mended("git.locks", f"{_names(stale)}, older than ten minutes", "removed")
@@ -106,9 +106,9 @@ class IntegrityCheck:
         found = list(broken_loose(self._objects))
         if not found:
             return _found("git.objects", "ok", "Every loose object is whole")
-        if self._mend:
+        if self._repair:
             for file in found:
-                self._aside.move_object(file)
+                self._damaged_files.move_object(file)
         return self._mended("git.objects", f"{len(found)} loose objects are broken", self._put)
 
     def _packs(self) -> MemoryFinding:
@@ -116,14 +116,14 @@ class IntegrityCheck:
         found = [*broken_packs(self._objects), *packs_without_index(self._objects)]
         if not found:
             return _found("git.packs", "ok", "Every pack is whole")
-        if self._mend:
+        if self._repair:
             for pack in dict.fromkeys(found):
-                self._aside.move_pack(pack)
+                self._damaged_files.move_pack(pack)
         return self._mended("git.packs", f"{len(set(found))} packs are broken or half-written", self._put)
 
     @property
     def _put(self) -> str:
-        return f"put aside in {self._aside.folder}"
+        return f"put aside in {self._damaged_files.folder}"
 
     # The repository ------------------------------------------------------------------------------------------
 
@@ -132,47 +132,47 @@ class IntegrityCheck:
         trouble = self._trouble()
         if not trouble:
             return _found("git.repository", "ok", "The repository can be opened")
-        if not self._mend:
+        if not self._repair:
             return self._mended("git.repository", trouble, "")
-        for file, text in ((self._places.git / "config", CONFIG), (self._places.git / "HEAD", HEAD)):
-            if self._trouble() and (file.name == "config" or (self._places.git / BRANCH).is_file()):
+        for file, text in ((self._layout.git / "config", CONFIG), (self._layout.git / "HEAD", HEAD)):
+            if self._trouble() and (file.name == "config" or (self._layout.git / BRANCH).is_file()):
                 self._replace(file, text)
         if left := self._trouble():
             return _found("git.repository", "error", left, BACKUP)
         return self._mended(
-            "git.repository", trouble, f"made anew; what was there is in {self._aside.folder}"
+            "git.repository", trouble, f"made anew; what was there is in {self._damaged_files.folder}"
         )
 
     def _trouble(self) -> str:
         """Return why the repository cannot be used; "" when it can. Objects are not checked."""
         try:
-            repository = Repository(self._places.root)
+            repository = Repository(self._layout.root)
             try:
                 repository.branch()
                 return ""
             finally:
                 repository.close()
         except (KeyError, ValueError, OSError, pygit2.GitError, TrunklineError) as error:
-            return f"{self._places.git} cannot be opened: {error}"
+            return f"{self._layout.git} cannot be opened: {error}"
 
     def _replace(self, file: Path, text: str) -> None:
         if file.exists():
-            self._aside.move_object(file)
+            self._damaged_files.move_object(file)
         file.write_text(text)
 
     # History -------------------------------------------------------------------------------------------------
 
     def _history(self) -> Iterator[MemoryFinding]:
         """git.history: everything that the branch needs is there."""
-        if not self._mend and self._broken():
+        if not self._repair and self._broken():
             yield _found(
                 "git.history", "warning", "Not looked at: objects are broken.", "Run it without --look."
             )
             return
         commits, objects, lost = self._reach()
         healed = 0
-        if lost and self._mend:
-            restore_objects(self._places, self._worktree, self._aside.folder)
+        if lost and self._repair:
+            restore_objects(self._layout, self._worktree, self._damaged_files.folder)
             before = {one.id for one in lost}
             commits, objects, lost = self._reach()
             healed = len(before - {one.id for one in lost})
@@ -189,7 +189,7 @@ class IntegrityCheck:
 
     def _last_version(self, lost: list[LostObject]) -> MemoryFinding | None:
         """git.files: the last version can be read, so that changes can be made to it."""
-        repository = Repository(self._places.root)
+        repository = Repository(self._layout.root)
         try:
             head = _head(repository)
             needed = {oid.raw for oid in tree_ids(repository, head)} if head is not None else set()
@@ -198,7 +198,7 @@ class IntegrityCheck:
             said = (
                 f"Folders of the last version {str(head)[:10]} are lost, so nothing could be written to them"
             )
-            if self._mend:
+            if self._repair:
                 entries = store_files(repository, self._worktree)
                 tree = repository.write_tree(None, entries)
                 repository.advance_branch(
@@ -212,7 +212,7 @@ class IntegrityCheck:
         return any(True for _ in broken_loose(self._objects))
 
     def _reach(self) -> tuple[int, int, list[LostObject]]:
-        repository = Repository(self._places.root)
+        repository = Repository(self._layout.root)
         try:
             return check_reachability(repository, _head(repository))
         finally:
@@ -220,7 +220,7 @@ class IntegrityCheck:
 
     def _branch(self) -> MemoryFinding:
         """git.branch: the branch ends at a commit that can be read."""
-        repository = Repository(self._places.root)
+        repository = Repository(self._layout.root)
         try:
             head = _head(repository)
             if head is None or _readable_object(repository, head):
@@ -235,7 +235,7 @@ class IntegrityCheck:
                     f"The last commit {head} is lost, and none before it is known.",
                     BACKUP,
                 )
-            if self._mend:
+            if self._repair:
                 repository.git.references.create(repository.branch(), target, force=True)
                 self._put_logs_aside(repository.branch())
             said = f"The last commit {str(head)[:10]} is lost; the files stay, and become the owner's edits"
@@ -245,13 +245,13 @@ class IntegrityCheck:
 
     def _put_logs_aside(self, branch: str) -> None:
         """Git's logs of the branch name the lost commit, which its own check takes for damage."""
-        for log in (self._places.git / "logs" / "HEAD", self._places.git / "logs" / branch):
+        for log in (self._layout.git / "logs" / "HEAD", self._layout.git / "logs" / branch):
             if log.exists():
-                self._aside.move_object(log)
+                self._damaged_files.move_object(log)
 
     def _reflog(self, branch: str) -> Iterator[pygit2.Oid]:
         """Yield the former commits of the branch, newest first, from git's reflog."""
-        file = self._places.git / "logs" / branch
+        file = self._layout.git / "logs" / branch
         lines = file.read_text(errors="replace").splitlines() if file.exists() else []
         for line in reversed(lines):
             for name in reversed(line.split(" ")[:2]):
@@ -271,13 +271,13 @@ class IntegrityCheck:
                     f"{file.name} can be read" if file.exists() else f"{file.name} is made when needed",
                 )
                 continue
-            if self._mend:
+            if self._repair:
                 for suffix in ("", "-wal", "-shm"):
                     file.with_name(file.name + suffix).unlink(missing_ok=True)
             yield self._mended(name, f"{file.name} is damaged", "removed; it is made anew from history")
 
     def _mended(self, name: str, what: str, how: str) -> MemoryFinding:
-        if self._mend:
+        if self._repair:
             return _found(name, "mended", f"{what}: {how}")
         return _found(name, "warning", what, "Run it without --look to mend that.")
 

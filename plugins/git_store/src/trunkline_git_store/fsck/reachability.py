@@ -52,7 +52,7 @@ def tree_ids(repository: Repository, version: pygit2.Oid) -> list[pygit2.Oid]:
 class _HistoryWalk:
     def __init__(self, git: pygit2.Repository) -> None:
         self._git = git
-        self._seen: set[bytes] = set()
+        self._visited: set[bytes] = set()
         self._lost: list[LostObject] = []
         self._commits = 0
 
@@ -61,31 +61,31 @@ class _HistoryWalk:
         left = [] if head is None else [head]
         while left:
             oid = left.pop()
-            if oid.raw in self._seen:
+            if oid.raw in self._visited:
                 continue
-            self._seen.add(oid.raw)
+            self._visited.add(oid.raw)
             commit = self._read(oid, str(oid), "")
             if not isinstance(commit, pygit2.Commit):
                 continue
             self._commits += 1
             left += commit.parent_ids
             self._tree(commit.tree_id, str(oid))
-        return ReachabilityReport(self._commits, len(self._seen), self._lost)
+        return ReachabilityReport(self._commits, len(self._visited), self._lost)
 
     def _tree(self, top: pygit2.Oid, version: str) -> None:
         waiting = [(top, "")]
         while waiting:
             oid, path = waiting.pop()
-            if oid.raw in self._seen:
+            if oid.raw in self._visited:
                 continue
-            self._seen.add(oid.raw)
+            self._visited.add(oid.raw)
             tree = self._read(oid, version, path)
             for entry in tree if isinstance(tree, pygit2.Tree) else ():
                 below = f"{path}/{entry.name}" if path else str(entry.name)
                 if entry.filemode == _FOLDER:
                     waiting.append((entry.id, below))
-                elif entry.filemode != _SUBMODULE and entry.id.raw not in self._seen:
-                    self._seen.add(entry.id.raw)
+                elif entry.filemode != _SUBMODULE and entry.id.raw not in self._visited:
+                    self._visited.add(entry.id.raw)
                     self._read(entry.id, version, below)
 
     def _read(self, oid: pygit2.Oid, version: str, path: str) -> pygit2.Object | None:

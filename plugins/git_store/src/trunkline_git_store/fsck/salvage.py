@@ -56,13 +56,13 @@ class _PackReader:
     def __init__(self, data: bytes, offsets: dict[bytes, int]) -> None:
         self.offsets = offsets
         self._data = data
-        self._known: dict[int, GitObject] = {}
+        self._objects_by_offset: dict[int, GitObject] = {}
 
     def at(self, offset: int) -> GitObject:
         """The object that begins at an offset, its bases applied."""
-        if offset not in self._known:
-            self._known[offset] = self._read(offset)
-        return self._known[offset]
+        if offset not in self._objects_by_offset:
+            self._objects_by_offset[offset] = self._read(offset)
+        return self._objects_by_offset[offset]
 
     def _read(self, offset: int) -> GitObject:
         at = offset

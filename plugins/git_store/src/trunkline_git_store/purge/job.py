@@ -20,9 +20,9 @@ from trunkline_git_store.purge.version_index import VersionIndex
 class PurgeJob:
     """Runs where writes run."""
 
-    def __init__(self, parts: StoreComponents, tending: StoreMaintenance, *, sync: bool) -> None:
-        self._parts = parts
-        self._tending = tending
+    def __init__(self, components: StoreComponents, maintenance: StoreMaintenance, *, sync: bool) -> None:
+        self._components = components
+        self._maintenance = maintenance
         self._sync = sync
 
     def run(
@@ -30,9 +30,9 @@ class PurgeJob:
     ) -> tuple[PurgeResult, list[MemoryChanged]]:
         """Purge the target; return what was removed, and the changes to publish."""
         commits = self._commit([CommitExternalEdits(actor=OWNER)])
-        head = self._parts.repository.head()
+        head = self._components.repository.head()
         assert head is not None
-        traced = PurgeScan(VersionIndex(self._parts.repository.git, head), target, purge).run(without)
+        traced = PurgeScan(VersionIndex(self._components.repository.git, head), target, purge).run(without)
         commits += self._take_out(traced, actor)
         rewriting = self._rewrite(target, traced)
         purged = PurgeResult(
@@ -45,7 +45,7 @@ class PurgeJob:
         return purged, commits
 
     def _commit(self, wishes: list[WriteOperation]) -> list[MemoryChanged]:
-        result = self._parts.committer.commit(wishes)
+        result = self._components.committer.commit(wishes)
         for outcome in result.outcomes:
             if isinstance(outcome, Refusal) and outcome.code != "not_found":
                 raise outcome
@@ -64,15 +64,15 @@ class PurgeJob:
         return self._commit(wishes) if wishes else []
 
     def _rewrite(self, target: Target, traced: PurgeScanResult) -> PurgeRewrite:
-        git = self._parts.repository.git
-        self._tending.refresh_git_index()
+        git = self._components.repository.git
+        self._maintenance.refresh_git_index()
         rewriting = PurgeRewrite(git, target, write_edit_blobs(git, traced.edits), traced.purge.conversations)
         moves = rewriting.run()
         if self._sync:
             os.sync()
-        self._parts.sweeper.write_marker()
-        self._parts.repository.move_references(moves)
-        self._parts.sweeper.sweep()
-        self._parts.repository.reopen()
-        self._tending.note_rewrite()
+        self._components.sweeper.write_marker()
+        self._components.repository.move_references(moves)
+        self._components.sweeper.sweep()
+        self._components.repository.reopen()
+        self._maintenance.note_rewrite()
         return rewriting

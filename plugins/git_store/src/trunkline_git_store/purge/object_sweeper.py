@@ -18,24 +18,24 @@ class ObjectSweeper:
     """Sweeps one repository. Nobody else may write to it meanwhile."""
 
     def __init__(self, places: RootLayout, packer: Packer, syncer: Syncer) -> None:
-        self._places = places
+        self._layout = places
         self._packer = packer
         self._syncer = syncer
-        self._note = places.state_folder / "purging"
+        self._marker = places.state_folder / "purging"
 
     def write_marker(self) -> None:
         """Note that objects are to be swept, on disk."""
-        self._note.touch()
-        self._syncer.sync([str(self._note), str(self._places.state_folder)])
+        self._marker.touch()
+        self._syncer.sync([str(self._marker), str(self._layout.state_folder)])
 
     def is_unfinished(self) -> bool:
         """Report whether a sweep was announced and not finished."""
-        return self._note.exists()
+        return self._marker.exists()
 
     def sweep(self) -> None:
         """Keep what is led to, remove the rest, and what names it: logs of references, lists of commits."""
         older, loose = list(self._packs().glob("pack-*")), list(self._loose())
-        repository = Repository(self._places.root)
+        repository = Repository(self._layout.root)
         try:
             kept = set(self._packer.write(list(_reachable_objects(repository.git))))
         finally:
@@ -48,17 +48,17 @@ class ObjectSweeper:
         for file in loose:
             file.unlink(missing_ok=True)
         self._syncer.sync([str(self._packs())])
-        self._note.unlink(missing_ok=True)
+        self._marker.unlink(missing_ok=True)
 
     def _packs(self) -> Path:
-        return self._places.git / "objects" / "pack"
+        return self._layout.git / "objects" / "pack"
 
     def _loose(self) -> Iterator[Path]:
-        return (self._places.git / "objects").glob("[0-9a-f][0-9a-f]/*")
+        return (self._layout.git / "objects").glob("[0-9a-f][0-9a-f]/*")
 
     def _lists(self) -> Iterator[Path]:
         """Yield the files of other programs that name former objects."""
-        git = self._places.git
+        git = self._layout.git
         yield from (file for file in (git / "logs").rglob("*") if file.is_file())
         yield from (git / name for name in ("ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD"))
         yield from (git / "objects" / "info").glob("commit-graph*")

@@ -64,48 +64,48 @@ class PurgeScanResult:
 class PurgeScan:
     """Looks through the past for one target. ``known`` is what an earlier try, cut short, had found."""
 
-    def __init__(self, past: VersionIndex, target: Target, known: Purge) -> None:
-        self._past = past
+    def __init__(self, versions: VersionIndex, target: Target, known: Purge) -> None:
+        self._versions = versions
         self._target = target
-        self._named = {path for path in past.held if target.matches(path)}
+        self._named = {path for path in versions.held if target.matches(path)}
         self._conversations = {found for path in self._named if (found := conversation_of(path))}
         self._conversations |= known.conversations
-        self._known = known
-        self._named |= {path for path in past.held if conversation_of(path) in self._conversations}
-        self._out: set[Version] = set()
+        self._purge = known
+        self._named |= {path for path in versions.held if conversation_of(path) in self._conversations}
+        self._removed_versions: set[Version] = set()
         self._naming: set[str] = set()
 
     def run(self, without: FileFilter) -> PurgeScanResult:
         """Find everything."""
-        self._out = self._lineage()
+        self._removed_versions = self._lineage()
         wording = TextMatcher(self._lines())
-        self._out |= self._copies(wording)
+        self._removed_versions |= self._copies(wording)
         purge = Purge(
-            target=self._known.target,
-            paths=frozenset(self._whole()) | self._known.paths,
+            target=self._purge.target,
+            paths=frozenset(self._whole()) | self._purge.paths,
             conversations=frozenset(self._conversations),
-            turns=self._turns() | self._known.turns,
-            lines=self._lines() | self._known.lines,
-            own=self._known.own,
+            turns=self._turns() | self._purge.turns,
+            lines=self._lines() | self._purge.lines,
+            own=self._purge.own,
         )
         edits = self._edits(purge, without)
         gone = {
             path
             for path, left in edits.items()
-            if self._past.held[path] == {blob for blob in left if left[blob] is None}
+            if self._versions.held[path] == {blob for blob in left if left[blob] is None}
         }
         told = self._files_with_lines(purge, edits)
         kept = (*told, *self._written(purge, gone | {one.where for one in told}))
-        return PurgeScanResult(purge, edits, frozenset(gone) | self._known.paths, kept, self._past.there)
+        return PurgeScanResult(purge, edits, frozenset(gone) | self._purge.paths, kept, self._versions.there)
 
     # What goes -----------------------------------------------------------------------------------------------
 
     def _lineage(self) -> set[Version]:
         """Every version under the names that were said, and under those that the files had before or got later."""
-        found = {(path, blob) for path in self._named for blob in self._past.held[path]}
+        found = {(path, blob) for path in self._named for blob in self._versions.held[path]}
         waiting = list(found)
         while waiting:
-            for near in self._past.related_versions(waiting.pop()) - found:
+            for near in self._versions.related_versions(waiting.pop()) - found:
                 if near in self._current_versions(near[0]):
                     continue
                 found.add(near)
@@ -114,42 +114,46 @@ class PurgeScan:
 
     def _current_versions(self, path: str) -> frozenset[Version]:
         """Return the present versions of a path that was not named."""
-        return frozenset() if path in self._named else self._past.current_versions(path)
+        return frozenset() if path in self._named else self._versions.current_versions(path)
 
     def _copies(self, wording: TextMatcher) -> set[Version]:
         """Versions of files that are not there any more, and consist of this text mostly. What was said in a
         conversation makes no file a copy of it."""
         if self._conversations:
             return set()
-        blobs = {blob for _, blob in self._out if self._past.data(blob).strip()}
+        blobs = {blob for _, blob in self._removed_versions if self._versions.data(blob).strip()}
         return {
             version
-            for version in self._past.versions()
-            if version not in self._out
+            for version in self._versions.versions()
+            if version not in self._removed_versions
             and not _is_append_only(version[0])
-            and (version[1] in blobs or wording.is_most_of(self._past.lines(version[1])))
+            and (version[1] in blobs or wording.is_most_of(self._versions.lines(version[1])))
             and version not in self._current_versions(version[0])
         }
 
     def _whole(self) -> Iterator[str]:
         """The paths of which nothing is left."""
-        for path in {path for path, _ in self._out}:
-            if all((path, blob) in self._out for blob in self._past.held[path]):
+        for path in {path for path, _ in self._removed_versions}:
+            if all((path, blob) in self._removed_versions for blob in self._versions.held[path]):
                 yield path
 
     def _lines(self) -> frozenset[bytes]:
         lines: frozenset[bytes] = frozenset()
-        ended = {path: self._past.final_versions(path) for path, _ in self._out if _is_append_only(path)}
-        blobs = {blob for path, blob in self._out if blob in ended.get(path, (blob,))}
-        return without_boilerplate(lines.union(*map(self._past.lines, blobs)), self._known.own)
+        ended = {
+            path: self._versions.final_versions(path)
+            for path, _ in self._removed_versions
+            if _is_append_only(path)
+        }
+        blobs = {blob for path, blob in self._removed_versions if blob in ended.get(path, (blob,))}
+        return without_boilerplate(lines.union(*map(self._versions.lines, blobs)), self._purge.own)
 
     def _turns(self) -> frozenset[str]:
         """The turns of the conversations: those that were stored, and those that changed memory."""
-        found = {turn for one in self._conversations for turn in self._past.turns.get(one, ())}
+        found = {turn for one in self._conversations for turn in self._versions.turns.get(one, ())}
         for path in self._named:
             if conversation_of(path) in self._conversations:
-                for blob in self._past.final_versions(path):
-                    messages = parse(path, self._past.data(blob)).messages
+                for blob in self._versions.final_versions(path):
+                    messages = parse(path, self._versions.data(blob)).messages
                     found |= {message.turn for message in messages if message.turn}
         return frozenset(found)
 
@@ -157,19 +161,19 @@ class PurgeScan:
 
     def _edits(self, purge: Purge, without: FileFilter) -> Edits:
         edits: Edits = {}
-        for path, blob in self._out:
+        for path, blob in self._removed_versions:
             edits.setdefault(path, {})[blob] = None
         marks = [name.encode() for name in purge.conversations]
         marks += [path.rpartition("/")[2].encode() for path in purge.paths]
-        for path, blob in self._past.versions():
-            if (path, blob) in self._out or conversation_of(path) is not None:
+        for path, blob in self._versions.versions():
+            if (path, blob) in self._removed_versions or conversation_of(path) is not None:
                 continue
-            data = self._past.data(blob)
+            data = self._versions.data(blob)
             if path.startswith("audit/") or any(mark in data for mark in marks):
                 left = without(path, data, purge)
                 if left != data:
                     edits.setdefault(path, {})[blob] = left
-                elif self._past.there.get(path) == blob:
+                elif self._versions.there.get(path) == blob:
                     self._naming.add(path)
         return edits
 
@@ -179,15 +183,15 @@ class PurgeScan:
         """Files that hold some of the same lines."""
         wording = TextMatcher(purge.lines)
         found: dict[str, int] = {}
-        for path in self._past.held:
+        for path in self._versions.held:
             changed = edits.get(path, {})
             for blob in self._versions_to_search(path):
                 left = changed.get(blob, blob)
-                data = left if left is not blob else self._past.data(blob)
+                data = left if left is not blob else self._versions.data(blob)
                 count = 0 if data is None else wording.count_lines(data)
                 if count > found.get(path, 0):
                     found[path] = count
-        told = sorted(found, key=lambda path: (path not in self._past.there, -found[path], path))
+        told = sorted(found, key=lambda path: (path not in self._versions.there, -found[path], path))
         kept = [self._describe(path, found[path]) for path in told[:MAX_REPORTED]]
         if len(told) > MAX_REPORTED:
             more = f"{len(told) - MAX_REPORTED} more files hold lines of it."
@@ -196,7 +200,11 @@ class PurgeScan:
 
     def _versions_to_search(self, path: str) -> frozenset[bytes]:
         """The versions to look at: all of them, but of what only grows those that it ended with."""
-        return self._past.final_versions(path) if _is_append_only(path) else frozenset(self._past.held[path])
+        return (
+            self._versions.final_versions(path)
+            if _is_append_only(path)
+            else frozenset(self._versions.held[path])
+        )
 
     def _describe(self, path: str, count: int) -> RemainingCopy:
         lines = f"{count} {'line' if count == 1 else 'lines'} of it"
@@ -211,7 +219,7 @@ class PurgeScan:
             return RemainingCopy(
                 where=path, what=f"It has {lines}. They go with the conversations that they name."
             )
-        if path in self._past.there:
+        if path in self._versions.there:
             return RemainingCopy(
                 where=path, what=f"It has {lines}, now or in its history. Purge it as well, by this path."
             )
@@ -223,7 +231,7 @@ class PurgeScan:
     def _written(self, purge: Purge, known: Set[str]) -> Iterator[RemainingCopy]:
         """Files that were written in the conversations, or name one, and are not theirs. Of ``known`` ones enough is
         said."""
-        paths = {path for one in purge.conversations for path in self._past.written.get(one, ())}
+        paths = {path for one in purge.conversations for path in self._versions.written.get(one, ())}
         for path in sorted(paths - known)[:MAX_REPORTED]:
             yield RemainingCopy(
                 where=path,

@@ -40,19 +40,21 @@ class ArchiveImport:
         self,
         archive: Path,
         scratch: Path,
-        wish: ImportMemory,
+        request: ImportMemory,
         rule: Rule,
-        told: Callable[[ImportProgress], None],
+        report_progress: Callable[[ImportProgress], None],
     ) -> None:
-        self._told = told
-        self._withheld: PathPredicate = (lambda path: False) if wish.settings else withheld_from(wish.actor)
+        self._report_progress = report_progress
+        self._withheld: PathPredicate = (
+            (lambda path: False) if request.settings else withheld_from(request.actor)
+        )
         self._archive = archive
         self._scratch = scratch
-        self._wish = wish
+        self._request = request
         self._rule = rule
-        self._arrived: IncomingHistory | None = None
+        self._history: IncomingHistory | None = None
         self._accounts: list[MergeResult] = []
-        self._left: list[ImportGap] = []
+        self._gaps: list[ImportGap] = []
 
     def open(self, root: Path) -> None:
         """Unpack and look it all through. Raises BadArchive, Refusal and OSError; nothing is changed by then."""
@@ -61,15 +63,15 @@ class ArchiveImport:
         )
         self._archive.unlink(missing_ok=True)
         if self.manifest.head:
-            self._arrived = IncomingHistory(self._scratch, root, self._progress_reporter("checking"))
-            if str(self._arrived.head) != self.manifest.head:
+            self._history = IncomingHistory(self._scratch, root, self._progress_reporter("checking"))
+            if str(self._history.head) != self.manifest.head:
                 raise InvalidArchive("its history does not end where it says")
-            self._refuse_purged(root, self._arrived)
+            self._refuse_purged(root, self._history)
         elif self.manifest.system == OWN:
             raise InvalidArchive("it holds no history")
         else:
             check_system_name(self.manifest.system)
-            if self._wish.mode == "restore":
+            if self._request.mode == "restore":
                 raise InvalidArchive("only a memory of Trunkline can be restored", hint="Use --merge.")
             self._files = self._list_files()
 
@@ -84,34 +86,34 @@ class ArchiveImport:
         """Plan without writing, against what is committed now."""
         repository = Repository(root)
         try:
-            for wish in self.operations():
-                wish.plan(GitView(repository, repository.head()))
+            for request in self.operations():
+                request.plan(GitView(repository, repository.head()))
         finally:
             repository.close()
 
     def install_objects(self, places: RootLayout, packer: Packer) -> None:
         """Put what is fresh of the history beside ours; nothing refers to it yet."""
-        if self._arrived is None or not self._arrived.fresh:
+        if self._history is None or not self._history.fresh:
             return
-        self._told(ImportProgress(stage="packing", total=len(self._arrived.fresh)))
+        self._report_progress(ImportProgress(stage="packing", total=len(self._history.fresh)))
         folder = places.state_folder / "packing" / "arrived"
         shutil.rmtree(folder, ignore_errors=True)
-        packer.install(folder, self._arrived.pack(folder))
+        packer.install(folder, self._history.pack(folder))
 
     def operations(self) -> Iterator[WriteOperation]:
         """Yield the operations to commit, one after the other."""
         reason = f"Bring in a memory of {self.manifest.created:%Y-%m-%d}"
-        if self._arrived is not None:
+        if self._history is not None:
             merging = HistoryMerge(
-                self._arrived.repository,
-                self._arrived.head,
-                restore=self._wish.mode == "restore",
+                self._history.repository,
+                self._history.head,
+                restore=self._request.mode == "restore",
                 withheld=self._withheld,
                 rule=self._rule,
             )
-            self._told(ImportProgress(stage="writing", total=self.manifest.files))
+            self._report_progress(ImportProgress(stage="writing", total=self.manifest.files))
             yield MergeHistory(
-                actor=self._wish.actor,
+                actor=self._request.actor,
                 reason=reason,
                 merging=merging,
                 tell=self._account(len(self._accounts)),
@@ -121,7 +123,7 @@ class ArchiveImport:
 
     def keep_branches(self, repository: Repository) -> None:
         """Branches and tags of the other history besides the one that was joined; ours are left where they stand."""
-        for name, commit in self._arrived.references.items() if self._arrived is not None else ():
+        for name, commit in self._history.references.items() if self._history is not None else ():
             there = repository.git.references.get(name)
             if there is not None and there.target != commit:
                 name = f"{name}-{str(commit)[:10]}"
@@ -135,25 +137,25 @@ class ArchiveImport:
     def report(self, version: str, here: InstalledComponents) -> MemoryImport:
         """The account of all of it. ``here`` is what the memory may count on."""
         accounts = self._accounts
-        told = (gap for one in accounts for gap in one.gaps)
-        missing = [*self.manifest.gaps, *self._left, *told, *self._missing(here)]
+        report_progress = (gap for one in accounts for gap in one.gaps)
+        missing = [*self.manifest.gaps, *self._gaps, *report_progress, *self._missing(here)]
         return MemoryImport(
             system=self.manifest.system,
             version=version,
-            commits=len(self._arrived.commits) if self._arrived is not None else 0,
+            commits=len(self._history.commits) if self._history is not None else 0,
             added=sum(one.added for one in accounts),
             changed=sum(one.changed for one in accounts),
             removed=sum(one.removed for one in accounts),
             joined=tuple(path for one in accounts for path in one.joined),
             conflicts=tuple(conflict for one in accounts for conflict in one.conflicts),
             gaps=tuple(missing),
-            dry_run=self._wish.dry_run,
+            dry_run=self._request.dry_run,
         )
 
     def close(self) -> None:
         """Let go of files."""
-        if self._arrived is not None:
-            self._arrived.close()
+        if self._history is not None:
+            self._history.close()
 
     def _missing(self, here: InstalledComponents) -> Iterator[ImportGap]:
         root = self._scratch / MEMORY
@@ -179,9 +181,9 @@ class ArchiveImport:
         for file in sorted(file for file in root.rglob("*") if file.is_file()):
             path = file.relative_to(root).as_posix()
             if not is_normalized(path):
-                self._left.append(ImportGap(what=path, why="no file of memory may have that name"))
+                self._gaps.append(ImportGap(what=path, why="no file of memory may have that name"))
             elif file.stat().st_size > MAX_FILE_BYTES:
-                self._left.append(
+                self._gaps.append(
                     ImportGap(what=path, why=f"it is larger than {MAX_FILE_BYTES // 1024 // 1024} MB")
                 )
             else:
@@ -197,13 +199,13 @@ class ArchiveImport:
             if len(batch) >= BATCH_FILES or size >= BATCH_BYTES:
                 yield self._import_files(batch)
                 batch, size = {}, 0
-            self._told(ImportProgress(stage="writing", done=number, total=len(self._files)))
+            self._report_progress(ImportProgress(stage="writing", done=number, total=len(self._files)))
         if batch:
             yield self._import_files(batch)
 
     def _import_files(self, batch: dict[str, Path]) -> ImportFiles:
         return ImportFiles(
-            actor=self._wish.actor,
+            actor=self._request.actor,
             system=self.manifest.system,
             files=batch,
             sources=self.manifest.sources,
@@ -222,7 +224,7 @@ class ArchiveImport:
         return tell
 
     def _progress_reporter(self, stage: str) -> Callable[[int], None]:
-        def told(done: int) -> None:
-            self._told(ImportProgress(stage=stage, done=done))
+        def report_progress(done: int) -> None:
+            self._report_progress(ImportProgress(stage=stage, done=done))
 
-        return told
+        return report_progress

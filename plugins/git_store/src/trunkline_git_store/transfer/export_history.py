@@ -107,8 +107,8 @@ class _Survey:
     def __init__(self, git: pygit2.Repository) -> None:
         self._git = git
         self._odb = git.odb
-        self._seen: set[bytes] = set()
-        self._unfit: dict[tuple[bytes, bytes], str] = {}
+        self._visited: set[bytes] = set()
+        self._row_problems: dict[tuple[bytes, bytes], str] = {}
         self.odd: dict[pygit2.Oid, set[int]] = {}
         self.named: dict[str, str] = {}
 
@@ -117,9 +117,9 @@ class _Survey:
         waiting = list(tips)
         while waiting:
             oid = waiting.pop()
-            if oid.raw in self._seen:
+            if oid.raw in self._visited:
                 continue
-            self._seen.add(oid.raw)
+            self._visited.add(oid.raw)
             yield oid
             found = self._git[oid]
             if isinstance(found, pygit2.Commit):
@@ -132,15 +132,15 @@ class _Survey:
         waiting = [(top, "")]
         while waiting:
             tree, place = waiting.pop()
-            if tree.raw in self._seen:
+            if tree.raw in self._visited:
                 continue
-            self._seen.add(tree.raw)
+            self._visited.add(tree.raw)
             yield tree
             before, names = b"", set[bytes]()
             found = parse_raw_rows(self._odb.read(tree)[1])
             ordered = is_sorted(found)
             for number, (mode, name, raw) in enumerate(found):
-                if ordered and raw in self._seen and self._unfit.get((mode, name)) == "":
+                if ordered and raw in self._visited and self._row_problems.get((mode, name)) == "":
                     continue
                 row = TreeRow(mode, name, pygit2.Oid(raw=raw))
                 twice = not ordered and (row.sort_key <= before or row.name in names)
@@ -153,17 +153,17 @@ class _Survey:
                 names.add(row.name)
                 if row.mode == FOLDER:
                     waiting.append((row.oid, f"{place}{row.display_name}/"))
-                elif row.mode != SUBMODULE and raw not in self._seen:
-                    self._seen.add(raw)
+                elif row.mode != SUBMODULE and raw not in self._visited:
+                    self._visited.add(raw)
                     yield row.oid
 
     def _fault(self, row: TreeRow) -> str:
         """Return why a row cannot be exported; "" when it can."""
         known = row.mode, row.name
-        fault = self._unfit.get(known)
+        fault = self._row_problems.get(known)
         if fault is None:
-            fault = self._unfit[known] = row_problem(row)
-        if fault or row.mode == SUBMODULE or row.oid.raw in self._seen:
+            fault = self._row_problems[known] = row_problem(row)
+        if fault or row.mode == SUBMODULE or row.oid.raw in self._visited:
             return fault
         try:
             kind, size = self._odb.read_header(row.oid)

@@ -40,13 +40,13 @@ _PERSON = re.compile(rb"[^<>\n\0]*<[^<>\n\0]*> \d{1,12} [+-]\d{4}")
 class IncomingHistory:
     """The history in an unpacked archive. ``head`` is its newest commit; ``fresh`` what this memory does not have."""
 
-    def __init__(self, unpacked: Path, root: Path, told: Callable[[int], None]) -> None:
+    def __init__(self, unpacked: Path, root: Path, report_progress: Callable[[int], None]) -> None:
         """Look it all through. ``told`` is called with the number of objects seen. Raises BadArchive and OSError."""
         self._own = pygit2.Repository(str(root), RepositoryOpenFlag.NO_SEARCH)
         self._folder = unpacked / "arrived.git"
         try:
             heads = self._make(unpacked / MEMORY / ".git")
-            self._search = _FreshObjects(pygit2.Repository(str(self._folder)), self._own, told)
+            self._search = _FreshObjects(pygit2.Repository(str(self._folder)), self._own, report_progress)
             self.fresh = self._search.reach(heads.values())
         except (pygit2.GitError, KeyError, ValueError) as error:
             raise InvalidArchive(f"its history is damaged ({_shown(error)})") from error
@@ -117,12 +117,12 @@ class _FreshObjects:
     """The commits that this memory does not have, with all their objects."""
 
     def __init__(
-        self, arrived: pygit2.Repository, own: pygit2.Repository, told: Callable[[int], None]
+        self, arrived: pygit2.Repository, own: pygit2.Repository, report_progress: Callable[[int], None]
     ) -> None:
         self._odb = arrived.odb
         self._own = own.odb
-        self._told = told
-        self._seen: dict[pygit2.Oid, None] = {}
+        self._report_progress = report_progress
+        self._visited: dict[pygit2.Oid, None] = {}
         self._heights: dict[pygit2.Oid, int] = {}
         self.commits: list[pygit2.Oid] = []
 
@@ -137,7 +137,7 @@ class _FreshObjects:
             tree, parents = _commit(self._read(commit, ObjectType.COMMIT, MAX_TREE_BYTES))
             waiting += parents
             self._folders(tree)
-        return list(self._seen)
+        return list(self._visited)
 
     def _commit_at(self, head: pygit2.Oid) -> pygit2.Oid:
         """The commit that a branch or tag leads to; tags with a text of their own are objects, which come along."""
@@ -186,11 +186,11 @@ class _FreshObjects:
 
     def _is_known(self, oid: pygit2.Oid) -> bool:
         """Report whether an object was seen, or is in this memory; else it is noted."""
-        if oid in self._seen or self._own.exists(oid):
+        if oid in self._visited or self._own.exists(oid):
             return True
-        self._seen[oid] = None
-        if len(self._seen) % PROGRESS_EVERY == 0:
-            self._told(len(self._seen))
+        self._visited[oid] = None
+        if len(self._visited) % PROGRESS_EVERY == 0:
+            self._report_progress(len(self._visited))
         return False
 
     def _read(self, oid: pygit2.Oid, kind: ObjectType, largest: int) -> bytes:
