@@ -44,7 +44,7 @@ async def _recalled(bench: Bench, entries: Sequence[Any], embedder: Embedder | N
             turns = await _bring(store, name, entry)
             await embedded(store)
             progress(f"{name}: {len(entry['questions'])} questions")
-            reader = ChunkReader(store.chunk_index(store), BlockPolicies(store))
+            reader = ChunkReader(store.chunk_index(store), BlockPolicies(store, "main"))
             for question in entry["questions"]:
                 wish = Recall(query=question["question"], actor="agent", block="main", max_results=10)
                 if evidence := set(question["evidence"]):

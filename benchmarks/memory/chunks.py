@@ -42,7 +42,7 @@ class ChunkWorkload:
     """A keeper and a reader on a store, and the four things that are measured."""
 
     def __init__(self, store: GitMemoryStore) -> None:
-        policies = BlockPolicies(store)
+        policies = BlockPolicies(store, "main")
         redaction = RedactionRule(Redactor())
         self.reader = ChunkReader(store.chunk_index(store), policies, lambda: AT)
         self.keeper = ChunkWriter(store, self.reader, policies, TypeRegistry(), redaction.redact, lambda: AT)
