@@ -76,7 +76,15 @@ def test_a_forked_program_is_a_child_that_can_be_killed(provider: subprocess.Pop
     assert not psutil.pid_exists(process.pid)
 
 
-def test_a_forked_program_heeds_ctrl_c(provider: subprocess.Popen[str]) -> None:
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Have this process heed Ctrl-C. In the background of a shell it ignores it, and so do the programs it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_forked_program_heeds_ctrl_c(ctrl_c: None, provider: subprocess.Popen[str]) -> None:
     """The server ignores it; what it forks does not."""
     provider.send_signal(signal.SIGINT)
     assert provider.wait(60) in {-signal.SIGINT, 1}
