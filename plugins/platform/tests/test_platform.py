@@ -68,7 +68,7 @@ async def test_MB_F18_a_message_goes_out_by_a_named_channel_once_it_is_allowed(t
         for name, why in (
             ("nobody", "No channel nobody"),
             ("mute", "cannot tell"),
-            ("a.>", "no name of a channel"),
+            ("a.>", "not the name of a channel"),
         ):
             ended = await running.say(f'/tool send_channel_message channel="{name}" content=x')
             assert why in results(ended.events)[0]
