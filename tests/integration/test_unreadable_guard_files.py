@@ -207,7 +207,7 @@ async def test_instructions_that_are_no_text_ask_no_model_and_are_told(tmp_path:
         file.write_bytes("Höflich, und nie löschen.".encode("latin-1"))
         async with platform(home) as running:
             said = str((await running.say("hello")).events)
-            assert "No model is asked" in said and name in said
+            assert "No model was called" in said and name in said
         found = await told(home, "memory.instructions")
         assert found.status == "error" and name in found.summary, found
 

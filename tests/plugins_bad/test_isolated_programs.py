@@ -64,7 +64,7 @@ async def test_a_plugin_apart_runs_programs_within_its_call(
         assert (await call(found, "script", text="sleep 30")).output.startswith("None timeout")
         flood = (await call(found, "script", text="head -c 500000 /dev/zero | tr '\\0' x")).output
         assert flood.startswith("0  470000 xxx") and len(flood) < 31_000
-        assert "no network here" in (await call(found, "script", text="true", network=True)).output
+        assert "may not use a network here" in (await call(found, "script", text="true", network=True)).output
         for how, why in (
             ("start", "only run programs to their end"),
             ("elsewhere", "or in none"),

@@ -145,7 +145,7 @@ async def test_the_bus_store_brings_back_what_was_under_way(home: Path, tmp_path
     async with platform(home, workers=("memory",)) as running:
         await running.bus.append(INBOX, TurnCancelRequested(turn="t", by="ann"), conversation="conv_1")
         refused = trunkline(home, "backup", str(file), "--with-bus", ok=False)
-        assert "while it does" in refused.stderr and not file.exists()
+        assert "while it is stopped" in refused.stderr and not file.exists()
     trunkline(home, "backup", str(file), "--with-bus")
     trunkline(tmp_path / "again", "restore", str(file))
     seen = json.loads(trunkline(tmp_path / "again", "top", "--once", "--json").stdout)
