@@ -25,6 +25,11 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that take minutes. Begun last, each would run alone while other processes have no more."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_collection_finish() -> None:
     """Take what was collected out of the garbage collector's sight. It stays until the end, and is large."""
     gc.collect()

@@ -131,6 +131,7 @@ def _healthy(container: Container) -> None:
         container.reload()
 
 
+@pytest.mark.slow
 def test_the_compose_file_s_services_hold_a_conversation_in_containers(tmp_path: Path) -> None:
     """The image is built by its Dockerfile. A conversation with a tool and memory goes through NATS and five workers.
 
