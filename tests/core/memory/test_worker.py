@@ -61,6 +61,7 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_WRITE,
     MEMORY_WRITE_MANY,
 )
+from trunkline.contracts.memory.text_edit import read_text, update_text
 from trunkline.contracts.workers.subjects import EXPORT_STORE
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.plugins import Plugins
@@ -382,3 +383,32 @@ async def test_the_client_speaks_of_the_block(bus: Bus) -> None:
     for path in ("", "/", "."):
         with pytest.raises(ToolError):
             await memory.delete(path)
+
+
+async def test_updates_at_the_same_time_lose_nothing(bus: Bus) -> None:
+    """``update_text`` reads again and calls the function again when another writer was faster."""
+    memory = block_memory(bus, "main", "agent")
+    assert await read_text(memory, "log.md") == ""
+    async with anyio.create_task_group() as tasks:
+        for word in ("a", "b", "c"):
+            tasks.start_soon(update_text, memory, "log.md", lambda text, word=word: f"{text}{word}\n")
+    assert sorted((await read_text(memory, "log.md")).split()) == ["a", "b", "c"]
+    before = await memory.history("log.md")
+    assert await update_text(memory, "log.md", str) == await read_text(memory, "log.md")
+    assert await memory.history("log.md") == before  # what stays as it is makes no commit
+
+
+async def test_an_update_that_is_refused_is_not_tried_again(bus: Bus) -> None:
+    """A refusal that no other writer explains is told at once, and what the function raises comes through."""
+    memory = block_memory(bus, "main", "agent")
+    calls: list[str] = []
+
+    def edit(text: str) -> str:
+        calls.append(text)
+        return "x"
+
+    with pytest.raises(ToolError):
+        await update_text(memory, "../../outside.md", edit)
+    assert calls == [""]
+    with pytest.raises(ZeroDivisionError):
+        await update_text(memory, "log.md", lambda text: str(1 / 0))
