@@ -145,8 +145,8 @@ def rule(**changed: str) -> str:
 
 
 WORDS = {
-    "no.json, line 2: 'blok:main' is nobody": rule(subject="blok:main"),
-    "no.json, line 4: 'wirte' is no action": rule(action="wirte"),
+    "no.json, line 2: 'blok:main' is not a subject": rule(subject="blok:main"),
+    "no.json, line 4: 'wirte' is not an action": rule(action="wirte"),
     "Did you mean block:main?": rule(subject="block:mian"),
     "No tool is called lst_directory now": rule(resource="tool:lst_directory"),
 }

@@ -68,8 +68,8 @@ async def test_a_plugin_apart_runs_programs_within_its_call(
         for how, why in (
             ("start", "only run programs to their end"),
             ("elsewhere", "or in none"),
-            ("readable", "nothing to read"),
-            ("input", "too much"),
+            ("readable", "only the workspace"),
+            ("input", "is too large"),
         ):
             refused = await call(found, "overreach", how=how)
             assert refused.status == "error" and why in refused.output

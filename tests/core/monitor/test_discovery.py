@@ -195,7 +195,7 @@ async def test_what_is_restricted_is_named_and_not_loaded(tmp_path: Path) -> Non
             return "was refused" in result(await running.say("tide Kiel", conversation=conversation))
 
         await until(denied)
-        assert "The owner's policy no-sea says so" in result(await running.say("discover_tools tide"))
+        assert "The owner's policy no-sea forbids it" in result(await running.say("discover_tools tide"))
         assert "restricted and was not loaded" in result(await running.say("load_tools tide"))
 
 
