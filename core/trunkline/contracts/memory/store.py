@@ -320,7 +320,7 @@ class MemoryStore(ABC):
         raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
 
     async def bring_in(
-        self, archive: Path, wish: ImportMemory, told: Callable[[ImportProgress], None]
+        self, archive: Path, request: ImportMemory, told: Callable[[ImportProgress], None]
     ) -> MemoryImport:
         """Bring in an archive that ``export`` wrote, or one of another system's files, and say what was done.
 
