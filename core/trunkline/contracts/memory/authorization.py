@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from trunkline.contracts.blocks.messages import BlockConfig, MemoryPolicy
-from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_file_path, block_folder
+from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_file_path
 from trunkline.contracts.memory.chunks import (
     MEMORY_CHUNK,
     MEMORY_CHUNKS,
@@ -124,7 +124,6 @@ class AuthorizingTransport:
         self.check_access = check_access
         self._sender = sender
         self._block = block
-        self._root = block_folder(block)
         self._actor = actor
         self._conversation = conversation
         self._recipient = recipient

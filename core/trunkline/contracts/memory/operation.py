@@ -16,8 +16,12 @@ Caller = Literal["gateway", "monitor", "tools", "operator"]
 """A process that may call an operation, by the name of its role on the bus."""
 
 RequestScope = Literal["file", "tree", "reply"]
-"""What of memory a request reaches: the ``file`` at its path, the ``tree`` below its path with everything in it, or
-only what its ``reply`` shows or its chunk's file is, which is checked piece by piece."""
+"""What of memory a request reaches.
+
+``file``: the file at its path, and nothing else may be in the reply. ``tree``: everything below its path. ``reply``: what
+its reply shows, or the file of its chunk. A query with ``tree`` or ``reply`` needs a filter in ``AuthorizingTransport``,
+which checks the reply piece by piece; without one every call of a tool is refused.
+"""
 
 QUERY_CONCURRENCY = 64
 CHANGE_CONCURRENCY = 512
