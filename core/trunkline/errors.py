@@ -55,7 +55,7 @@ class Unavailable(TrunklineError):
 
 
 class ErrorCode(StrEnum):
-    """The codes that may cross a border (PA-F31, PA-F32, conflict C35), each with one fixed sentence."""
+    """The codes that may cross a border, each with one fixed sentence."""
 
     INVALID_REQUEST = "invalid_request"
     UNAUTHORIZED = "unauthorized"
@@ -92,7 +92,7 @@ FIXED_SENTENCES: dict[ErrorCode, str] = {
     ErrorCode.PANIC: "Everything was stopped. The owner lets it go on with: trunkline panic --release",
     ErrorCode.INTERNAL: "Something went wrong. The log has the details.",
 }
-"""What a client is told for each code. Raw detail goes to the log only (ARCH-6)."""
+"""What a client is told for each code. Raw detail goes to the log only."""
 
 ModelFault = Literal[
     "authentication", "rate_limited", "unavailable", "timeout", "bad_response", "interrupted", "refused"

@@ -19,7 +19,7 @@ trunkline panic --json
 """
 
 KILL_TIMEOUT = 20.0
-"""After how long a backend has failed to end its programs. Two seconds are its aim (CC-T12); a machine that is short of
+"""After how long a backend has failed to end its programs. Two seconds are its aim; a machine that is short of
 everything takes longer, and giving up on it early would stop nothing sooner."""
 
 AFFECTED_WORKERS = ("monitor", "tools")

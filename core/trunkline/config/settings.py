@@ -25,7 +25,7 @@ BlockName = Annotated[str, msgspec.Meta(pattern=f"^{BLOCK_NAME}$")]
 
 
 class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[runtime]``: the four fields of the runtime configuration (PA-F42), and no others."""
+    """``[runtime]``: the four fields of the runtime configuration, and no others."""
 
     memory_root: Path = Path("memory")
     provider_adapter: str = "auto"

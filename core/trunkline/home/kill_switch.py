@@ -19,7 +19,7 @@ from trunkline.errors import StorageError, ToolError
 
 FILE_NAME = "panic.json"
 POLL_SECONDS = 0.2
-"""Seconds between two checks by a worker: every program must have ended within two seconds (CC-T12)."""
+"""Seconds between two checks by a worker: every program must have ended within two seconds."""
 
 RELEASE_COMMAND = "trunkline panic --release"
 

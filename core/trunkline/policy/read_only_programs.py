@@ -66,7 +66,7 @@ GIT: dict[str, frozenset[str]] = {
     "cat-file": frozenset({"-p", "-t", "-s", "-e"}),
     "shortlog": frozenset({"-s", "-n", "-e", "-sn", "-sne"}),
 }
-"""The subcommands of git that only read, and their options (MN-F20)."""
+"""The subcommands of git that only read, and their options."""
 
 
 def is_read_only_call(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The choice of the model adapter, and the boot phase "adapter config" (PA-F44) that checks it. No network.
+"""The choice of the model adapter, and the boot phase "adapter config" that checks it. No network.
 
 The owner chooses: by name, by giving an adapter its settings, or by setting the key of a bundled one. An
 adapter that was merely installed is sent no text.

@@ -1,5 +1,5 @@
 """All workers in one process, each apart from the others, on an embedded or a configured server. It starts them in
-PA-F44's order, restarts one that crashed while the rest go on, and drains them in the opposite order."""
+the order of the boot phases, restarts one that crashed while the rest go on, and drains them in the opposite order."""
 
 import logging
 import os
@@ -60,7 +60,7 @@ BOOT: tuple[tuple[str, tuple[WorkerKind, ...]], ...] = (
     ("preferences", ()),
     ("ready", ("gateway", "monitor", "channels")),
 )
-"""The phases of PA-F44 after the runtime configuration, and the workers that open in each."""
+"""The boot phases after the runtime configuration, and the workers that open in each."""
 
 RECREATED_STREAMS = (FEED_STREAM,)
 """Streams that are recreated when the server cannot change them to the configured form, while no turn runs
@@ -357,8 +357,7 @@ def leaf_users(remotes: Sequence[Remote]) -> tuple[LeafUser, ...]:
 
 
 def check_preferences(memory: Path) -> None:
-    """Log the problem of ``preferences.toml``, a plain file in memory (PA-F44). It never stops the start
-    (PA-F43)."""
+    """Log the problem of ``preferences.toml``, a plain file in memory. It never stops the start."""
     path = memory / "preferences.toml"
     try:
         read_toml(read_regular(path).decode("utf-8"))

@@ -1,6 +1,6 @@
 """The similarity of two texts, by their words alone.
 
-It is the spec's hybrid (MN-F22): .7 of a cosine and .3 of shared keywords. Without an embedder the cosine is
+The score is a hybrid: .7 of a cosine and .3 of shared keywords. Without an embedder the cosine is
 over stems, with a few synonyms as one word, so "fix the failing tests" is near to "repair the broken test".
 """
 
@@ -16,7 +16,7 @@ from trunkline._util.nlp.synonyms import SYNONYMS, synonyms
 from trunkline._util.nlp.tokenizer import tokenize
 
 MAX_SYNONYMS = 3
-"""The number of synonyms that a query is expanded by (MN-F22)."""
+"""The number of synonyms that a query is expanded by."""
 
 _REMEMBERED = 4096
 """The number of texts whose concepts are cached: one text is compared with many."""

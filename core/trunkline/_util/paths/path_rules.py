@@ -10,7 +10,7 @@ from trunkline.errors import ToolError, ToolErrorKind
 MAX_PATH, MAX_NAME = 4096, 255
 
 PROTECTED_NAMES = ("auth.json", ".env", "id_rsa", "id_ed25519", ".git-credentials", ".netrc")
-"""Names, and endings of names, that no path may have (MB-F15)."""
+"""Names, and endings of names, that no path may have."""
 
 PROTECTED_FILES = ((".ssh", "config"), (".aws", "credentials"), (".memoryblock", "auth.json"))
 """Files within certain folders that no path may name; the folders themselves cannot be renamed."""
@@ -93,7 +93,7 @@ def check_movable(path: str, names: Sequence[str]) -> None:
 
 
 def is_protected(names: Sequence[str]) -> bool:
-    """Report whether the names of a path end in one that contains secrets (MB-F15)."""
+    """Report whether the names of a path end in one that contains secrets."""
     plain = tuple(map(_plain, names))
     if plain and plain[-1].endswith(PROTECTED_NAMES):
         return True

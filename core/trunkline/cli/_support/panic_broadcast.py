@@ -20,7 +20,7 @@ BUS_SECONDS = 5.0
 """How long the bus is tried: what runs here has been stopped by then."""
 
 ANSWER_SECONDS = 10.0
-"""How long workers are waited for. They look at the latch five times a second, and end programs in two (CC-T12); a
+"""How long workers are waited for. They look at the latch five times a second, and end programs in two; a
 machine that is short of everything takes longer."""
 
 

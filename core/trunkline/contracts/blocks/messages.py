@@ -1,5 +1,6 @@
-"""Blocks: their configuration, and how they are made, listed, changed, stopped, reset, archived, restored and deleted
-(MB-F1..F4, F23, F29)."""
+"""Blocks: their configuration, and the requests that create, list, change, stop, reset, archive, restore and delete
+them.
+"""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -15,8 +16,7 @@ BlockStatusName = Literal["SLEEPING", "ACTIVE", "BUSY", "ERROR"]
 
 
 class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The limits of what a block's agents may remember and read: the table ``[memory]`` of its ``block.toml``
-    (RLM-F21).
+    """The limits of what a block's agents may remember and read: the table ``[memory]`` of its ``block.toml``.
 
     ``write_layers``: the first one is written when nothing is said. The owner's own layer is shared with all blocks, so
     writing it takes ``allow_user_global_write`` besides. Chunks that nobody made or used for ``retention_days`` are
@@ -55,7 +55,7 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class BlockStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The status of a block (MB-F5). ``error`` is a code, never raw text."""
+    """The status of a block. ``error`` is a code, never raw text."""
 
     status: BlockStatusName = "SLEEPING"
     last_run: datetime | None = None

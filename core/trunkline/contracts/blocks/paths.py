@@ -3,7 +3,7 @@
 import re
 
 BLOCK_NAME = r"[a-z0-9][a-z0-9-]{0,31}"
-"""The pattern of a block's name (MB-F3). It is part of subjects, paths and URLs. Isolated plugins and channels, which
+"""The pattern of a block's name. It is part of subjects, paths and URLs. Isolated plugins and channels, which
 are users of the bus, keep the same rule."""
 
 BLOCK_NAME_RULE = "1 to 32 characters: small letters, digits and dashes, beginning with a letter or digit"

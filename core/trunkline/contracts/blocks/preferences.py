@@ -1,4 +1,4 @@
-"""The owner's choices for all blocks, ``preferences.toml`` in memory (conflict C37)."""
+"""The owner's choices for all blocks, ``preferences.toml`` in memory."""
 
 import msgspec
 

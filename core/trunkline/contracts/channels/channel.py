@@ -1,4 +1,4 @@
-"""A channel: a way in and out for people. It knows the gateway's face and nothing behind it (PA-F40)."""
+"""A channel: a way in and out for people. It knows the gateway's face and nothing behind it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable

@@ -62,7 +62,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of a conversation.
 
     ``images`` are pictures for a model, in a user's message that a tool puts; no conversation keeps any.
-    ``tool_calls`` belong to an assistant message, whose ``content`` keeps the text that came with them (PA-F14).
+    ``tool_calls`` belong to an assistant message, whose ``content`` keeps the text that came with them.
     ``tool_call_id`` and ``name`` belong to a tool result; ``error`` marks a failed one, ``error_kind`` says of which
     kind (``TOOL_ERROR_KINDS``); messages of an earlier version have none.
     ``partial`` marks text of a model call that was cut, cancelled or failed.

@@ -10,11 +10,14 @@ from trunkline.contracts.gateway.messages import SendMessage
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks. ``type`` is one of PA-F20's (owner, collaborator, service, ...). Only an owner decides about calls,
-    takes permissions back, changes blocks and names conversations: an authenticator has to say that somebody is one.
+    """The identity of a caller. ``type`` is one of a policy's identity types (owner, collaborator, service, ...).
 
-    ``permissions`` are what the tool calls of their turns may do at most, whatever the type: ``tools:read_*``,
-    ``memory:/finances/*``, or ``*`` for everything. They only take away, and what cannot be read permits nothing.
+    Only an owner decides about calls, takes permissions back, changes blocks and names conversations. An authenticator
+    decides who is an owner.
+
+    ``permissions`` bound what the tool calls of the caller's turns may do, whatever the type: ``tools:read_*``,
+    ``memory:/finances/*``, or ``*`` for everything. They only take away. A permission that cannot be read permits
+    nothing.
     """
 
     id: str

@@ -95,7 +95,7 @@ def _is_stored(key: str, value: Any) -> bool:
 
 
 def decode_chunk(path: str, data: bytes) -> ChunkFile | str:
-    """The chunk that a file holds, or the code of what is wrong with it (RLM-F20)."""
+    """The chunk that a file holds, or the code of what is wrong with it."""
     named = parse_chunk_path(path)
     try:
         chunk = _decoder.decode(data)

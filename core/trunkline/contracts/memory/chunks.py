@@ -1,4 +1,4 @@
-"""Chunks: small pieces of what was said or learned, with type, tags and links (RLM-F1 to F12, F20).
+"""Chunks: small pieces of what was said or learned, with type, tags and links.
 
 ``block`` says whose memory is meant: that of a block, or with None the owner's own, which all blocks share.
 ``actor`` is who asks: history names it, and its private layers are open to it alone.
@@ -23,13 +23,13 @@ Confidence = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 ChunkLimit = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
 
 DEFAULT_CONFIDENCE = 0.7
-"""How sure a chunk is when nobody says (RLM-F9)."""
+"""How sure a chunk is when nobody says."""
 
 DEFAULT_SOURCE = "interaction"
 """How a chunk came about when nobody says."""
 
 MIN_RECALL_CONFIDENCE = 0.5
-"""How sure a chunk must be to answer a question, when nobody says (RLM-F10)."""
+"""How sure a chunk must be to answer a question, when nobody says."""
 
 DEFAULT_RECALL_LIMIT, DEFAULT_LINK_LIMIT, DEFAULT_PAGE_SIZE = 5, 50, 100
 """How many chunks answer a question, are told as linked, and are listed, when nobody says."""

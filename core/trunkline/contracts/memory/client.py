@@ -222,7 +222,7 @@ class Memory:
         expires_at: datetime | None = None,
         fields: dict[str, Any] | None = None,
     ) -> RememberResult:
-        """Keep a text as chunks (RLM-F9). ``conversation`` is by default the one that this memory was given for."""
+        """Keep a text as chunks. ``conversation`` is by default the one that this memory was given for."""
         if not isinstance(content, str):
             raise ToolError(
                 f"What to remember must be text, not {type(content).__name__}.", kind="invalid_arguments"
@@ -252,7 +252,7 @@ class Memory:
         tags: Sequence[str] = (),
         chunk_type: str | None = None,
     ) -> RecallResult:
-        """The chunks that answer a question, best first (RLM-F10). No model is asked."""
+        """The chunks that answer a question, best first. No model is asked."""
         request = Recall(
             query=query,
             actor=SELF,

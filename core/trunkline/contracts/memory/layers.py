@@ -1,4 +1,4 @@
-"""Layers: which chunks an actor may read and where it may write (RLM-F20, F21). Names and rules; no I/O.
+"""Layers: which chunks an actor may read and where it may write. Names and rules; no I/O.
 
 A block is the project and the memory root is the user, so a layer is a place before ``chunks/``: ``blocks/B/agents/A``,
 ``blocks/B``, ``agents/A``, or the root itself. Who acts is the agent.

@@ -1,4 +1,4 @@
-"""The memory operations (PA-F8, PA-F9): files, search, history, blame, diff, revert, export."""
+"""The memory operations: files, search, history, blame, diff, revert, export."""
 
 from datetime import datetime
 from typing import Literal

@@ -18,9 +18,9 @@ Caller = Literal["gateway", "monitor", "tools", "operator"]
 RequestScope = Literal["file", "tree", "reply"]
 """What of memory a request reaches.
 
-``file``: the file at its path, and nothing else may be in the reply. ``tree``: everything below its path. ``reply``: what
-its reply shows, or the file of its chunk. A query with ``tree`` or ``reply`` needs a filter in ``AuthorizingTransport``,
-which checks the reply piece by piece; without one every call of a tool is refused.
+``file``: the file at its path, and nothing else may be in the reply. ``tree``: everything below its path. ``reply``:
+what its reply shows, or the file of its chunk. A query with ``tree`` or ``reply`` needs a filter in
+``AuthorizingTransport``, which checks the reply piece by piece; without one every call of a tool is refused.
 """
 
 QUERY_CONCURRENCY = 64

@@ -86,7 +86,7 @@ def is_git_folder(name: str) -> bool:
 
 
 def is_protected(names: list[str]) -> bool:
-    """Report whether a path's names are those that keys and passwords go by (MB-F15)."""
+    """Report whether a path's names are those that keys and passwords go by."""
     plain = [_folded(name) for name in names]
     if plain and plain[-1].endswith(PROTECTED_NAMES):
         return True

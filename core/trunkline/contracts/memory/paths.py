@@ -52,7 +52,7 @@ def layer_folder(layer: Layer, block: str, actor: str) -> str:
 
 
 def is_owner_only(path: str) -> bool:
-    """Report whether a path is the owner's alone to change, by whatever way: what agents may do (C37, policies and
+    """Report whether a path is the owner's alone to change, by whatever way: what agents may do (policies and
     each block's settings) and what was done. Preferences are choices and no limits, so agents may write them, by a
     call that shows a person their text; they do not come unseen with an archive (``is_preferences``).
     """

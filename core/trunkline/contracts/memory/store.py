@@ -46,7 +46,7 @@ NOWHERE = Scope()
 
 @dataclass(frozen=True, slots=True)
 class ChunkType:
-    """A type of chunk. A custom one may name the fields it needs and those it may have (RLM-F5)."""
+    """A type of chunk. A custom one may name the fields it needs and those it may have."""
 
     name: str
     description: str = ""

@@ -8,8 +8,7 @@ from trunkline.contracts.conversations.messages import Message, Usage
 from trunkline_bus import Payload
 
 Purpose = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
-"""What a model call is for, as a ledger groups it: ``turn``, ``route``, ``summary``, ``embed``, ``repl``, ``tool``, …
-(conflict C18)."""
+"""The purpose of a model call, by which costs are grouped: ``turn``, ``route``, ``summary``, ``embed``, ``repl``, …."""
 
 MicroUSD = Annotated[int, msgspec.Meta(ge=0)]
 """Millionths of a US dollar: whole, so that sums of many calls are exact."""

@@ -1,4 +1,4 @@
-"""Who may do what: a policy (PA-F20), the conditions under which it counts, and a block's table of permissions.
+"""Who may do what: a policy, the conditions under which it counts, and a block's table of permissions.
 
 The owner's policies are files ``policies/<id>.json`` in memory. No agent writes there, or in a ``block.toml``.
 """

@@ -4,7 +4,7 @@ from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
 from trunkline.errors import ToolError, ToolErrorKind
 
 MAX_OUTPUT = 50_000
-"""Characters of output that are told (MB-F17)."""
+"""Characters of output that are told."""
 
 _ENDED = {
     "timeout": "It did not end in its time, so it was ended after {seconds:.1f} s, with all that it had begun.",

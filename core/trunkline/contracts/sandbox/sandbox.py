@@ -60,7 +60,7 @@ class SandboxLimits:
 
 
 DEFAULT_LIMITS = SandboxLimits()
-"""What a program may take when nothing else is said (CC-F14)."""
+"""What a program may take when nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class ToolSchema(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool of the catalogue (PA-F36).
+    """A tool of the catalogue.
 
     ``effect`` decides what a crash means: a ``read`` may be run again, the others may not unless ``idempotent``.
     ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace,

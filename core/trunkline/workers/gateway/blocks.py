@@ -1,5 +1,5 @@
 """The block service: creates, lists, changes, stops, resets, archives, restores and deletes blocks, which are
-folders of memory (MB-F1..F4, F23, F29).
+folders of memory.
 
 A block is stopped before anything is taken from it. The same command finishes the work that a crash
 interrupted.

@@ -177,8 +177,7 @@ def _checked_title(text: str) -> str:
 
 
 def is_public(message: Message) -> bool:
-    """Report whether PA's public view shows a message: those of the user and the agent, none of tools
-    (conflict C5)."""
+    """Report whether PA's public view shows a message: those of the user and the agent, none of tools."""
     return message.role == "user" or (
         message.role == "assistant" and bool(message.content or not message.tool_calls)
     )

@@ -1,4 +1,4 @@
-"""Keys and passwords stay out of memory: a rule that sees every change before it is committed (RLM-F21, C13).
+"""Keys and passwords stay out of memory: a rule that sees every change before it is committed.
 
 ``api_key=...``, ``token: ...`` and the like become ``[REDACTED]``, in every file of text and in every layer. It is a
 net under people and models who paste such things, and text alone cannot tell a password from a word: what is plainly

@@ -146,7 +146,7 @@ class BlockProfileCache:
         return next((file.unread for file in found if file is not None and file.unread), "")
 
     def _log_unknown_tools(self, block: str, profile: BlockProfile) -> None:
-        """Log once which names in ``always_send`` match no tool (PA-F43)."""
+        """Log once which names in ``always_send`` match no tool."""
         tools = profile.tools
         missing = unknown_tool_names(profile.always_send or (), tools.specs, tools.own)
         if missing != self._logged_missing.get(block, ()):

@@ -1,4 +1,4 @@
-"""The status of each block as this monitor sees it (MB-F5). It is published to a bucket whose entries expire
+"""The status of each block as this monitor sees it. It is published to a bucket whose entries expire
 soon, so a block whose monitor crashed never looks busy."""
 
 import logging

@@ -257,7 +257,7 @@ def _missing_tools_part(missing: tuple[str, ...]) -> tuple[ContextPart, ...]:
 
 
 def _channel_part(request: TurnRequested) -> tuple[ContextPart, ...]:
-    """Return the channel's description of what people see of an answer there (MB-F13).
+    """Return the channel's description of what people see of an answer there.
 
     The channel writes it, so it is data. It comes last, so that a message of another channel changes nothing
     before it.

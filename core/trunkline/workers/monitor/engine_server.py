@@ -1,4 +1,4 @@
-"""The bare agent loop over HTTP: ``POST /engine/chat`` on loopback (PA-F31 to PA-F33), so that it can be
+"""The bare agent loop over HTTP: ``POST /engine/chat`` on loopback, so that it can be
 replaced.
 
 Messages and tools in, events out. It uses the same state machine and runner as a durable turn, without
@@ -73,7 +73,7 @@ BLOCK_FIELD: Field = ("metadata", "client_context", "block")
 
 
 class EngineMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message in the form of PA-F31."""
+    """A message as ``POST /engine/chat`` takes it."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str

@@ -79,7 +79,7 @@ def loaded_tools(outcome: ToolOutcome) -> tuple[str, ...]:
 def unknown_tool_names(
     always: Iterable[str], specs: Sequence[ToolSpec], own: Sequence[ToolSpec]
 ) -> tuple[str, ...]:
-    """Return the names and patterns that match no tool (PA-F43)."""
+    """Return the names and patterns that match no tool."""
     tools = (*specs, *own)
     return tuple(one for one in always if not any(_matches(spec, one) for spec in tools))
 

@@ -105,7 +105,7 @@ def _unquoted(text: str) -> str:
 
 
 def _repaired(spec: CallSchema, properties: Mapping[str, Any], given: Arguments) -> Arguments:
-    """Return ``{'query="x"': ''}`` as ``{query: x}`` (MN-F11). Other arguments are returned unchanged."""
+    """Return ``{'query="x"': ''}`` as ``{query: x}``. Other arguments are returned unchanged."""
     if len(given) != 1:
         return given
     ((name, value),) = given.items()

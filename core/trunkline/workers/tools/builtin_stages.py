@@ -27,7 +27,7 @@ class SchemaStage:
 
 
 class PathStage:
-    """Refuses paths beyond the block's reach, paths through links, and protected names (MB-F15).
+    """Refuses paths beyond the block's reach, paths through links, and protected names.
 
     It checks the parameters that the tool declares in ``paths``, after the plugins of the policy stage. The
     tool itself must open files with ``ToolContext.files``, which has the same reach and checks again at the

@@ -1,4 +1,4 @@
-"""Fits a value to a JSON schema: checks it, and converts text to the type of the schema (conflict C40).
+"""Fits a value to a JSON schema: checks it, and converts text to the type of the schema.
 
 It knows the part of JSON Schema that tools use (types, enums, objects, arrays, ranges, lengths, patterns,
 ``anyOf``, ``$ref`` into the same schema). Unknown keywords are not checked. No tools, no I/O.

@@ -3,7 +3,7 @@
 ``*.py``
     a plugin in one file, loaded by ``trunkline.plugins``. Its tools and guards come and go with the file.
 ``tool.json``, also one folder down
-    a program with its definition (PA-F36), run in the sandbox; see ``tool_manifest.py``.
+    a program with its definition, run in the sandbox; see ``tool_manifest.py``.
 
 Broken files are logged and left out; removed files lose their tools.
 """

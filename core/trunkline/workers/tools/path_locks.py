@@ -1,4 +1,4 @@
-"""Locks for calls that must not run concurrently: writes to the same path of a workspace (conflict C41).
+"""Locks for calls that must not run concurrently: writes to the same path of a workspace.
 
 They hold within one worker; workers on several hosts that share a folder rely on the tools' atomic
 replacement.

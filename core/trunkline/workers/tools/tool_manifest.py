@@ -1,4 +1,4 @@
-"""``tool.json``: a program that is a tool (PA-F36). It runs in a sandbox or not at all.
+"""``tool.json``: a program that is a tool. It runs in a sandbox or not at all.
 
 ::
 
@@ -30,7 +30,7 @@ _PATH_WORDS = frozenset({"path", "file", "filepath", "directory", "dir", "target
 
 class ToolManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The file's content. ``paths`` names the parameters that are paths of the workspace; without it,
-    parameters with names like ``path`` or ``file`` are (MB-F15)."""
+    parameters with names like ``path`` or ``file`` are."""
 
     name: str
     description: str

@@ -1,4 +1,4 @@
-"""The Gateway API of PA, exactly: ``/conversations`` (PA-F28)."""
+"""The Gateway API of PA, exactly: ``/conversations``."""
 
 from starlette.requests import Request
 from starlette.responses import Response

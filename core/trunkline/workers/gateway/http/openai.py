@@ -1,4 +1,4 @@
-"""OpenAI's chat completions over the gateway's services (PA-F29). Blocks are models. Trunkline's tools run
+"""OpenAI's chat completions over the gateway's services. Blocks are models. Trunkline's tools run
 here and are not shown; calls of the client's own tools are returned to the client."""
 
 import time

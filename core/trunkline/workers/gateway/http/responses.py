@@ -58,7 +58,7 @@ def error_body(
     """Return the code with its fixed sentence.
 
     ``metadata`` holds the wrong field and the reason, the state of the queue, what a request ``needs``, or
-    why a turn failed (ARCH-6, conflict C36).
+    why a turn failed.
     """
     reason = wrong.reason if wrong is not None else needs
     metadata = {"reason": reason} if reason else {}

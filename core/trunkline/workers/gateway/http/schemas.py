@@ -1,6 +1,6 @@
-"""The public schemas of ``/conversations`` and ``/api``: closed on output, tolerant on input (conflict C36).
+"""The public schemas of ``/conversations`` and ``/api``: closed on output, tolerant on input.
 
-Every response body of these paths is one of these structs, so it has no undocumented fields (ARCH-4).
+Every response body of these paths is one of these structs, so it has no undocumented fields.
 ``openapi.py`` generates the OpenAPI document from them. A field with a default is optional and absent at its
 default.
 """

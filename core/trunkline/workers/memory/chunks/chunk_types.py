@@ -1,6 +1,6 @@
 """Types of chunks and of links: the built-in ones, those that plugins add, and which type a text is by its words.
 
-Reading a type off words is indexing, not understanding: no model is asked (PA-F8).
+Reading a type off words is indexing, not understanding: no model is asked.
 """
 
 import re
@@ -32,7 +32,7 @@ _FAMILIES = tuple(
         ("fact", FACT),
     )
 )
-"""The first family with a hit decides (RLM-F7)."""
+"""The first family with a hit decides."""
 
 CHUNK_TYPES = (
     ChunkType("fact", "Something that is so."),

@@ -1,4 +1,4 @@
-"""Cutting a text into chunks of bounded length (RLM-F6). Pure text work.
+"""Cutting a text into chunks of bounded length. Pure text work.
 
 Paragraphs; short ones joined to their neighbour of the same type; long ones split at sentence ends, then at spaces. A
 block of code stays whole while it fits, and one word is never cut.
@@ -14,7 +14,7 @@ from trunkline.workers.memory.chunks.tokens import Counter, load_counter
 
 MIN_TOKENS = 100
 MAX_TOKENS = 800
-"""Tokens of a chunk (RLM-F6)."""
+"""Tokens of a chunk."""
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _BLANK = re.compile(r"\n[ \t]*\n\s*")

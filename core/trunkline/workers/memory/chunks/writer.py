@@ -90,7 +90,7 @@ class ChunkWriter:
     # Making --------------------------------------------------------------------------------------------------
 
     async def remember(self, request: Remember, scope: Scope) -> RememberResult:
-        """Keep a text as chunks, all in one commit (RLM-F9).
+        """Keep a text as chunks, all in one commit.
 
         Raises:
             Refusal: ``invalid_value`` (no conversation, confidence out of range), ``invalid_type``,
@@ -242,7 +242,7 @@ class ChunkWriter:
         return MemoryChanged(paths=(row.path, target), version=version, actor=actor)
 
     async def forget(self, request: ForgetChunk, scope: Scope) -> MemoryChanged:
-        """Take a chunk out of the files, and so out of the indexes; the archive does not keep it either (C43)."""
+        """Take a chunk out of the files, and so out of the indexes; the archive does not keep it either."""
         try:
             row = await self._owned_chunk(request, request.id)
         except Refusal as refusal:

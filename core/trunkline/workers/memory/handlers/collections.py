@@ -23,7 +23,7 @@ from trunkline_bus import Request
 
 
 class CollectionHandlers:
-    """Answers from ``collections``. ``redact`` takes secrets out of what comes in (conflict C13)."""
+    """Answers from ``collections``. ``redact`` takes secrets out of what comes in."""
 
     def __init__(self, collections: DocumentCollections, redact: Callable[[str], str]) -> None:
         self._collections = collections

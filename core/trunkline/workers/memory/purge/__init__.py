@@ -1,1 +1,1 @@
-"""Removes a path, chunk or conversation from memory and from all of its history (C43)."""
+"""Removes a path, chunk or conversation from memory and from all of its history."""

@@ -1,5 +1,5 @@
 """The notes of purges: ``audit/purges.jsonl``, a line each. A line is there before anything is gone, and says when
-all is done; so a purge that was cut short is known, and an archive of before does not bring back what it took (C43).
+all is done; so a purge that was cut short is known, and an archive of before does not bring back what it took.
 """
 
 from datetime import datetime
