@@ -78,7 +78,7 @@ def test_say_prints_one_answer(home: Path) -> None:
         (("say", "hi", "--conversation", "last"), "no conversation yet"),
         (("chat", "--block", "mian"), "Did you mean main?"),
         (("chat", "--channel", "telephone"), "There are: terminal."),
-        (("say", "  "), "nothing to say"),
+        (("say", "  "), "TEXT is empty"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(home: Path, arguments: tuple[str, ...], sentence: str) -> None:

@@ -141,7 +141,7 @@ async def test_other_words_at_a_step_or_at_the_end() -> None:
         answer = await running.say(PROGRAM)
         await forked(running, answer, 1, content="say:otherwise")
         assert world.heard()[-2:] == [("tool", "noted one"), ("user", "say:otherwise")]
-        with pytest.raises(RemoteFault, match="say something") as refused:
+        with pytest.raises(RemoteFault, match="Give a message to continue") as refused:
             await forked(running, answer, 3)
         assert refused.value.code == "conflict"
         assert (await forked(running, answer, 3, content="say:and on")).text == "and on"

@@ -159,7 +159,7 @@ async def test_every_stored_topic_is_decided_about() -> None:
         ("trunkline.cmd.memory.read", "request"),
         ("trunkline.ctl.tools.call_1.cancel", "moment"),
         ("trunkline.x.dice.rolled", "plugin"),
-        ("trunkline.evt.memory.files.changed", "news"),
+        ("trunkline.evt.memory.files.changed", "event"),
         ("elsewhere", "nobody reads"),
     ],
 )

@@ -243,7 +243,7 @@ async def test_the_bus_says_its_form_and_a_newer_one_is_refused(tmp_path: Path) 
         assert await migrate_bus(running.bus, (step(1), step(2)))
         assert steps == [1, 2]
         await apply(running.bus, with_format(topology(), BUS_FORMAT + 1))
-    with pytest.raises(TrunklineError, match=f"form {BUS_FORMAT + 1}") as refused:
+    with pytest.raises(TrunklineError, match=f"format {BUS_FORMAT + 1}") as refused:
         async with platform(tmp_path, workers=("memory",), config={"retention.journal_days": 3}):
             raise AssertionError("it started")
     assert "Update Trunkline" in refused.value.hint and "nats://" in str(refused.value)
