@@ -29,7 +29,7 @@ class BlockName(StringParamType):
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
         """The choices for the error message of a missing argument."""
-        return f"There are: {', '.join(_blocks())}." if _blocks() else None
+        return f"Known blocks: {', '.join(_blocks())}." if _blocks() else None
 
 
 class ConversationName(StringParamType):

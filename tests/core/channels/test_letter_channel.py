@@ -142,7 +142,7 @@ async def test_MB_T11_the_owner_decides_by_letter_and_nobody_else_does() -> None
         await answered(
             pile, gateway, Letter("3", f"deny {asked.id}", "ada"), Letter("4", "Deny everything", "ada")
         )
-        assert "Nothing waits" in pile.answers["3"] and pile.answers["4"] == "You said: Deny everything"
+        assert "No pending approval" in pile.answers["3"] and pile.answers["4"] == "You said: Deny everything"
         assert [message.content for message in gateway.sent] == ["Deny everything"]
         assert any("Send the mail?" in text and asked.id in text for text in pile.told)
 

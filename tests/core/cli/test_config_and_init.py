@@ -92,7 +92,7 @@ def test_init_asks_for_the_name_of_a_key_and_never_takes_the_key(trunkline: Run,
 def test_init_asks_nothing_where_there_is_no_terminal(trunkline: Run, home: Path) -> None:
     """Nothing is guessed and nothing is changed: the way without questions is named."""
     done = trunkline("init", stdin="garden\nopenai\nGARDEN_KEY\nsmall-model\n")
-    assert done.returncode == 2 and "no terminal" in done.stderr and "--yes" in done.stderr
+    assert done.returncode == 2 and "need a terminal" in done.stderr and "--yes" in done.stderr
     assert not home.exists()
     assert trunkline("init", "--json").returncode == 2
 
