@@ -1,6 +1,7 @@
 """The page of the public API: every name that a plugin may import, by module."""
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import re
@@ -10,7 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from generator.markdown import code, first_paragraph, shown, table
+import msgspec
+
+from generator.markdown import code, first_paragraph, prose, shown, table
 from trunkline._util.lazy_names import FACE, public_modules, public_names
 
 INTRODUCTION = """
@@ -34,6 +37,12 @@ TOOL_NAMES = (
     "preview", "tool",
 )  # fmt: skip
 
+WITHOUT_MEMBERS = ("trunkline.api.cli", "trunkline.api.testing")
+"""Modules whose classes are listed without their members: the commands are click's, the suites' members are tests."""
+
+MADE_BY_AUTHORS = {"Letter", "HealthCheck", "HealthResult", "ConfigSection", "SandboxLimits", "ToolOutcome"}
+"""Classes without methods whose fields a plugin fills."""
+
 
 def page() -> str:
     """The whole page."""
@@ -46,7 +55,57 @@ def _section(module: str) -> str:
     if module == FACE:
         said.append(TOOLS.format(names=", ".join(map(code, TOOL_NAMES))).strip())
     rows = [(code(name), _sentence(getattr(found, name), name, origin)) for name, origin in _names(module)]
-    return "\n\n".join([f"## {code(module)}", *said, table(("name", "is"), rows)])
+    members = (
+        []
+        if module in WITHOUT_MEMBERS
+        else [_members(name, getattr(found, name)) for name, _ in _names(module)]
+    )
+    return "\n\n".join([f"## {code(module)}", *said, table(("name", "is"), rows), *filter(None, members)])
+
+
+def _members(name: str, value: Any) -> str:
+    """The methods of a class, and the fields of one that has methods or that authors make; "" for everything else."""
+    if not inspect.isclass(value) or issubclass(value, (BaseException, msgspec.Struct)):
+        return ""
+    methods = [
+        f"* {code(_call(key, one))}: {first_paragraph(one)}" for key, one in _public_methods(value).items()
+    ]
+    fields = [
+        f"* {code(field.name)}: {shown(field.type)}{', optional' if _has_default(field) else ''}"
+        for field in (dataclasses.fields(value) if dataclasses.is_dataclass(value) else ())
+        if not field.name.startswith("_")
+    ]
+    if not methods and not (fields and name in MADE_BY_AUTHORS):
+        return ""
+    return "\n\n".join([f"### {code(name)}", prose(value), "\n".join([*fields, *methods])])
+
+
+def _public_methods(kind: type) -> dict[str, Any]:
+    """Methods and properties by name, in the order of the source; those of a base of ours come after its own."""
+    found: dict[str, Any] = {}
+    for base in kind.__mro__:
+        if base.__module__.startswith("trunkline"):
+            for key, one in vars(base).items():
+                plain = one.__func__ if isinstance(one, (staticmethod, classmethod)) else one
+                if not key.startswith("_") and (inspect.isfunction(plain) or isinstance(plain, property)):
+                    found.setdefault(key, plain)
+    return found
+
+
+def _call(name: str, method: Any) -> str:
+    """A method as it is called: the names of its parameters, with their defaults."""
+    if isinstance(method, property):
+        return name
+    parameters = [
+        one.replace(annotation=one.empty)
+        for one in inspect.signature(method).parameters.values()
+        if one.name not in ("self", "cls")
+    ]
+    return f"{name}{inspect.Signature(parameters)}"
+
+
+def _has_default(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
 def _names(module: str) -> list[tuple[str, str]]:
