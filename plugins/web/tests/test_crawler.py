@@ -181,3 +181,10 @@ def test_patterns_cost_no_more_than_their_length() -> None:
     began = time.monotonic()
     assert parse_robots(rules, "Trunkline").is_allowed("/" + "a" * 1999 + "b")
     assert time.monotonic() - began < 5
+
+
+def test_blank_lines_cost_no_more_than_their_number() -> None:
+    """The largest file of blank lines that is read is parsed at once: each blank line is looked at once."""
+    began = time.monotonic()
+    assert parse_robots(" \n" * 250_000, "Trunkline").is_allowed("/")
+    assert time.monotonic() - began < 5

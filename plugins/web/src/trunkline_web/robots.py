@@ -13,7 +13,7 @@ MOST_BYTES = 500 * 1024
 LONGEST_DELAY = 5.0
 """Seconds; a site that wants longer pauses gets these."""
 
-_VERSION = re.compile(r"^(\s*user-agent\s*:\s*[a-z_-]+)/\S*", re.IGNORECASE | re.MULTILINE)
+_VERSION = re.compile(r"^([ \t]*user-agent[ \t]*:[ \t]*[a-z_-]+)/\S*", re.IGNORECASE | re.MULTILINE)
 """The version of a user agent in a line that names one. Protego compares it; only the name before it counts."""
 
 
