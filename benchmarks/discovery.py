@@ -156,13 +156,13 @@ async def default_request() -> dict[str, int]:
 
 
 def _other_plugins() -> tuple[str, ...]:
-    """The plugins that bring tools of their own."""
+    """All plugins but the one that stores memory: their tools would be counted."""
     from importlib.metadata import distributions
 
     names = {
         found.metadata["Name"] for found in distributions() if found.entry_points.select(group="trunkline")
     }
-    return tuple(sorted(names - {"trunkline"}))
+    return tuple(sorted(names - {"trunkline", "trunkline-git-store"}))
 
 
 def _request_text(request: ModelRequest) -> str:
