@@ -63,7 +63,7 @@ async def test_what_robots_txt_asks_for_is_respected(site: Any, context: ToolCon
         "/private/x": make_page("secret", "text/plain"),
     }
     text = await crawl(site, context)
-    assert "secret" not in text and "by the wish of robots.txt" in text and "/private/x" not in site.paths
+    assert "secret" not in text and ": disallowed by robots.txt." in text and "/private/x" not in site.paths
     with pytest.raises(ToolError, match="asks programs not to crawl"):
         await crawl(site, context, "/private/x")
     site.pages["/robots.txt"] = make_page("", status="503 Busy")

@@ -72,7 +72,7 @@ def from_stream_error(error: Any, key: str) -> ModelError:
 
 
 def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
-    """The error for any exception of the SDK or of what lies under it; ``began`` says that the answer had begun."""
+    """The error for an exception of the SDK or its HTTP library. ``began`` is true if the answer had begun."""
     import httpx2
     import openai
 

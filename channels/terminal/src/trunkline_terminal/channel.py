@@ -9,7 +9,7 @@ from trunkline_terminal.settings import TerminalSettings
 
 
 class TerminalChannel(ForegroundChannel):
-    """Standard input and output. The history of what was typed lies in ``home``."""
+    """Standard input and output. The input history is stored in ``home``."""
 
     name = "terminal"
     shows = "A terminal: Markdown is drawn (headings, lists, tables, code blocks); pictures and HTML are not."

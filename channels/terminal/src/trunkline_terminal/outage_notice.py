@@ -14,7 +14,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.25, 3.0
 """Seconds between two tries: doubled up to the longest."""
 
 NOTICE_AFTER_SECONDS = 3.0
-"""Seconds without an answer after which the person is told."""
+"""Seconds without an answer after which the person sees a notice."""
 
 
 class OutageNotice:

@@ -21,7 +21,7 @@ class SavedConversationError(TrunklineError):
 
 
 def save_path(given: str, at: datetime) -> Path:
-    """Where to save: a folder gets the default name, a name without suffix gets ``.json``."""
+    """The path to save to: a folder gets the default name, a name without suffix gets ``.json``."""
     default = f"conversation_{at:%Y%m%d_%H%M%S}.json"
     if not given:
         return Path(default)

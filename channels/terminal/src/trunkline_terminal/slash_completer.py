@@ -34,10 +34,10 @@ class SlashCompleter(Completer):
         elif name in ("save", "load"):
             yield from self._paths.get_completions(Document(rest), complete_event)
 
-    def _commands(self, begun: str) -> Iterable[Completion]:
+    def _commands(self, prefix: str) -> Iterable[Completion]:
         for command in COMMANDS:
-            if command.help and command.name.startswith(begun):
-                yield Completion(command.name, -len(begun), display=command.usage, display_meta=command.help)
+            if command.help and command.name.startswith(prefix):
+                yield Completion(command.name, -len(prefix), display=command.usage, display_meta=command.help)
 
 
 def complete_at_once(buffer: Buffer) -> None:

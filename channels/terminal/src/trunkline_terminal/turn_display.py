@@ -35,7 +35,7 @@ Render = Callable[[FeedEvent], str | None] | None
 """How plugins word events."""
 
 Results = deque[tuple[str, str]]
-"""What tools told in this conversation, the latest last: the call in words, and the result."""
+"""Results of tools in this conversation, the latest last: the call in words, and the result."""
 
 MAX_RESULTS = 50
 """How many results are kept to be shown again."""

@@ -45,7 +45,7 @@ def _target_path(name: str, block: str, system: str) -> str | None:
 
 
 def find_root(source: Source, *names: str) -> str:
-    """Where the workspace lies: in a folder of that name, or where we are."""
+    """The workspace's root in the source: the first of these folders that has known files, or the source itself."""
     for name in names:
         if any(source.has(f"{name}/{file}") for file in PLACES):
             return f"{name}/"

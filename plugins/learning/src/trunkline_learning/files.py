@@ -17,7 +17,7 @@ POSITION = "learning/position.json"
 
 
 def playbook_folder(folder: str) -> str:
-    """Where a model's strategies lie, one file each."""
+    """The folder of a model's strategies, one file each."""
     return f"{MODELS}/{folder}/playbook"
 
 
@@ -27,7 +27,7 @@ def strategy_path(folder: str, id: str) -> str:
 
 
 def episodes_folder(folder: str) -> str:
-    """Where a model's episodes lie, by day."""
+    """The folder of a model's episodes, by day."""
     return f"{MODELS}/{folder}/episodes"
 
 

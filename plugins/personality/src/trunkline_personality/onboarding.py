@@ -15,7 +15,7 @@ OWNER_ACTOR, CHANNEL_PREFIX = "owner", "channel:"
 channel. Whoever has another credential is somebody else."""
 
 LONG_PAUSE = timedelta(hours=6)
-"""A pause after which an agent is told how long it was."""
+"""A pause after which the context states how long it was."""
 
 ONBOARDING_TEXT = (
     "This is your first conversation here, and nothing is written of your owner yet. First answer what they say. Then "

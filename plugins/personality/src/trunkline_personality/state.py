@@ -31,7 +31,7 @@ class PersonalityState(msgspec.Struct, frozen=True, kw_only=True):
     sliders: Mapping[str, Percent] = {}
 
     def value(self, name: str) -> int:
-        """Where a slider stands."""
+        """The value of a slider."""
         return self.sliders.get(name, _DEFAULTS[name])
 
     def with_slider(self, name: str, value: int) -> "PersonalityState":

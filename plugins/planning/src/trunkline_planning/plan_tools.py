@@ -109,7 +109,7 @@ async def get_plan_status(context: trunkline.ToolContext) -> dict[str, Any]:
 
 
 def plan_path(context: trunkline.ToolContext) -> str:
-    """Where the plan of the conversation lies, in the block's memory."""
+    """The path of the conversation's plan in the block's memory."""
     return f"plans/{context.conversation}.md"
 
 

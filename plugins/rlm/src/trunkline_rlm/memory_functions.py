@@ -12,7 +12,7 @@ MOST = 100
 """Chunks that one call brings at most."""
 
 MOST_STEPS = 200
-"""Steps that are told of one retrieval."""
+"""The most steps that are reported of one retrieval."""
 
 
 class ChunkQueries(Protocol):

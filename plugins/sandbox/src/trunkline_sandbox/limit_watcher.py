@@ -60,7 +60,7 @@ class LimitWatcher:
         return not self._over.is_set()
 
     def stop(self) -> None:
-        """The program has ended. Returns when nothing of it is looked at any more."""
+        """The program has ended. Returns when the watcher no longer reads its processes."""
         self._over.set()
         if self._thread.ident is not None:
             self._thread.join()

@@ -11,7 +11,7 @@ from pathlib import Path
 MIB = 1024 * 1024
 
 MEMORY_FOLDERS = ("tmp", "dev/shm")
-"""The folders of a program that lie in memory."""
+"""The folders of a program that are kept in memory (tmpfs)."""
 
 SMALLEST_FILE = 4096
 """Bytes that a file counts at least: some file systems keep small ones in their tables, which fill up too."""

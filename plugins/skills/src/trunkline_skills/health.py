@@ -10,7 +10,7 @@ from trunkline.api.memory import block_folder
 from trunkline_skills.skill import Skill, SkillIssue, parse_skill
 
 LOCATIONS = ("skills/*/SKILL.md", f"{block_folder('*')}/skills/*/SKILL.md")
-"""Where skills lie in memory."""
+"""The folder of skills in memory."""
 
 
 def skill_check(memory: Path) -> Callable[[], Awaitable[HealthResult]]:

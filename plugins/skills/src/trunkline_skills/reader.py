@@ -14,7 +14,7 @@ SKILL_FOLDERS = ("skills", "/skills")
 """The block's own, then everybody's; the paths are as ``Memory`` has them."""
 
 MAX_SKILLS = 200
-"""Skills of a place that are looked at; the rest is an issue."""
+"""The most skills that are read of one folder; more are reported as an issue."""
 
 NAME = re.compile(r"[\w][\w .-]{0,63}")
 

@@ -15,7 +15,7 @@ _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill that can be used. ``folder`` is where it lies in memory, from the root on."""
+    """A skill that can be used. ``folder`` is its path in memory, from the root."""
 
     name: str
     folder: str

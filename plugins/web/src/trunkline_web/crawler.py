@@ -202,10 +202,10 @@ class Crawler:
                 f"If a person wants just this page, fetch_webpage reads it.",
                 kind="permission_denied",
             )
-        self._left_out.append(f"{address.url[:200]}, by the wish of robots.txt.")
+        self._left_out.append(f"{address.url[:200]}: disallowed by robots.txt.")
 
     def _new_links(self, page: PageText) -> list[WebAddress]:
-        """Where the page leads within its site that was not seen before."""
+        """The links of the page within its site that were not seen before."""
         found = []
         for link in page.links:
             try:

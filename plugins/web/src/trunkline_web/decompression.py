@@ -5,7 +5,7 @@ import zlib
 from trunkline import ToolError
 
 ENCODINGS = "gzip, deflate"
-"""What servers are told that we unpack."""
+"""The value of Accept-Encoding: the encodings that this module unpacks."""
 
 _EITHER = 32 + zlib.MAX_WBITS
 """zlib or gzip, whichever it begins like."""

@@ -58,7 +58,7 @@ class HttpClient:
 
 
 class _PinnedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to addresses that the guard has looked at, and never to a name."""
+    """Connects to addresses that the guard has checked, and never to a name."""
 
     def __init__(self, guard: HostGuard) -> None:
         self._guard = guard

@@ -48,7 +48,7 @@ class WebPageReader(Reader):
 
 
 def page_links(tree: "HtmlElement", url: str) -> list[str]:
-    """Where the page leads, whole addresses without fragments, each once."""
+    """The links of the page: absolute addresses without fragments, each once."""
     base = tree.find(".//base[@href]")
     if base is not None:
         url = _absolute_link(url, base.get("href") or "") or url

@@ -57,10 +57,10 @@ class Brave:
 
     async def search(self, query: str, count: int, language: str) -> list[SearchResult]:
         """See ``SearchProvider.search``."""
-        wish = {"q": query, "count": str(count)} | ({"search_lang": language} if language else {})
+        params = {"q": query, "count": str(count)} | ({"search_lang": language} if language else {})
         headers = {"X-Subscription-Token": self._key(), "Accept": "application/json"}
         answer = await self._line.get(
-            _with_query(self._at, wish), headers=headers, most=MOST_BYTES, redirects=0
+            _with_query(self._at, params), headers=headers, most=MOST_BYTES, redirects=0
         )
         self._raise_for_status(answer)
         found = _decode_results(answer, _BraveAnswer, self.name)
@@ -121,9 +121,12 @@ class SearXNG:
                 "does not say where it is. A person has to write it there.",
                 kind="unsupported",
             )
-        wish = {"q": query, "format": "json"} | ({"language": language} if language else {})
+        params = {"q": query, "format": "json"} | ({"language": language} if language else {})
         answer = await self._line.get(
-            _with_query(self._at, wish), headers={"Accept": "application/json"}, most=MOST_BYTES, redirects=0
+            _with_query(self._at, params),
+            headers={"Accept": "application/json"},
+            most=MOST_BYTES,
+            redirects=0,
         )
         if answer.status == 403:
             raise ToolError(
@@ -151,9 +154,9 @@ def _endpoint_fetcher(address: WebAddress, settings: WebSettings) -> PageFetcher
     return PageFetcher(guard, seconds=settings.timeout, user_agent=settings.user_agent)
 
 
-def _with_query(address: WebAddress, wish: dict[str, str]) -> WebAddress:
+def _with_query(address: WebAddress, params: dict[str, str]) -> WebAddress:
     joint = "&" if "?" in address.target else "?"
-    return msgspec.structs.replace(address, target=f"{address.target}{joint}{urlencode(wish)}")
+    return msgspec.structs.replace(address, target=f"{address.target}{joint}{urlencode(params)}")
 
 
 def _raise_for_status(answer: HttpResponse, name: str) -> None:

@@ -86,7 +86,7 @@ def decode_frame(body: bytes) -> Frame:
 
 
 def frame_length(head: bytes) -> int:
-    """The length that a frame's head tells. Raises Hostile for one that is too large."""
+    """The length in a frame's head. Raises Hostile for one that is too large."""
     size = int.from_bytes(head, "big")
     if not 0 < size <= LARGEST:
         raise HostileFrameError(f"a frame of {size} bytes")

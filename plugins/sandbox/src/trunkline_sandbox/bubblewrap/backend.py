@@ -46,7 +46,7 @@ class Bubblewrap(Sandbox):
     def __init__(self, settings: SandboxSettings, home: Path) -> None:
         self._settings = settings
         self._home = home
-        self._latch = KillSwitch(home)
+        self._kill_switch = KillSwitch(home)
         self._place: cgroups.CgroupRoot | None = None
         self._looked = False
 
@@ -69,7 +69,7 @@ class Bubblewrap(Sandbox):
         program = check_program(
             argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
         )
-        self._latch.raise_if_engaged()
+        self._kill_switch.raise_if_engaged()
         executable = shutil.which("bwrap")
         if executable is None or platform.machine() not in ARCHITECTURES:
             raise ToolError(
@@ -141,7 +141,7 @@ class Bubblewrap(Sandbox):
                 if program.limits.network and not program.limits.host_network:
                     process.uplink = await start_uplink(process.first)
                 process.watch(self._watched_limits(program, process.first))
-                self._latch.raise_if_engaged()  # panic may have looked for programs while this one was being made
+                self._kill_switch.raise_if_engaged()  # panic may have looked for programs while this one was being made
                 os.write(go, b"1")
             except BaseException:
                 await _kill_bubblewrap(raw)

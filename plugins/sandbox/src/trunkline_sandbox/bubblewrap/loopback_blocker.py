@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def route_request(address: bytes, length: int) -> bytes:
-    """The wish for a route on which nothing is sent (rtnetlink(7))."""
+    """The request for a route on which nothing is sent (rtnetlink(7))."""
     body = struct.pack("=BBBBBBBBI", socket.AF_INET, length, 0, 0, MAIN, STATIC, 0, UNREACHABLE, 0)
     body += struct.pack("=HH4s", 8, DESTINATION, address)
     return struct.pack("=IHHII", 16 + len(body), NEW_ROUTE, REQUEST | ACKNOWLEDGE | CREATE, 1, 0) + body

@@ -107,7 +107,7 @@ class BubblewrapProcess(SandboxProcess):
             await anyio.to_thread.run_sync(self._watch.stop)
 
     def _set_kill_reason(self) -> None:
-        """Who ended it, when it did not end by itself."""
+        """Set ``killed`` when the program did not end by itself."""
         if self._group is not None and self._code != 0 and self._group.out_of_memory():
             self.killed = self.killed or "memory"
         elif (self._raw.returncode or 0) < 0:

@@ -36,7 +36,7 @@ class Docker(Sandbox):
     def __init__(self, settings: SandboxSettings, home: Path, host: str | None = None) -> None:
         self._settings = settings
         self._home = home
-        self._latch = KillSwitch(home)
+        self._kill_switch = KillSwitch(home)
         self._engine = DockerEngine(host)
         self._pool = ContainerPool(self._engine, Guardian(self._engine.host), home, settings.warm_containers)
 
@@ -93,7 +93,7 @@ class Docker(Sandbox):
         program = check_program(
             argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
         )
-        self._latch.raise_if_engaged()
+        self._kill_switch.raise_if_engaged()
         masks = await anyio.to_thread.run_sync(masked_files, program.workspace)
         try:
             ready = await self._pool.take(
@@ -105,7 +105,7 @@ class Docker(Sandbox):
             ) from error
         process = ContainerProcess(self._engine, ready.container, ready.wire, self._pool.remove)
         try:
-            self._latch.raise_if_engaged()  # panic may have looked while the container was made
+            self._kill_switch.raise_if_engaged()  # panic may have looked while the container was made
             process.watch(self._watched_limits(program))
             await ready.wire.stdin.send(start_orders(program))
         except BaseException:

@@ -163,7 +163,7 @@ def seccomp_profile() -> str:
     for bit in (1 << at for at in range(32)):
         if bit & NEW_NAMESPACES:
             rules.append(_deny_rule(["clone"], errno.EPERM, _condition(0, "MASKED_EQ", bit, bit)))
-    rules += [_deny_rule(["ioctl"], errno.EPERM, _condition(1, "EQ", wish)) for wish in TERMINAL_INPUT]
+    rules += [_deny_rule(["ioctl"], errno.EPERM, _condition(1, "EQ", request)) for request in TERMINAL_INPUT]
     sockets = ["socket", "socketpair"]
     rules.append(_deny_rule(sockets, errno.EAFNOSUPPORT, _condition(0, "GT", max(FAMILIES))))
     for family in set(range(max(FAMILIES))) - set(FAMILIES):

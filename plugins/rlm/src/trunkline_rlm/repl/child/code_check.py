@@ -34,15 +34,15 @@ class CodeViolation(Exception):
 def check_code(tree: ast.AST) -> None:
     """Raises Violation for the first forbidden thing in the code."""
     for node in ast.walk(tree):
-        told = _violation_text(node)
-        if told:
-            raise CodeViolation(f"line {getattr(node, 'lineno', '?')}: {told}")
+        violation = _violation_text(node)
+        if violation:
+            raise CodeViolation(f"line {getattr(node, 'lineno', '?')}: {violation}")
 
 
 def _violation_text(node: ast.AST) -> str:
     match node:
         case ast.Import(names=names):
-            return next((told for alias in names if (told := _module(alias.name))), "")
+            return next((violation for alias in names if (violation := _module(alias.name))), "")
         case ast.ImportFrom(module=module, level=level):
             return _module("." * level + (module or ""))
         case ast.Attribute(attr=name) if _is_hidden(name) or name in ATTRIBUTES:

@@ -16,7 +16,7 @@ from trunkline_rlm.repl.child.code_check import MODULES, NAMES, CodeViolation, c
 NAME = "<code>"
 MODULE = "session"
 SHOWN = 20_000
-"""Characters of a value's ``repr`` that are told."""
+"""The most characters that are shown of a value's ``repr``."""
 
 EXTRA_MODULES = ("__future__", "_strptime", "collections.abc")
 """Modules that code does not name, or that others load for it only when they are used."""
