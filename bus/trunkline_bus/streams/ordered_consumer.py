@@ -9,6 +9,7 @@ import anyio
 from nats.aio.msg import Msg
 
 from trunkline_bus.async_iterator import StepIterator
+from trunkline_bus.backoff import Backoff
 from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.errors import BusError
 from trunkline_bus.ids import new_id
@@ -99,7 +100,7 @@ class _Cursor:
         return self._pulling
 
     async def _remake_patiently(self) -> None:
-        pause = 0.05
+        backoff = Backoff(0.05, 1.0)
         while True:
             try:
                 await self.remake()
@@ -109,8 +110,7 @@ class _Cursor:
                 if self._link.closed:
                     raise
                 _log.warning("cannot follow %s in %s: %s", self._filter, self._stream, error)
-            await anyio.sleep(pause)
-            pause = min(pause * 2, 1.0)
+            await backoff.sleep()
 
     def _record(self, msg: Msg) -> StoredRecord | None:
         """The record, or None when one before it was lost on the way."""

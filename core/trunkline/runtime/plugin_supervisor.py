@@ -27,6 +27,7 @@ from trunkline.config.plugin_host import PluginHostSettings
 from trunkline.plugins import PluginState
 from trunkline.runtime.plugin_log import forward_output
 from trunkline_bus import ServerUser
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -93,17 +94,19 @@ def _plan_plugin_process(config: Config, state: PluginState) -> PluginProcess:
 
 async def supervise_plugin(child: PluginProcess, config: Config, url: str) -> None:
     """Keep the plugin's process running until cancelled, or until it reports that it cannot be used."""
-    pause = FIRST_PAUSE
+    backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
     while True:
         started_at = anyio.current_time()
         status = await _run_once(child, config, url)
         if status == EXIT_UNUSABLE:
             log.error("plugin %s is not started again; its last line above says why", child.name)
             return
-        pause = FIRST_PAUSE if anyio.current_time() - started_at > STABLE_SECONDS else pause
-        log.error("the process of plugin %s ended (%s) and starts again in %g s", child.name, status, pause)
-        await anyio.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE)
+        if anyio.current_time() - started_at > STABLE_SECONDS:
+            backoff.reset()
+        log.error(
+            "the process of plugin %s ended (%s) and starts again in %g s", child.name, status, backoff.delay
+        )
+        await backoff.sleep()
 
 
 async def _run_once(child: PluginProcess, config: Config, url: str) -> int:

@@ -10,6 +10,7 @@ from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.errors import TrunklineError
 from trunkline.plugins import OwnedItem, Plugins
 from trunkline_bus import Bus
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,7 @@ async def supervise_channel(
     channel = owned.item
     channel.render = partial(plugins.render, channel=channel.name)
     gateway = GatewayClient(bus, channel.name, shows=channel.shows)
-    pause = first_pause
+    backoff = Backoff(first_pause, LONGEST_PAUSE)
     while True:
         started_at = anyio.current_time()
         try:
@@ -34,13 +35,13 @@ async def supervise_channel(
         except BaseException as error:
             if isinstance(error, anyio.get_cancelled_exc_class()):
                 raise
-            pause = first_pause if anyio.current_time() - started_at > CALM else pause
-            _log_crash(channel.name, error, pause)
+            if anyio.current_time() - started_at > CALM:
+                backoff.reset()
+            _log_crash(channel.name, error, backoff.delay)
         else:
             log.info("channel %s is done", channel.name)
             return
-        await anyio.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE)
+        await backoff.sleep()
 
 
 def _log_crash(name: str, error: BaseException, pause: float) -> None:

@@ -40,6 +40,7 @@ from trunkline.workers.channels.approval_text import (
     waiting_approval,
 )
 from trunkline_bus import RemoteFault
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class LetterChannel(Channel):
                     tasks.start_soon(self._follow, gateway, letter, accepted)
 
     async def _sent(self, gateway: Gateway, letter: Letter) -> MessageAccepted:
-        pause = FIRST_PAUSE
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
             known = self._conversations.get(letter.sender)
             try:
@@ -124,8 +125,7 @@ class LetterChannel(Channel):
                     SendMessage(content=letter.text, client_id=letter.id, conversation=known)
                 )
             except Unavailable:
-                await anyio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await backoff.sleep()
             except RemoteFault as fault:
                 if known is None or fault.code != ErrorCode.NOT_FOUND:
                     raise
@@ -135,14 +135,13 @@ class LetterChannel(Channel):
                 return accepted
 
     async def _follow(self, gateway: Gateway, letter: Letter, accepted: MessageAccepted) -> None:
-        turn_text, pause = TurnText(), FIRST_PAUSE
+        turn_text, backoff = TurnText(), Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         watch = gateway.watch(accepted.conversation, accepted.turn)
         while True:
             try:
                 return await self._watched(watch, letter, turn_text)
             except Unavailable:
-                await anyio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await backoff.sleep()
                 watch = gateway.watch(accepted.conversation, accepted.turn, after=watch.position)
 
     async def _watched(self, watch: TurnStream, letter: Letter, turn_text: "TurnText") -> None:

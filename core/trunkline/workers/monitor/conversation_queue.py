@@ -37,6 +37,7 @@ from trunkline.workers.monitor.turn_executor import TurnExecutor
 from trunkline.workers.monitor.turn_recorder import TurnRecorder
 from trunkline.workers.monitor.turn_run import TurnRun
 from trunkline_bus import BusError, DecodeError, RemoteFault, SubjectError
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -164,7 +165,7 @@ class ConversationQueue:
     async def _handle_with_retry(self, claimed: ClaimedItem) -> None:
         """Handle an item until it is done. While the bus or another worker is unavailable, it keeps its
         place."""
-        pause, attempts = 0.2, 0
+        backoff, attempts = Backoff(0.2, 5.0), 0
         while True:
             try:
                 return await (self._handle(claimed) if attempts < MAX_ATTEMPTS else self._give_up(claimed))
@@ -185,8 +186,7 @@ class ConversationQueue:
                         attempts,
                         MAX_ATTEMPTS,
                     )
-            await anyio.sleep(pause)
-            pause = min(pause * 2, 5.0)
+            await backoff.sleep()
 
     async def _handle(self, claimed: ClaimedItem) -> None:
         # The item leaves the inbox last, in every branch: until then the server delivers it again after a crash, and

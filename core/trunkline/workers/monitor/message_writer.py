@@ -15,6 +15,7 @@ from trunkline.contracts.conversations.messages import AppendConversation
 from trunkline.contracts.gateway.subjects import STORE_MESSAGES
 from trunkline.errors import TRANSIENT_CODES, ErrorCode
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +49,11 @@ class MessageWriter:
         A repeated request is harmless: each message is stored once, by its id. Raises RemoteFault for a
         permanent refusal.
         """
-        key, pause, started_at = request.turn or request.conversation, PAUSE, anyio.current_time()
+        key, started_at = request.turn or request.conversation, anyio.current_time()
+        backoff = Backoff(PAUSE, LONGEST_PAUSE)
         try:
             while (problem := await self._try_store(request)) is not None:
-                if pause == PAUSE:
+                if backoff.delay == PAUSE:
                     log.warning("turn %s waits to be stored: %s", key, problem)
                 if key not in self._late and anyio.current_time() - started_at >= LATE_AFTER_SECONDS:
                     log.error(
@@ -59,8 +61,7 @@ class MessageWriter:
                     )
                     self._late.add(key)
                     await on_late()
-                await anyio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await backoff.sleep()
         finally:
             self._late.discard(key)
 
