@@ -24,6 +24,14 @@ OPTIONS = {
 }
 """What former versions called the options of ``@tool`` and the decorators of a ``FunctionTool``."""
 
+REMOVED = {
+    **dict.fromkeys(
+        ("LogStore", "MemoryRecord"),
+        'gone: "trunkline plugins new store" writes a whole store (docs/how-to/write-a-store.md)',
+    )
+}
+"""Public names that have no successor, and what takes their place."""
+
 _OLD_OPTION = re.compile(
     r"\btool\(\) got an unexpected keyword argument '(\w+)'|'FunctionTool' object has no attribute '(\w+)'"
 )
@@ -85,4 +93,6 @@ def _failed_statement(error: ImportError) -> ast.stmt | None:
 
 def _describe(module: str, name: str) -> str:
     place = new_place(module, name)
-    return f"{module}.{name} is now {place}" if place else f"{module}.{name} is not public any more"
+    if place:
+        return f"{module}.{name} is now {place}"
+    return f"{module}.{name} is {REMOVED.get(name, 'not public any more')}"

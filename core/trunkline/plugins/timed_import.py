@@ -26,7 +26,7 @@ def import_within(seconds: float, load: Callable[[], object]) -> object:
     """Call ``load``, with a time limit, and return its result.
 
     Raises:
-        TooSlow: it took longer than ``seconds``.
+        ImportTimeout: it took longer than ``seconds``.
         TrunklineError: it raised one.
         ImportFailed: it raised anything else.
     """

@@ -19,7 +19,7 @@ from trunkline.contracts.gateway.subjects import DECIDE_APPROVAL
 from trunkline.contracts.memory.messages import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.models.adapter import ModelAdapter
-from trunkline.contracts.streams import DEFAULT_PARTITIONS, INBOX_STREAM
+from trunkline.contracts.streams import DEFAULT_PARTITIONS, FACT_STREAM, INBOX_STREAM
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.tools.tool import Proceed, ToolInvocation
 from trunkline.contracts.turns.context import ContextPart, TurnInfo
@@ -515,3 +515,16 @@ async def test_a_finished_turn_leaves_nothing_in_the_inbox_and_a_full_journal() 
         assert len(records) == 3
         page = await running.gateway.conversations(ListConversations())
         assert page.total == 1
+
+
+async def test_a_missing_stream_of_facts_costs_facts_and_no_conversation(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An operator deleted the stream: turns end, later messages of the conversation are answered, the log says why."""
+    async with platform(config={"runtime.provider_adapter": "offline"}) as running:
+        first = await running.say("hello")
+        await request_api(running.bus.link, f"STREAM.DELETE.{FACT_STREAM}")
+        for _ in range(2):
+            answer = await running.say("hello again", conversation=first.accepted.conversation)
+            assert answer.ended.reason == "stop"
+    assert "the stream FACTS did not store that it finished" in caplog.text

@@ -66,6 +66,11 @@ OUTDATED = {
         "from trunkline.memory.log_book import LogBook",
         "trunkline.memory.log_book.LogBook is not public any more.",
     ),
+    "removed": (
+        "from trunkline.api.store import LogStore",
+        'trunkline.api.store.LogStore is gone: "trunkline plugins new store" writes a whole store '
+        "(docs/how-to/write-a-store.md).",
+    ),
     "option": (
         "import trunkline\n@trunkline.tool(effect='exec', look=True)\ndef t() -> str: 'Do.'",
         "look of @tool is now read_only.",

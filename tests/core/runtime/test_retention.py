@@ -26,6 +26,7 @@ from trunkline.runtime.overview import OverviewReader
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import Bus
 from trunkline_bus.streams.admin import StreamState, stream_state
+from trunkline_bus.streams.jetstream import request_api
 
 pytestmark = pytest.mark.anyio
 
@@ -70,6 +71,16 @@ async def test_a_stream_never_grows_above_its_size(stream: str, setting: str, wr
         assert (found.status, stream in found.summary) == (
             ("warning", True) if state.fullness > 0.9 else ("ok", False)
         )
+
+
+async def test_doctor_names_a_stream_that_is_missing() -> None:
+    """An operator deleted it: doctor says which one and what creates it."""
+    async with platform(workers=("memory",)) as running:
+        await request_api(running.bus.link, "STREAM.DELETE.FACTS")
+        context = CheckContext(running.config, running.home, False, None, bus=running.bus)  # type: ignore[arg-type]
+        found = await streams_capacity(context)
+        assert found is not None and found.status == "error"
+        assert "FACTS is missing" in found.summary and "Restart Trunkline" in found.hint
 
 
 async def waiting(bus: Bus) -> int:

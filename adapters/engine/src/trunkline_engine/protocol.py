@@ -61,7 +61,7 @@ def model_error(fault: ModelFault, detail: str) -> ModelError:
 
 
 def request_body(request: ModelRequest) -> dict[str, Any]:
-    """The request (PA-F31). Conversation and block go along: the other loop is a part of the platform, no vendor.
+    """The request. Conversation and block go along: the other loop is a part of the platform, no vendor.
 
     ``tool_calls`` and ``tool_call_id`` are additions, sent only with messages that have them: a loop cannot put an
     earlier tool result before a model without knowing its call. One that does not know them passes them over.

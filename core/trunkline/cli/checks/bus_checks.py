@@ -16,7 +16,7 @@ from trunkline.contracts.workers.messages import WorkerHeartbeat
 from trunkline.contracts.workers.subjects import CLAIM_STORE, WORKER_BUCKET
 from trunkline.home.bus_migration import BUS_FORMAT, read_bus_format
 from trunkline.workers import KINDS
-from trunkline_bus import BusError
+from trunkline_bus import BusError, StreamUnavailable
 from trunkline_bus.streams.admin import StreamState, stream_state
 
 NEARLY_FULL = 0.9
@@ -113,7 +113,15 @@ async def streams_capacity(context: CheckContext) -> HealthResult | None:
     if context.bus is None:
         return None
     names = [*(spec.name for spec in STREAMS), CLAIM_STORE.stream_name, RESULT_STORE.stream_name]
-    states = [await stream_state(context.bus, name) for name in names]
+    states = []
+    for name in names:
+        try:
+            states.append(await stream_state(context.bus, name))
+        except StreamUnavailable:
+            return failure(
+                f"The stream {name} is missing.",
+                "Restart Trunkline: it creates the streams that are missing.",
+            )
     refusing = [one for one in states if one.refuses and one.fullness > NEARLY_FULL]
     dropping = [one for one in states if not one.refuses and one.fullness > NEARLY_FULL]
     if refusing:

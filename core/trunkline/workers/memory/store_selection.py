@@ -22,8 +22,10 @@ def choose_store(plugins: Plugins, name: str | None) -> MemoryStore:
     why, hint = _absence(plugins, wanted)
     if name is None:
         raise ConfigError(
-            f"Memory cannot start: {why}, which keeps memory by default.",
-            hint=hint or "Enable or install that plugin, or name another store in [memory] store.",
+            f"Memory cannot start without its default store: {why}.",
+            hint=hint
+            or f"Run: trunkline plugins enable {DEFAULT_STORE}. If it is not installed, install it. Or name another "
+            "store in [memory] store.",
         )
     raise ConfigError(
         f"Memory cannot start: [memory] store names a plugin that cannot be used: {why}.",

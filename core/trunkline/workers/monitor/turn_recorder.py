@@ -23,7 +23,7 @@ from trunkline.telemetry.turn_metrics import TurnMetrics
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher, affected_calls
 from trunkline.workers.monitor.journal import Journal
 from trunkline.workers.monitor.turn_run import TurnRun
-from trunkline_bus import Bus, BusError
+from trunkline_bus import Bus, BusError, StorageFull, StreamError
 
 log = logging.getLogger(__name__)
 
@@ -63,12 +63,25 @@ class TurnRecorder:
         """Store the fact that the turn finished in its stream; returns once the server has it.
 
         The message id is the turn's, so the stream has the fact once when it is stored again within the stream's
-        duplicate window (ADR 0022). Raises BusError.
+        duplicate window (ADR 0022). A stream that is missing or refuses the fact although the server answers costs the
+        fact, not the conversation: the log has an error. Raises ConnectionFailed while the server
+        is away, and StorageFull.
         """
         fact = _fact(request, "finished", end.reason)
-        await self._bus.append(
-            TURN_FACT, fact, msg_id=f"{request.turn}-finished", block=request.block, fact=fact.fact
-        )
+        try:
+            await self._bus.append(
+                TURN_FACT, fact, msg_id=f"{request.turn}-finished", block=request.block, fact=fact.fact
+            )
+        except StorageFull:
+            raise  # a full disk stops every turn: the fact waits like everything else
+        except StreamError as error:
+            log.error(
+                "nothing learns from turn %s, because the stream %s did not store that it finished: %s. A restart of "
+                "Trunkline creates a missing stream.",
+                request.turn,
+                TURN_FACT.stream,
+                error,
+            )
 
     async def _publish_statistic(self, request: TurnRequested, entry: JournalEntry) -> None:
         """Publish that the turn started or parked, if the entry says so. No acknowledgement is awaited."""

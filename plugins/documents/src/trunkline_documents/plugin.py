@@ -9,7 +9,7 @@ from trunkline.api.memory import Purger
 
 @trunkline.hookimpl
 def trunkline_readers() -> Iterable[Reader]:
-    """The formats that are read (MN-F13, MN-F21). Their libraries are imported where they run."""
+    """The formats that are read. Their libraries are imported where they run."""
     from trunkline_documents.docx import DocxReader
     from trunkline_documents.epub import EpubReader
     from trunkline_documents.html import HtmlReader
@@ -29,7 +29,7 @@ def trunkline_readers() -> Iterable[Reader]:
 
 @trunkline.hookimpl
 def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
-    """The document tools (MN-F16, MN-F21)."""
+    """The document tools."""
     from trunkline_documents import ingest_tools, read_tools
     from trunkline_documents.summarization import summary_tool
     from trunkline_documents.summary_cache import SummaryCache

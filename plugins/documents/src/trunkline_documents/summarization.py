@@ -1,7 +1,7 @@
 """``summarize_document``: a model reads a document that is too long to be read at once, part by part.
 
 The parts are summarised on their own, three at a time, then their summaries together, until one is left. What was
-made is kept by the hash of the text (MN-F21).
+made is kept by the hash of the text.
 """
 
 from typing import Annotated
@@ -16,7 +16,7 @@ from trunkline_documents.summary_cache import SummaryCache
 from trunkline_documents.token_budget import CHARS_PER_TOKEN, MAX_PROMPT_TOKENS, estimate_tokens
 
 MAX_CONCURRENT_PARTS = 3
-"""Parts that are with a model at the same time (MN-F21)."""
+"""Parts that are with a model at the same time."""
 
 MOST_PARTS = 60
 """Parts of a document that are summarised for one call. Each is a model call, which somebody pays."""
@@ -25,7 +25,7 @@ LONGEST_PART_SUMMARY, LONGEST_SUMMARY = 700, 2_000
 """Tokens."""
 
 _BREAKS = ("\n\n", "\n", ". ", "! ", "? ", " ")
-"""Where a text is divided, the best place first (MN-F21)."""
+"""Where a text is divided, the best place first."""
 
 OFFLINE = "offline"
 """The adapter that answers without a model."""

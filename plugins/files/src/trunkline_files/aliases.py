@@ -1,4 +1,4 @@
-"""The names that models trained on other hosts call file tools by (MN-F13), and which of ours each call means.
+"""The names that models trained on other hosts call file tools by, and which of ours each call means.
 
 No model is shown them. A name stands at each tool that it may mean. Whatever holds for a tool here, permissions and
 approvals included, holds for its other names.

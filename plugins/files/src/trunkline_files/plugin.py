@@ -7,7 +7,7 @@ import trunkline
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    """The file tools of a block's workspace (MB-F16)."""
+    """The file tools of a block's workspace."""
     import trunkline_files.aliases  # noqa: F401  gives the tools their other names
     from trunkline_files import find_tool, image_tool, path_tools, read_tools, search_tool, write_tools
 

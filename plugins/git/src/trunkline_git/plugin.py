@@ -14,7 +14,7 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 
 @trunkline.hookimpl
 def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
-    """git (MN-F14)."""
+    """git."""
     from trunkline_git.tools import git_tools
 
     return git_tools(settings.section(GitSettings))

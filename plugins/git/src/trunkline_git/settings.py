@@ -8,8 +8,8 @@ from trunkline import SandboxLimits
 
 
 class GitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[plugins.git]``. ``protected_branches`` are the branches that no agent may force or delete on a remote
-    (MN-F14), in any case of letters. ``memory_mb`` is how many MiB git may use, ``timeout`` how many seconds."""
+    """``[plugins.git]``. ``protected_branches`` are the branches that no agent may force or delete on a remote, in any
+    case of letters. ``memory_mb`` is how many MiB git may use, ``timeout`` how many seconds it may take."""
 
     protected_branches: tuple[str, ...] = ("main", "master", "develop", "production", "release")
     memory_mb: Annotated[int, msgspec.Meta(ge=16)] = 512

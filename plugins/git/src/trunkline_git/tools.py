@@ -1,4 +1,4 @@
-"""``git``, ``git_status`` and ``git_commit`` (MN-F14)."""
+"""``git``, ``git_status`` and ``git_commit``."""
 
 from collections.abc import Sequence
 

@@ -28,8 +28,8 @@ def health_checks(root: Path, cache: Path) -> Iterable[HealthCheck]:
 
 
 async def memory_history(root: Path, cache: Path) -> HealthResult:
-    """memory.history: the memory root is a git repository. Its last version can be read, and new versions can be added
-    (PA-F7)."""
+    """memory.history: the memory root is a git repository. Its last version can be read, and new versions can be
+    added."""
     if not (root / ".git").exists():
         return HealthResult("ok", f"The first start creates the history of {root}")
     try:

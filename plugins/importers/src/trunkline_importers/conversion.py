@@ -154,7 +154,7 @@ def settings_gap(path: str) -> ImportGap:
 
 
 def split_curated_entries(text: str) -> str:
-    """A curated memory whose entries the section sign parts, with our ``---`` between them (MN-F25)."""
+    """A curated memory whose entries the section sign parts, with our ``---`` between them."""
     if "§" not in text:
         return text
     entries = [entry.strip() for entry in re.split(r"\n?\s*§\s*\n?", text) if entry.strip()]

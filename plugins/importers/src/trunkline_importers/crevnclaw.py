@@ -1,4 +1,4 @@
-"""CrevnClaw: directives, and a database of conversations, facts and costs (CC-F1, F18, F21)."""
+"""CrevnClaw: directives, and a database of conversations, facts and costs."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""memoryblock: a workspace of blocks, each a folder with identity, memory, chats and logs (MB-F1 to F4, F22)."""
+"""memoryblock: a workspace of blocks, each a folder with identity, memory, chats and logs."""
 
 import re
 from collections.abc import Iterator, Mapping

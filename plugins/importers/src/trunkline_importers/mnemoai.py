@@ -1,4 +1,4 @@
-"""mnemoai: curated memory, saved conversations, profile, and per model a playbook and episodes (MN-F2, F22 to F26)."""
+"""mnemoai: curated memory, saved conversations, profile, and per model a playbook and episodes."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,5 @@
 """RLM-MEM: chunks, one JSON file each, in the layout of its design or of its program; and layers, one JSON object a
-line (RLM-F1 to F4, F20). Indexes are left: they are made anew."""
+line. Indexes are left: they are made anew."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -17,7 +17,7 @@ PLACES = {
     "memories/MEMORY.md": "MEMORY.md",
     "memories/USER.md": "identity/USER.md",
 }
-"""Where the files belong here (C23)."""
+"""Where the files belong here."""
 
 
 def workspace_files(source: Source, root: str, system: str) -> Iterator[ImportedFile]:

@@ -1,4 +1,4 @@
-"""The context of every turn that comes from learning: profile, facts, strategies and episodes (CC-F20, MN-D5).
+"""The context of every turn that comes from learning: profile, facts, strategies and episodes.
 
 The profile stands with what stays the same from turn to turn; the rest is chosen for the message and stands just before
 it, so a provider need not read the rest again. All of it together stays within the owner's ``max_tokens``. Nothing is
@@ -42,7 +42,7 @@ FACTS = 16
 """How many facts are looked at: some may be another person's, or were contradicted later."""
 
 MIN_OWN_RESULTS = 6
-"""With fewer finds of the model's own, those of other models are looked at too (C25)."""
+"""With fewer finds of the model's own, those of other models are looked at too."""
 
 PREFERENCES, PROFILE = f"/{preferences.FILE}", f"/{files.PROFILE}"
 

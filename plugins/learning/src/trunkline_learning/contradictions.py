@@ -1,7 +1,7 @@
 """Two facts that cannot both hold: one denies the other, or the same thing is given another value. Pure.
 
-The heuristics are those of RLM-F11 (``negation_conflict``, ``potential_preference_conflict``) and a changed value. What
-is found is linked and shown; nothing is overwritten, since words alone may be wrong and people change.
+The heuristics are ``negation_conflict``, ``potential_preference_conflict`` and a changed value. What is found is linked
+and shown; nothing is overwritten, since words alone may be wrong and people change.
 """
 
 import re

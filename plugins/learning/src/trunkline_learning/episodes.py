@@ -1,4 +1,4 @@
-"""Episodes: what was asked, which tools were used, what came of it (MN-F22). Pure; where they lie is ``shelf``."""
+"""Episodes: what was asked, which tools were used, what came of it. Pure; where they lie is ``shelf``."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

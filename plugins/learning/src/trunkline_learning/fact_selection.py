@@ -1,4 +1,4 @@
-"""Which known facts a turn is told, and how a model sees them (CC-F20). Pure; ``context`` looks them up.
+"""Which known facts a turn is told, and how a model sees them. Pure; ``context`` looks them up.
 
 What was found for the message comes first, then the newest facts: "I am vegetarian" has no word in common with "what
 shall I cook?". A fact that a later one contradicts is told as what held before it, never by itself.
@@ -15,7 +15,7 @@ from trunkline_learning.facts import Fact
 from trunkline_learning.turns import Audience
 
 MAX_FACTS = 5
-"""How many facts are told (CC-F20)."""
+"""How many facts are told."""
 
 _LINE = re.compile(r"^\[chunk-[^\]\s]+\] said \S+ in \S+: (.+?)(?: \(before: .+\))?$", re.MULTILINE)
 

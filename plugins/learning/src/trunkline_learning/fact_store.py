@@ -1,4 +1,4 @@
-"""Facts as chunks of memory: what is known is not kept twice, what contradicts it is linked and shown (C24, CC-F19).
+"""Facts as chunks of memory: what is known is not kept twice, what contradicts it is linked and shown.
 
 A fact is a chunk of type ``fact``, ``preference``, ``decision`` or ``pattern`` whose source is ``learned``; its fields
 say who said it and when. Nothing that was kept is ever overwritten.

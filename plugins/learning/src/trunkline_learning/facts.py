@@ -1,4 +1,4 @@
-"""Facts in what people say: found without a model, by families of words (RLM-F7), in statements about themselves.
+"""Facts in what people say: found without a model, by families of words, in statements about themselves.
 
 Questions, requests, quotations and code are passed over: "I would like a summary" is a task and no preference.
 """
@@ -19,7 +19,7 @@ MODEL_CONFIDENCE, HEURISTIC = 0.8, 0.6
 """How sure is what a model found, and what words alone found."""
 
 DECISION, PREFERENCE, FILE_PATTERN = 0.9, 0.85, 0.9
-"""How sure are statements of these kinds (RLM-F22): people say them of themselves and of their files."""
+"""How sure are statements of these kinds: people say them of themselves and of their files."""
 
 LONGEST = 300
 """Letters; what is longer is no statement of one fact."""

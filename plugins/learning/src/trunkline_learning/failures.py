@@ -1,7 +1,7 @@
-"""Classify a failed tool call and suggest a remedy: by the kind of the error, else by its words (MN-F23). Pure.
+"""Classify a failed tool call and suggest a remedy: by the kind of the error, else by its words. Pure.
 
-The platform's own errors say of which kind they are (``TOOL_ERROR_KINDS``). A tool that only says that it failed, and a
-program that printed its errors, are known by the families of words of MN-F23.
+The platform's own errors have a kind (``TOOL_ERROR_KINDS``). For a tool that only says that it failed, and for a
+program that printed its errors, the words decide.
 """
 
 import re
@@ -43,7 +43,7 @@ _NAMES: Mapping[str, str] = {
     "no_match": "string_not_found",
     "upstream_error": "api_error",
 }
-"""The names of MN-F23 for kinds that the platform calls otherwise."""
+"""The names under which lessons are stored, for kinds that the platform calls otherwise."""
 
 _WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (

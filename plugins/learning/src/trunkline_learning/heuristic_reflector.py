@@ -1,4 +1,4 @@
-"""Lessons of a turn without a model: from the kinds of its failures, and from the tools of a success (MN-F23). Pure.
+"""Lessons of a turn without a model: from the kinds of its failures, and from the tools of a success. Pure.
 
 The *Reflector* of the paper in its plain form; ``asking`` has the one that asks a model. What it finds is a delta for
 the *Curator* (``playbook.merged``).

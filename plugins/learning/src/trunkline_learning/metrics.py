@@ -1,4 +1,4 @@
-"""A model's success figures (MN-F23): one small file for each model, written together with the lessons of a turn."""
+"""A model's success figures: one small file for each model, written together with the lessons of a turn."""
 
 from collections.abc import Sequence
 from datetime import date

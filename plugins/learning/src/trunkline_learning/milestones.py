@@ -1,4 +1,4 @@
-"""Detect milestones: a completed task or a resolved issue, once the person confirms it (RLM-F22). Pure; ``fact_store``
+"""Detect milestones: a completed task or a resolved issue, once the person confirms it. Pure; ``fact_store``
 stores them."""
 
 import re

@@ -1,10 +1,10 @@
-"""Under which name a model's own memory lies (MN-F2, MN-F3)."""
+"""Under which name a model's own memory lies."""
 
 import re
 
 DEFAULT = "default"
 OTHER_WEIGHT = 0.8
-"""How much counts what was learned with another model, against what was learned with the one that answers (C25)."""
+"""How much counts what was learned with another model, against what was learned with the one that answers."""
 
 
 def model_folder(model: str) -> str:

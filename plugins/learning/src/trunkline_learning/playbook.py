@@ -34,7 +34,7 @@ _PREFIX: dict[Section, str] = {
 Tag = Literal["helpful", "harmful", "neutral"]
 
 ALIKE = 0.85
-"""From here on two strategies of a section are one (MN-F23)."""
+"""From here on two strategies of a section are one."""
 
 MAX_STRATEGIES = 500
 STEP = 0.1

@@ -1,4 +1,4 @@
-"""All models' playbooks as memory holds them. A strategy that a turn used may be another model's (C25)."""
+"""All models' playbooks as memory holds them. A strategy that a turn used may be another model's."""
 
 from collections.abc import Mapping
 

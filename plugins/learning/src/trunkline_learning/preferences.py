@@ -47,7 +47,7 @@ class LearningPreferences(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 def is_remembered(block_file: str | None) -> bool:
     """Report whether a block's policy lets anything be remembered; one that cannot be read does not, nor does a block
-    that is not there: it was archived or deleted meanwhile (RLM-F21).
+    that is not there: it was archived or deleted meanwhile.
     """
     if block_file is None:
         return False
@@ -63,8 +63,8 @@ class _Preferences(msgspec.Struct, frozen=True):
 
 
 def parse_preferences(text: str | None) -> LearningPreferences:
-    """The choices in the text of ``preferences.toml``; a text that cannot be read is a reported gap: nothing is learned
-    (PA-F43)."""
+    """The choices in the text of ``preferences.toml``; a text that cannot be read is a reported gap: nothing is
+    learned."""
     choices, problem = parse_preferences_with_problem(text)
     if problem:
         log.warning("nothing is learned: %s", problem)

@@ -1,4 +1,4 @@
-"""The person's profile, learned turn by turn (MN-F24). Pure: a state and a turn make the next state.
+"""The person's profile, learned turn by turn. Pure: a state and a turn make the next state.
 
 Nothing is ever counted twice and no history is read again: the state holds the last turn that was counted.
 """

@@ -30,7 +30,7 @@ from trunkline_learning.turns import Provenance
 T = TypeVar("T")
 
 ACTOR = "learner"
-"""Whom history names: a system agent whose own derived notes need no approval (conflict C8)."""
+"""Whom history names: a system agent whose own derived notes need no approval."""
 
 SECONDS = 30.0
 BATCH = 200

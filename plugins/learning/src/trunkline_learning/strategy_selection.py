@@ -1,4 +1,4 @@
-"""Which strategies a task is given, and how a model sees them (MN-F23, MN-D5). Pure."""
+"""Which strategies a task is given, and how a model sees them. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence

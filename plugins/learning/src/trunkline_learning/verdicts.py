@@ -1,8 +1,7 @@
 """Judge a turn: by the person's next message, else by the turn's tools and answer. Pure.
 
-The words are the spec's (MN-F22 and its word lists). The person's next message decides before everything else, and a
-correction before thanks: "thanks, but that is wrong" is no success. Episode, playbook and numbers all go by the verdict
-that is made here.
+The words are fixed lists. The person's next message decides before everything else, and a correction before thanks:
+"thanks, but that is wrong" is no success. Episode, playbook and numbers all go by the verdict that is made here.
 """
 
 import re

@@ -20,10 +20,10 @@ CONFIG_FILE = "mcp.json"
 CONFIG_FOLDER = "mcp"
 
 CALL_SECONDS = 300.0
-"""Seconds that a call may take unless ``timeout`` says otherwise (MN-F10)."""
+"""Seconds that a call may take unless ``timeout`` says otherwise."""
 
 START_SECONDS = 10.0
-"""Seconds that a server has to answer after its start unless ``start_timeout`` says otherwise (CC-F10)."""
+"""Seconds that a server has to answer after its start unless ``start_timeout`` says otherwise."""
 
 PROTOCOLS = ("", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 

@@ -1,4 +1,4 @@
-"""Analyse what several chunks say together and where they disagree, by their words alone (RLM-F11). No model, no I/O.
+"""Analyse what several chunks say together and where they disagree, by their words alone. No model, no I/O.
 
 Heuristics: they point to what deserves a look. That two chunks contradict each other is certain only where somebody
 said so with a link.

@@ -1,4 +1,4 @@
-"""Chunks as tools: ``remember``, ``recall``, ``reason``, ``forget``, ``link`` (RLM-F9 to F12)."""
+"""Chunks as tools: ``remember``, ``recall``, ``reason``, ``forget``, ``link``."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Gardening: many notes on one topic become one, and the newest counts (RLM-F27): ``crowded_topics``, ``consolidate``.
+"""Gardening: many notes on one topic become one, and the newest counts: ``crowded_topics``, ``consolidate``.
 
 A topic is a tag. What the learner keeps stays as it is: each of its facts names the turn and the person it is from.
 """

@@ -7,7 +7,7 @@ import trunkline
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    """The memory tools (PA-F8, PA-F9) and those of chunks (RLM-F9 to F12, F27)."""
+    """The memory tools and those of chunks."""
     from trunkline_memory import chunk_tools, consolidation, read_tools, transfer_tools, write_tools
 
     return [

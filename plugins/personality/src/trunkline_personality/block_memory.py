@@ -1,6 +1,6 @@
 """A block's ``memory.md``: a summary of what it knows now, and under *History* what it knew before. Pure.
 
-A new summary never throws the earlier one away: that moves into the history (MB-D11, MB-D17). What is too old to stay
+A new summary never throws the earlier one away: that moves into the history. What is too old to stay
 there is told of, and stays in the file's git history.
 """
 

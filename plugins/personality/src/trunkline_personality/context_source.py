@@ -1,7 +1,7 @@
 """The context source: what an agent is told of who it is, who its owner is, and what to keep in mind.
 
-A file that says nothing beyond the text it began with is left out, and so is one that is absent: the turn goes on
-(CC-T16). With nothing written and nothing chosen, the model is told the instructions that a memory begins with.
+A file that says nothing beyond the text it began with is left out, and so is one that is absent: the turn goes on.
+With nothing written and nothing chosen, the model is given the instructions that a memory begins with.
 """
 
 import logging
@@ -145,13 +145,12 @@ def _surge(names: Sequence[str]) -> ContextPart:
 
 
 def _etiquette(turn: TurnInfo) -> ContextPart:
-    """Return the rules for marking claims, and for proposing memories where memory may not be written (RLM-F27)."""
+    """Return the rules for marking claims, and for proposing memories where memory may not be written."""
     return ContextPart("etiquette", etiquette(turn.block), trusted=True, priority=79, share=0.05)
 
 
 def etiquette(block: BlockConfig) -> str:
-    """Return the rules by which an agent marks its claims, and proposes memories where it may not write them
-    (RLM-F27)."""
+    """Return the rules by which an agent marks its claims, and proposes memories where it may not write them."""
     memory = block.memory
     if memory.enabled and memory.write_layers:
         return "\n".join([CLAIMS, CAPABILITIES.format(memory="read and written")])

@@ -1,4 +1,4 @@
-"""The HUD's state of tools, memory and plans, computed from the conversation so far (RLM-F26). Pure.
+"""The HUD's state of tools, memory and plans, computed from the conversation so far. Pure.
 
 A HUD is made when a turn begins. So its tools are those of the turn before: what they did, and what is left open.
 """
@@ -10,7 +10,7 @@ from trunkline import Message
 from trunkline_personality.hud import ToolsState
 
 CANDIDATES = "[MEMORY_CANDIDATES]"
-"""Where an agent lists what it would keep and may not write (RLM-F27)."""
+"""Where an agent lists what it would keep and may not write."""
 
 WRITERS = frozenset(
     {"remember", "memory", "block_memory", "memory_write", "memory_edit", "update_founder_info"}

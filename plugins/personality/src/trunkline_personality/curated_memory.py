@@ -1,4 +1,4 @@
-"""``MEMORY.md``: short entries with a line ``---`` between them, within a budget of characters (MN-F25). Pure."""
+"""``MEMORY.md``: short entries with a line ``---`` between them, within a budget of characters. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ BUDGET = 2200
 """Characters that the file may have: it is before the model in every turn."""
 
 _BETWEEN = re.compile(r"(?m)^[ \t]*(?:-{3,}|§)[ \t]*$\n?")
-"""What separates entries; ``§`` is how files of an earlier program did it (MN-T8)."""
+"""What separates entries; ``§`` is how files of an earlier program did it."""
 
 SEPARATOR = "\n---\n"
 

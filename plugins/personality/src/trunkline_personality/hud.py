@@ -1,4 +1,4 @@
-"""LIVEHUD: how an agent stands, as data, and the box that people read (RLM-F26). Pure.
+"""LIVEHUD: how an agent stands, as data, and the box that people read. Pure.
 
 ``PATTERN`` reads a line of a slider in the box, ``parse_box`` the whole of it; what is drawn is read back the same.
 """

@@ -1,4 +1,4 @@
-"""The context of a conversation's first message, and of a message after a long pause (MB-F13).
+"""The context of a conversation's first message, and of a message after a long pause.
 
 No marker is kept: both follow from what is there. So nothing has to be set, and nobody is asked twice.
 """

@@ -1,4 +1,4 @@
-"""A message that is nothing but "Set humor to 80%" becomes a call of ``personality_set``, whatever model answers (C28).
+"""A message that is nothing but "Set humor to 80%" becomes a call of ``personality_set``, whatever model answers.
 
 The call goes the way of every call: checked, asked about where that is the rule, recorded, shown. The model is asked
 when its result is there, and says so in its own words.

@@ -1,4 +1,4 @@
-"""The phrases that change an agent's style: "Set humor to 80%", "Max creativity", "Technical mode" (RLM-F25).
+"""The phrases that change an agent's style: "Set humor to 80%", "Max creativity", "Technical mode".
 
 The same for every channel. A message counts only when all of it is such phrases: a person called Max is no command.
 """

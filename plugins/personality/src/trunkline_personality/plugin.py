@@ -8,7 +8,7 @@ from trunkline.api.model import ModelMiddleware
 
 @trunkline.hookimpl
 def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
-    """Identity files, curated memory, personality and sliders (C22, C23)."""
+    """Identity files, curated memory, personality and sliders."""
     from trunkline_personality.context_source import PersonalityContext
 
     return [PersonalityContext()]
@@ -16,7 +16,7 @@ def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    """Curated memory, who the agent and the owner are (MB-F18), and what was chosen."""
+    """Curated memory, who the agent and the owner are, and what was chosen."""
     from trunkline_personality import identity, memory_tools, personality_tool
 
     return [

@@ -1,4 +1,4 @@
-"""The six sliders, their bands and the modes that set several at once (RLM-F23..F25). Pure tables."""
+"""The six sliders, their bands and the modes that set several at once. Pure tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Phrases that turn a slider up for one answer: "go wild", "no sugarcoating", "surge humor" (RLM-F24). Pure.
+"""Phrases that turn a slider up for one answer: "go wild", "no sugarcoating", "surge humor". Pure.
 
 They stand within a message that asks for something else. What was chosen stays as it is for the next message.
 """

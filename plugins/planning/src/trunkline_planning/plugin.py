@@ -8,7 +8,7 @@ from trunkline.api.tool import ToolMiddleware
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    """The list of what is to do (MN-F15), and the plan tools (MN-F17)."""
+    """The list of what is to do, and the plan tools."""
     from trunkline_planning import plan_approval, plan_tools, todo_tools
 
     return [

@@ -7,7 +7,7 @@ import trunkline
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    """Ask the owner, and know where and when one is (MB-F18)."""
+    """Ask the owner, and know where and when one is."""
     from trunkline_platform import info_tools, person_tools
 
     return [

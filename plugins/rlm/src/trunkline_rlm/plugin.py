@@ -13,7 +13,7 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 
 @trunkline.hookimpl
 def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
-    """``retrieve`` (RLM-F13)."""
+    """``retrieve``."""
     from trunkline_rlm.tool import retrieve_tool
 
     return [retrieve_tool(settings.section(RlmSettings))]

@@ -1,5 +1,5 @@
-"""Retrieval: a model writes code, the code reads memory and asks models, which may write code in their turn (RLM-F13 to
-F17). One at a time, down to a depth, within one budget."""
+"""Retrieval: a model writes code, the code reads memory and asks models, which may write code in their turn.
+One at a time, down to a depth, within one budget."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from trunkline_rlm.repl.session import (
 )
 
 PURPOSE = "repl"
-"""How a ledger groups these calls (conflict C18)."""
+"""How a ledger groups these calls."""
 
 OFFLINE = "offline"
 """The adapter that answers without a model."""

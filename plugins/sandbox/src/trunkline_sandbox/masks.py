@@ -1,4 +1,4 @@
-"""Find the files of a workspace that are hidden from programs: files with secrets (MB-F15, MB-T7), and bare
+"""Find the files of a workspace that are hidden from programs: files with secrets, and bare
 repositories."""
 
 import os

@@ -1,6 +1,4 @@
-"""The tools for background tasks: programs that go on while the agent does something else, and when the worker ends
-(MN-F15).
-"""
+"""The tools for background tasks: programs that go on while the agent does something else, and when the worker ends."""
 
 from pathlib import Path
 from typing import Annotated

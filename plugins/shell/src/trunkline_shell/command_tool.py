@@ -12,7 +12,7 @@ from trunkline.api.tool import CanonicalCall, command_preview
 from trunkline_shell.settings import ShellSettings
 
 LONGEST_SECONDS = 120
-"""Of one command (MB-F17, MN-F14); what takes longer is a background task."""
+"""Of one command; what takes longer is a background task."""
 
 STARTUP_SECONDS = 30.0
 """What a call may take besides its program: to make the sandbox, and to see it gone."""
@@ -40,7 +40,7 @@ class CommandRunner:
 
 
 def command_tool(settings: ShellSettings) -> Tool:
-    """``execute_command`` (MB-F17, MN-F14)."""
+    """``execute_command``."""
     commands = CommandRunner(settings)
 
     @tool(

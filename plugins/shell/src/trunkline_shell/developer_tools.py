@@ -1,4 +1,4 @@
-"""``run_lint``, ``run_build``, ``run_test``: the project's own programs, found by the files that it has (MB-F17)."""
+"""``run_lint``, ``run_build``, ``run_test``: the project's own programs, found by the files that it has."""
 
 from collections.abc import Sequence
 

@@ -17,7 +17,7 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 
 @trunkline.hookimpl
 def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
-    """The tools that run programs (MB-F17, MN-F14)."""
+    """The tools that run programs."""
     from trunkline_shell.background_tools import background_tools
     from trunkline_shell.command_tool import command_tool
     from trunkline_shell.developer_tools import developer_tools

@@ -14,7 +14,7 @@ Share = Annotated[float, msgspec.Meta(gt=0, le=1024)]
 
 class ShellSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[plugins.shell]``: what programs may take, each with all that it begins: ``memory_mb`` in MiB, ``cpus``,
-    ``processes`` (CC-F14). ``path`` names further folders with programs, such as ``/opt/tools/bin``; the sandbox must
+    ``processes``. ``path`` names further folders with programs, such as ``/opt/tools/bin``; the sandbox must
     show them too (``[plugins.sandbox] readable_paths``). ``max_tasks`` is how many background tasks may run at once on
     this machine, ``task_timeout`` how long each may live."""
 

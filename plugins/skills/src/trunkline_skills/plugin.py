@@ -8,7 +8,7 @@ from trunkline.api.hooks import RuntimeSettings
 
 @trunkline.hookimpl
 def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
-    """The names of the skills, with what each is for (MN-F26)."""
+    """The names of the skills, with what each is for."""
     from trunkline_skills.context_source import SkillContext
 
     return [SkillContext()]

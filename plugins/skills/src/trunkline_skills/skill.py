@@ -8,7 +8,7 @@ LONGEST_FILE, LONGEST_FRONT = 64 * 1024, 8 * 1024
 """Characters of a ``SKILL.md``, and of its frontmatter."""
 
 LONGEST_DESCRIPTION, SHOWN = 1024, 200
-"""Characters that a description may have, and how many of them are listed (MN-F26)."""
+"""Characters that a description may have, and how many of them are listed."""
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 

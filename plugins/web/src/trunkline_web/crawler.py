@@ -27,7 +27,7 @@ PAUSE = 0.2
 """Seconds between two requests, if the site does not want more."""
 
 WHOLE_CHARACTERS = 32_000
-"""Characters that are shown whole: about 8000 tokens (MN-F16). Beyond that pages are kept to be searched."""
+"""Characters that are shown whole: about 8000 tokens. Beyond that pages are kept to be searched."""
 
 BEGINNING = 400
 

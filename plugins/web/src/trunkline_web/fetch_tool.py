@@ -13,7 +13,7 @@ from trunkline_web.page import PageText, read_page
 from trunkline_web.settings import WebSettings
 
 SHOWN = 8_000
-"""Characters of a page that are shown at once (MB-F19)."""
+"""Characters of a page that are shown at once."""
 
 MOST_LINKS = 100
 TIMEOUT = 180.0

@@ -13,7 +13,7 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 
 @trunkline.hookimpl
 def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
-    """``web_search``, ``fetch_webpage`` (MB-F19) and ``web_crawler`` (MN-F16)."""
+    """``web_search``, ``fetch_webpage`` and ``web_crawler``."""
     from trunkline_web import crawler, fetch_tool, search_tool
 
     section = settings.section(WebSettings)

@@ -12,7 +12,7 @@ from trunkline_web.charsets import visible_text
 from trunkline_web.settings import WebSettings
 
 MAX_RESULTS = 10
-"""Results of a search (MB-F19, MN-F16)."""
+"""Results of a search."""
 
 LONGEST_TITLE, LONGEST_TEXT = 200, 600
 TIMEOUT = 60.0

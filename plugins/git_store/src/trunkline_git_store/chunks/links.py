@@ -1,4 +1,4 @@
-"""The links of a chunk (RLM-F8). Links made by hand are in the files; the others are computed from the index
+"""The links of a chunk. Links made by hand are in the files; the others are computed from the index
 on request, so that a chunk is written once and never because of its neighbours (decision 18).
 
 ``context_of``: same conversation, strength 1. ``follows``: within five minutes, max(.3, 1 - minutes/5).

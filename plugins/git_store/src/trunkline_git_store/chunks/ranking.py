@@ -1,4 +1,4 @@
-"""The score of a chunk for a question (RLM-F10). Arithmetic only.
+"""The score of a chunk for a question. Arithmetic only.
 
 Exact phrase +6; each word by its frequency and rarity; a word that is a tag 8 and more; a probable correction
 of a misspelt word 1.6; up to 4 for similarity in meaning, where vectors exist; all of it multiplied by

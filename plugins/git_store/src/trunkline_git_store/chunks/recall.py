@@ -1,7 +1,7 @@
 """Recall: which chunks may answer a question, from the search engine's words and vectors, and then which do best.
 
 What the words of a question are (their stems, what a misspelt one meant), where they stand, what is alike in meaning
-and which time is meant is the search engine's; the order is RLM-F10's. No model is asked.
+and which time is meant is the search engine's; the order is ``ranking``'s. No model is asked.
 """
 
 import json

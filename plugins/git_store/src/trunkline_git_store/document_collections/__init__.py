@@ -1,4 +1,4 @@
-"""The documents of one conversation, stored in the cache and searched by memory's engine (conflict C26).
+"""The documents of one conversation, stored in the cache and searched by memory's engine.
 
 They are not part of memory's history or of an export.
 """

@@ -1,6 +1,6 @@
 """Taking documents apart where they are joined: at pages, headings, definitions, rows. Pure text work.
 
-A piece has at most 1024 tokens (MN-F21), counted as four characters each, which holds for English and errs to the short
+A piece has at most 1024 tokens, counted as four characters each, which holds for English and errs to the short
 side for others. Only where a text has no joints at all do pieces overlap, by a tenth.
 """
 

@@ -15,7 +15,7 @@ Read = Callable[[str], bytes | None]
 
 
 class PolicySummary(msgspec.Struct, frozen=True):
-    """As much of a policy (PA-F20) as tells whom it is about and what it permits."""
+    """As much of a policy as tells whom it is about and what it permits."""
 
     subject: str
     resource: str = "*"
@@ -54,7 +54,7 @@ def find_gaps(
 def policy_gaps(policies: dict[str, bytes], identities: set[str]) -> Iterator[ImportGap]:
     """Yield the gaps of imported policies.
 
-    A policy about an unknown identity is kept and has no effect (PA-F23); an allow policy applies from now
+    A policy about an unknown identity is kept and has no effect; an allow policy applies from now
     on. A block is known by its name, even before it is created.
     """
     for path, data in sorted(policies.items()):

@@ -1,4 +1,4 @@
-"""Keeps purged data from returning with an older archive (C43)."""
+"""Keeps purged data from returning with an older archive."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""``trunkline learning facts``: what was said, by whom and when, and what contradicts it (CC-F19)."""
+"""``trunkline learning facts``: what was said, by whom and when, and what contradicts it."""
 
 from dataclasses import dataclass
 from datetime import datetime

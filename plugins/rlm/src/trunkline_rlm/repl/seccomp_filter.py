@@ -10,7 +10,7 @@ from trunkline.api import seccomp
 from trunkline.api.seccomp import Instruction, on_call, return_action
 
 OBJECT_BYTES = 10 * 1024 * 1024
-"""How large one object may be: a larger mapping is denied, and what would need it is a MemoryError (RLM-F18)."""
+"""How large one object may be: a larger mapping is denied, and what would need it is a MemoryError."""
 
 SLACK = 64 * 1024
 """What an allocation adds to the object."""

@@ -36,7 +36,7 @@ PREFIXES: dict[type[BaseException], str] = {
     RecursionError: "Recursion error",
     ImportError: "Import error",
 }
-"""How the text of an error begins (RLM-F16); all others are runtime errors."""
+"""How the text of an error begins; all others are runtime errors."""
 
 FAULTS: dict[str, type[Exception]] = {
     each.__name__: each for each in (MemoryError, RecursionError, RuntimeError, TypeError, ValueError)
