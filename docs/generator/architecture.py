@@ -107,17 +107,17 @@ for each kind of extension. Plugins import nothing else of Trunkline, those of t
 LOOP = """
 ## The agent loop can be swapped
 
-The monitor keeps the turn; the loop inside it is plain: call the model, run its tools, call it again. The loop has no
-limit of steps of its own (a plugin may set one with
-[trunkline_stop_turn](../reference/hooks.md#trunkline_stop_turn)). The bare loop is also served at `POST /engine/chat` on
-loopback, and the `engine` adapter lets another program's loop answer instead.
+The monitor owns the turn. The loop inside is simple: call the model, run the tools that it asks for, call it again. The
+loop does not limit the number of steps; a plugin can, with
+[trunkline_stop_turn](../reference/hooks.md#trunkline_stop_turn). If `monitor.engine` is set, the bare loop is also served
+at `POST /engine/chat` on loopback. The `engine` adapter lets the loop of another program answer instead.
 
 ## The home folder
 
 ```text
 ~/.trunkline/
   trunkline.toml     settings
-  memory/            what must not be lost: a git repository of plain files
+  memory/            the memory root, a git repository of plain files: back it up
   workspaces/BLOCK/  the folder of a block's file tools
   bus/               the embedded server's store: messages, journals, traces
   cache/             indexes; deleting them loses nothing
@@ -139,8 +139,8 @@ def page() -> str:
             f"### Bus\n\n{_packages(BUS)}",
             f"### Core\n\n{_packages(CORE)}",
             *(f"### {title}\n\n{_bundled(folder)}" for title, folder in BUNDLED.items()),
-            "Why two import packages in one distribution, and each plugin a distribution of its own: [decision\n"
-            "7](../adr/0007-two-distributions-in-one-tree.md).",
+            "[Decision 7](../adr/0007-two-distributions-in-one-tree.md) explains why two import packages are in one\n"
+            "distribution, and why each plugin is a distribution of its own.",
             LOOP.strip(),
         ]
     )
