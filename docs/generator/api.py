@@ -23,11 +23,11 @@ A plugin imports `trunkline` and the modules of `trunkline.api`, and nothing els
 change in any version. Each name is in one module. It is imported when it is first used, so `import trunkline` costs
 next to nothing.
 
-A plugin that imports a name by a former place is refused, and the refusal says where the name is today.
+A plugin that imports a name from a former module is refused, and the refusal names the present module.
 """
 
 TOOLS = """
-The author of a tool needs these at most: {names}.
+The author of a tool needs at most these names: {names}.
 """
 
 TOOL_NAMES = (

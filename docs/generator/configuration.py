@@ -18,22 +18,22 @@ ROOT = Path(__file__).parents[2]
 INTRODUCTION = """
 # Configuration
 
-Settings stand in `trunkline.toml` in the home folder, `~/.trunkline` or the folder that `TRUNKLINE_HOME` names.
-Everything has a default, so the file may be absent. A setting is looked for in this order; the last one found counts:
+Settings are in `trunkline.toml` in the home folder, `~/.trunkline` or the folder that `TRUNKLINE_HOME` names.
+Every setting has a default, so the file is optional. A setting is looked up in this order; the last value found counts:
 
 1. the default,
 2. `trunkline.toml`,
 3. the environment: `TRUNKLINE_<SECTION>__<KEY>`, in capitals, with two underscores between,
 4. a flag of the command.
 
-`trunkline config` prints every setting with its value and where it comes from. A key that does not exist, or a
-value that does not fit, stops the start with file, line and the nearest name. Lengths of time are seconds, sizes
-are bytes, and paths that do not begin with `/` are inside the home folder.
+`trunkline config` prints every setting with its value and the source of the value. An unknown key or an invalid value
+stops the start; the message names file, line and the nearest key. Lengths of time are in seconds, sizes
+in bytes, and paths that do not begin with `/` are inside the home folder.
 
-A **secret** is never written into the file. Write the name of the environment variable that holds it:
+Do not write a **secret** into the file. Write the name of the environment variable that holds it:
 `{ env = "NAME" }`, or `"$NAME"`.
 
-Agents' own choices are not here but in memory, in plain files: `preferences.toml` (which model answers, which
+The choices of blocks and agents are in memory, in plain files: `preferences.toml` (which model answers, which
 tools it always has) and `blocks/<block>/block.toml` (a block's description, goals, model and tools; see
 [BlockConfig](messages.md#blockconfig)).
 """

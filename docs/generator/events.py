@@ -11,28 +11,30 @@ from trunkline.workers.gateway.http.openapi import EVENTS
 INTRODUCTION = """
 # Events
 
-A turn shows what it does as events. Inside the platform they travel on the feed, and a
+A turn reports its progress as events. Inside the platform they are messages of the feed, and a
 [channel](../how-to/write-a-channel.md) gets them from `gateway.watch()`. HTTP clients get them as server-sent events,
 under other names.
+
 """
 
 SSE = """
 ## Server-sent events
 
 `POST /conversations/messages`, `POST /conversations/{id}/messages` and `GET /api/turns/{id}/events` answer with these.
-Each event has an `id`, a position in the turn such as `1.17` or `1.7_2.5~3`; take it as it is. Send the last one as
-`Last-Event-ID` (or `?from=`) to `GET /api/turns/{id}/events`, and the stream goes on behind it, without gap or repeat,
-also after a restart of any worker, and where a crash of the server took events of the feed with it. The turn's id is in
-the header `X-Turn-ID`, the conversation's in `X-Conversation-ID`. No two events of a stream have the same id. A
-`status` named `waiting` has none, because it is about another turn. The last event is `done` or `error`. A line
-`: keep-alive` comes when nothing else came for 15 seconds.
+Each event has an `id`, a position in the turn such as `1.17` or `1.7_2.5~3`; do not interpret it. Send the last id as
+`Last-Event-ID` (or `?from=`) to `GET /api/turns/{id}/events`, and the stream continues after that event without gap or
+repetition, even after a restart of any worker or a crash of the server that lost events of the feed. The turn's id is
+in the header `X-Turn-ID`, the conversation's in `X-Conversation-ID`. No two events of a stream have the same id. A
+`status` named `waiting` has no id, because it is about another turn. The last event is `done` or `error`. The server
+sends the line `: keep-alive` after 15 seconds without an event.
 
-The events marked as extensions are Trunkline's own. A client that does not know them passes over them and misses
-nothing of the answer but `text-reset`, which comes after a crash only. In the other events whatever is Trunkline's own
-is in `metadata`. `/openapi.json` has all of this as JSON schemas under `x-events`.
+Events marked as extensions are specific to Trunkline. A client that ignores them still gets the whole answer, with one
+exception: after a crash it has to obey `text-reset`. In the other events, `metadata` has what is specific to Trunkline.
+`/openapi.json` has all events as JSON schemas under `x-events`.
+
 """
 
-NOT_SHOWN = "Reasoning and steered messages are shown to channels only."
+NOT_SHOWN = "Only channels receive reasoning and steered messages."
 
 WITHIN = (ApprovalDetail, StoredResult)
 """What stands in the data of events, here and on the feed."""

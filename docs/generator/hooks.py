@@ -11,21 +11,23 @@ from trunkline.plugins.report import GUARD_HOOKS
 INTRODUCTION = """
 # Hooks
 
-A plugin takes part by implementing hooks. A hook is a plain function with the hook's name and `@trunkline.hookimpl`
-above it; it is synchronous and returns objects, and the objects do the work. Take only the arguments that you need.
+A plugin adds to Trunkline by implementing hooks. A hook is a plain function with the hook's name and the decorator
+`@trunkline.hookimpl`. It is synchronous and returns objects, and the objects do the work. Declare only the parameters
+that you need.
 
-| a hook that | does | when it fails |
+| a hook that | does | if it fails |
 |---|---|---|
-| **adds** | returns a list of objects | its objects are absent, and `trunkline doctor` says why |
-| **guards** | returns objects that may refuse something | what it guards is refused |
-| **decides** | returns an answer, or `None` to leave it to the next one | it is passed over |
+| **adds** | returns a list of objects | its objects are missing, and `trunkline doctor` says why |
+| **guards** | returns objects that may refuse something | everything that it guards is refused |
+| **decides** | returns an answer, or `None` to leave it to the next one | it is skipped |
 
-Objects come in the order of the distributions' names. Of deciding hooks and of middleware, those marked
-`@trunkline.hookimpl(tryfirst=True)` come first and those marked `trylast=True` last. `settings` is the plugin's own:
-its `section(Type)` is the plugin's checked section of `trunkline.toml`, its `home` the home folder.
+The objects of Trunkline's own plugins come first, then those of the others, in the order of the distributions' names.
+Among deciding hooks and middleware, those marked `@trunkline.hookimpl(tryfirst=True)` come first and those marked
+`trylast=True` last. The parameter `settings` belongs to the plugin: `settings.section(Type)` is the plugin's checked
+section of `trunkline.toml`, and `settings.home` is the home folder.
 
-Each example below is a whole plugin and is run by the tests. Save one as a file in a folder that `runtime.tool_sources`
-names, or make it a package: [Your first plugin](../tutorial/first-plugin.md).
+Each example below is a complete plugin, and the tests run it. Save one as a file in a folder of `runtime.tool_sources`,
+or make it a package: [Your first plugin](../tutorial/first-plugin.md).
 """
 
 WORKERS = {

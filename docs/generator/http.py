@@ -19,32 +19,32 @@ INTRODUCTION = """
 # HTTP
 
 The gateway listens on `gateway.host` and `gateway.port`, by default `127.0.0.1:8420`. Every path except
-`/healthz` and `/readyz` wants the token of this home, which is in `~/.trunkline/token`: as
+`/healthz` and `/readyz` requires the token of this home, which is in `~/.trunkline/token`: as
 `Authorization: Bearer TOKEN`, or as `X-API-Key: TOKEN`. The same contract is served as OpenAPI at `/openapi.json`.
 Plugins may add paths under `/x/<plugin>/`.
 
-Unknown fields of a request are passed over; no other fields than those listed here are sent. An error is
-`{"code": …, "message": …}` with one of the [fixed codes](errors.md); `metadata.reason` says more where there is more to
-say, of a 409 to the owner alone. Every response has an `X-Correlation-ID`, which
-leads to the log. A browser's request from another site is refused, and so is one under a host name that is not this
-machine's.
+The server ignores unknown fields of a request, and sends only the fields that are listed here. An error is
+`{"code": …, "message": …}` with one of the [fixed codes](errors.md). `metadata.reason` may give details; for a 409 only
+the owner receives them. Every response has an `X-Correlation-ID` that finds the details in the log. A browser's request
+from another site is refused, and so is a request with a host name that is not this machine's.
+
 """
 
 NOTES = {
     ("post", "/conversations/messages"): (
-        "`metadata.block` says in which block it begins. `metadata.client_message_id`, or the header `Idempotency-Key`,"
-        " makes a repeat harmless: the same one is the same conversation and the same turn."
+        "`metadata.block` names the block of the conversation. With `metadata.client_message_id`, or the header "
+        "`Idempotency-Key`, a request can be repeated: the same value gives the same conversation and the same turn."
     ),
     ("get", "/metrics"): (
-        "In Prometheus' text form, counted from the first request on. `gateway.metrics` may open it to everybody who "
-        "reaches the port, or shut it."
+        "In Prometheus' text format, counted from the first request on. `gateway.metrics` can open the route to "
+        "everybody who reaches the port, or close it."
     ),
     ("post", "/api/turns/{id}/steer"): "When the turn has ended, the message becomes a turn of its own.",
     ("post", "/v1/chat/completions"): (
-        "`model` is a block's name, or `block:adapter/model`. With the header `X-Conversation-ID` the conversation goes"
-        " on and only the last message counts; without it the transcript that is sent counts. With `stream` the answer "
-        "comes as OpenAI's chunks. Our own tools run here and only their text is seen; the client's tools come back to "
-        "it as tool calls."
+        "`model` is a block's name, or `block:adapter/model`. With the header `X-Conversation-ID` the conversation "
+        "continues with the last message only; without it the transcript of the request decides. With `stream` the "
+        "answer is sent as OpenAI's chunks. Trunkline runs its own tools, and the client sees their text only. Calls "
+        "of the client's tools are returned to the client."
     ),
 }
 
@@ -60,7 +60,7 @@ def page() -> str:
 
 def _routes() -> str:
     rows = [(method.upper(), code(path), summary) for method, path, summary, *_ in OPERATIONS]
-    return "## Routes\n\n" + table(("method", "path", "what for"), rows)
+    return "## Routes\n\n" + table(("method", "path", "purpose"), rows)
 
 
 def _operation(operation: tuple) -> str:  # type: ignore[type-arg]

@@ -15,9 +15,9 @@ from trunkline_bus import DeadLetter, Payload
 INTRODUCTION = """
 # Messages
 
-What an [envelope](subjects.md)'s `data` may be. A payload has a tag in its field `type`, which reads `area.name.v1`.
-Fields may be added: a reader passes over those it does not know. A changed meaning is a new tag. A message with an
-unknown tag goes to the dead letters.
+These are the payloads that an [envelope](subjects.md) can have in `data`. The field `type` of a payload has its tag, in
+the form `area.name.v1`. A later version may add fields; a reader ignores fields that it does not know. If the meaning
+changes, the payload gets a new tag. A message with an unknown tag goes to the dead letters.
 """
 
 

@@ -11,23 +11,23 @@ T = TypeVar("T")
 INTRODUCTION = """
 # Subjects, streams and buckets
 
-Everything that workers say to each other goes over a NATS server, on the subjects below. A subject reads
-`trunkline.<plane>.<area>.<key>.<verb or fact>`; a word in braces is a key, such as a conversation's id.
+Workers communicate only over a NATS server, on the subjects below. A subject has the form
+`trunkline.<plane>.<area>.<key>.<verb or fact>`. A word in braces is a key, such as a conversation's id.
 
-| plane | what travels there |
+| plane | messages |
 |---|---|
 | `cmd` | requests with a reply; one worker of the kind takes each |
 | `turn` | the durable inbox |
-| `journal` | what was done, kept for weeks |
-| `feed` | what a turn shows, kept for an hour |
-| `evt` | facts, for whoever wants to know them |
-| `ctl` | control, heard by every worker, never queued |
-| `x` | free for plugins: `trunkline.x.<plugin>.…` |
-| `dead` | what could not be decoded or handled, with the reason |
+| `journal` | the steps of turns and tool calls, kept for weeks |
+| `feed` | the events that a turn shows, kept for an hour |
+| `evt` | facts, for any subscriber |
+| `ctl` | control messages, received by every worker, never queued |
+| `x` | subjects of plugins: `trunkline.x.<plugin>.…` |
+| `dead` | messages that could not be decoded or handled, with the reason |
 
-Each message is an envelope in JSON: `id`, `time`, `source`, `data`, and where known `block`, `conversation`, `turn`,
-`cause` and `traceparent`. [Messages](messages.md) lists what `data` may be. Watch them with any NATS client, for
-instance `nats sub 'trunkline.>'`.
+Each message is an envelope in JSON: `id`, `time`, `source`, `data`, and if known `block`, `conversation`, `turn`,
+`cause` and `traceparent`. [Messages](messages.md) lists the payloads in `data`. Any NATS client can watch the messages,
+for instance `nats sub 'trunkline.>'`.
 """
 
 
@@ -56,8 +56,10 @@ def _requests() -> str:
         )
         for one in _all_of(Endpoint)
     ]
-    note = "`{channel}` is the asker's own name, so that credentials can be limited to it."
-    header = ("endpoint", "subject", "request", "reply", "what for")
+    note = (
+        "`{channel}` is the name of the calling channel, so that credentials can be limited to its subjects."
+    )
+    header = ("endpoint", "subject", "request", "reply", "purpose")
     return f"## Requests\n\n{note}\n\n{table(header, rows)}"
 
 
@@ -72,7 +74,7 @@ def _topics() -> str:
         )
         for one in _all_of(Topic)
     ]
-    return "## Topics\n\n" + table(("topic", "subject", "payload", "stream", "what for"), rows)
+    return "## Topics\n\n" + table(("topic", "subject", "payload", "stream", "purpose"), rows)
 
 
 def _streams() -> str:
@@ -82,16 +84,16 @@ def _streams() -> str:
             ", ".join(map(code, one.subjects)),
             "until done" if one.retention == "workqueue" else seconds(one.max_age),
             f"{(one.max_bytes or 0) // 1024 // 1024} MiB; "
-            + ("then refused" if one.discard == "new" else "the oldest goes"),
-            "no: it may lose its last moments" if one.persist_async else "yes",
+            + ("new messages are refused" if one.discard == "new" else "the oldest are removed"),
+            "no: a crash may lose the last messages" if one.persist_async else "yes",
             one.description,
         )
         for one in subjects.topology().streams
     ]
-    header = ("stream", "subjects", "kept", "at most", "on disk before the ack", "holds")
+    header = ("stream", "subjects", "kept", "at most", "on disk before the ack", "content")
     note = (
         "With a cluster (`bus.replicas` above 1) every stream is acknowledged by a majority, and none is stored "
-        "asynchronously. `[retention]` changes how long things are kept, and how much of them."
+        "asynchronously. `[retention]` changes how long messages are kept, and how many bytes of them."
     )
     return f"## Streams\n\n{table(header, rows)}\n\n{note}"
 
@@ -103,8 +105,9 @@ def _consumers() -> str:
         f"## Consumers\n\nThe inbox has {len(consumers)} partitions, by conversation "
         f"(`trunkline partitions` changes that), `{one.filter.replace('.0.', '.N.')}`. "
         f"Each has a durable pull consumer `{one.name.replace('0', 'N')}` in the "
-        f"priority group `{one.pinned_group}`: the server pins it to one live monitor and to another one when that is "
-        f"silent for {seconds(one.pin_timeout)}. What is not acknowledged comes again after {seconds(one.ack_wait)}."
+        f"priority group `{one.pinned_group}`: the server pins it to one live monitor, and to another one if that "
+        f"monitor is silent for {seconds(one.pin_timeout)}. It delivers an item again that is not acknowledged within "
+        f"{seconds(one.ack_wait)}."
     )
 
 
@@ -116,7 +119,7 @@ def _buckets() -> str:
     ]
     rows += [(code(one.name), "objects", "bytes", seconds(one.ttl), one.storage) for one in topology.objects]
     dead = f"\n\n## Dead letters\n\n`{subjects.DEAD_LETTER_SUBJECT}`: {dead_letters_text()}"
-    return "## Buckets\n\n" + table(("bucket", "of", "holds", "kept", "in"), rows) + dead
+    return "## Buckets\n\n" + table(("bucket", "type", "content", "kept", "storage"), rows) + dead
 
 
 def dead_letters_text() -> str:

@@ -13,20 +13,20 @@ from trunkline.workers.monitor.turn import TRANSITIONS, Next, Phase
 INTRODUCTION = """
 # The turn's states
 
-A turn is one message and its answer. Its state is its journal, applied entry by entry to the table below. The table
-is `TRANSITIONS` in `core/trunkline/workers/monitor/turn.py`, and this page is drawn from it. An entry that has no
-place in a phase cannot be recorded there: what comes too late (a tool's result after a cancel, a second decision) is
-left out.
-[The turn explained](../explanation/turn.md) says why it is made like this.
+A turn is one message and its answer. Its state is the result of applying its journal, entry by entry, to the table
+below. This page is generated from that table, `TRANSITIONS` in `core/trunkline/workers/monitor/turn.py`. Only the
+entries that the table lists for a phase can be recorded in that phase. An entry that comes too late, such as a tool's
+result after a cancel or a second decision, is not recorded. [The turn explained](../explanation/turn.md) gives the
+reasons.
 """
 
 MEANING = {
     Phase.NEW: "nothing is recorded yet",
-    Phase.READY: "the model is to be asked",
-    Phase.THINKING: "the model is being asked",
-    Phase.ACTING: "tool calls are under way",
-    Phase.PARKED: "a person has to decide, and nobody holds the turn",
-    Phase.CLOSING: "the messages are to be stored",
+    Phase.READY: "the model is called next",
+    Phase.THINKING: "a model call is running",
+    Phase.ACTING: "tool calls are running",
+    Phase.PARKED: "the turn waits for a person, and no monitor holds it",
+    Phase.CLOSING: "the messages are being stored",
     Phase.DONE: "the turn is over and stored",
 }
 
@@ -69,7 +69,7 @@ def _diagram() -> str:
 
 
 def _phases() -> str:
-    return "## Phases\n\n" + table(("phase", "means"), [(code(p.value), MEANING[p]) for p in Phase])
+    return "## Phases\n\n" + table(("phase", "meaning"), [(code(p.value), MEANING[p]) for p in Phase])
 
 
 def _transitions() -> str:
@@ -79,19 +79,19 @@ def _transitions() -> str:
             where = " or ".join(code(target.value) for target in targets(phase, following))
             why = "" if isinstance(following, Phase) else first_paragraph(following)
             rows.append((code(phase.value), code(entry.__name__), where, why))
-    return "## Transitions\n\n" + table(("in phase", "the entry", "leads to", "which"), rows)
+    return "## Transitions\n\n" + table(("phase", "entry", "next phase", "condition"), rows)
 
 
 def _entries() -> str:
     kinds = dict.fromkeys(entry for row in TRANSITIONS.values() for entry in row)
     rows = [(code(kind.__name__), first_paragraph(kind)) for kind in kinds]
     record = first_paragraph(messages.TurnRecord)
-    note = f"The fields are in [Messages](messages.md). Entries are written together in records. {record}"
-    return f"## Journal entries\n\n{note}\n\n" + table(("entry", "says"), rows)
+    note = f"[Messages](messages.md) lists the fields. Entries are written in records. {record}"
+    return f"## Journal entries\n\n{note}\n\n" + table(("entry", "meaning"), rows)
 
 
 def _commands() -> str:
     kinds = (machine.CallModel, machine.RunToolCall, machine.StoreTurn, machine.ParkTurn)
     rows = [(code(kind.__name__), " ".join(prose(kind).split())) for kind in kinds]
-    note = "What the machine asks its driver to do, once the entries that plan it are stored."
-    return f"## Commands\n\n{note}\n\n" + table(("command", "means"), rows)
+    note = "The state machine returns these commands. The turn runner executes them once their entries are stored."
+    return f"## Commands\n\n{note}\n\n" + table(("command", "meaning"), rows)
