@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 from generator.markdown import code, prose, seconds, shown, table
 from trunkline.contracts import subjects
+from trunkline.contracts.streams import INBOX_STREAM
 from trunkline_bus import Endpoint, Topic
 
 T = TypeVar("T")
@@ -100,14 +101,16 @@ def _streams() -> str:
 
 def _consumers() -> str:
     consumers = subjects.topology().consumers
-    one = consumers[0]
+    partitions = [one for one in consumers if one.stream == INBOX_STREAM]
+    others = [f"`{one.name}` of `{one.stream}`" for one in consumers if one.stream != INBOX_STREAM]
+    one = partitions[0]
     return (
-        f"## Consumers\n\nThe inbox has {len(consumers)} partitions, by conversation "
+        f"## Consumers\n\nThe inbox has {len(partitions)} partitions, by conversation "
         f"(`trunkline partitions` changes that), `{one.filter.replace('.0.', '.N.')}`. "
         f"Each has a durable pull consumer `{one.name.replace('0', 'N')}` in the "
         f"priority group `{one.pinned_group}`: the server pins it to one live monitor, and to another one if that "
-        f"monitor is silent for {seconds(one.pin_timeout)}. It delivers an item again that is not acknowledged within "
-        f"{seconds(one.ack_wait)}."
+        f"monitor is silent for {seconds(one.pin_timeout)}. It redelivers an item that is not acknowledged within "
+        f"{seconds(one.ack_wait)}. The other consumers are {' and '.join(others)}."
     )
 
 
