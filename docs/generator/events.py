@@ -14,7 +14,6 @@ INTRODUCTION = """
 A turn reports its progress as events. Inside the platform they are messages of the feed, and a
 [channel](../how-to/write-a-channel.md) gets them from `gateway.watch()`. HTTP clients get them as server-sent events,
 under other names.
-
 """
 
 SSE = """
@@ -31,7 +30,6 @@ sends the line `: keep-alive` after 15 seconds without an event.
 Events marked as extensions are specific to Trunkline. A client that ignores them still gets the whole answer, with one
 exception: after a crash it has to obey `text-reset`. In the other events, `metadata` has what is specific to Trunkline.
 `/openapi.json` has all events as JSON schemas under `x-events`.
-
 """
 
 NOT_SHOWN = "Only channels receive reasoning and steered messages."

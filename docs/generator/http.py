@@ -27,7 +27,6 @@ The server ignores unknown fields of a request, and sends only the fields that a
 `{"code": …, "message": …}` with one of the [fixed codes](errors.md). `metadata.reason` may give details; for a 409 only
 the owner receives them. Every response has an `X-Correlation-ID` that finds the details in the log. A browser's request
 from another site is refused, and so is a request with a host name that is not this machine's.
-
 """
 
 NOTES = {
