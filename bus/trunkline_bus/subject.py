@@ -28,7 +28,7 @@ class Subject:
         self.keys = tuple(name for name, is_key in self._tokens if is_key)
         if len(set(self.keys)) != len(self.keys):
             raise SubjectError(f"subject template {template!r} names a key twice; give each key its own name")
-        self._pattern = re.compile(r"\.".join(_group(name, is_key) for name, is_key in self._tokens))
+        self._pattern: re.Pattern[str] | None = None
 
     def format(self, **keys: str) -> str:
         """The subject with every key filled in. Raises ``SubjectError`` for a missing, unknown or bad key."""
@@ -54,6 +54,10 @@ class Subject:
 
     def parse(self, subject: str) -> dict[str, str]:
         """The keys of a subject made from this template. Raises ``SubjectError`` when it does not match."""
+        if (
+            self._pattern is None
+        ):  # compiled on first use: a process parses the subjects of few of a hundred templates
+            self._pattern = re.compile(r"\.".join(_group(name, is_key) for name, is_key in self._tokens))
         match = self._pattern.fullmatch(subject)
         if match is None:
             raise SubjectError(f"subject {subject!r} does not match the template {self.template!r}")

@@ -34,9 +34,9 @@ from trunkline.workers.monitor.transcript_repair import UNANSWERED, repair_trans
 from trunkline.workers.monitor.turn import CallModel, Phase, Turn
 from trunkline.workers.monitor.turn_messages import append_request, new_messages
 from trunkline.workers.monitor.turn_messages import model_messages as told
-from trunkline_openai import OpenAISettings
 from trunkline_openai.chat_completions import ChatCompletions
 from trunkline_openai.responses import Responses
+from trunkline_openai.settings import OpenAISettings
 
 CLIENTS = ("weather", "clock")
 OURS = ("read_file", "no.such tool", "")

@@ -25,7 +25,9 @@ from trunkline.testing.adapter_suite import (
 )
 from trunkline.testing.script import Raw
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline_engine import EngineAdapter, EngineSettings, plugin
+from trunkline_engine import plugin
+from trunkline_engine.adapter import EngineAdapter
+from trunkline_engine.settings import EngineSettings
 
 pytestmark = pytest.mark.anyio
 

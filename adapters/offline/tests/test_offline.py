@@ -11,7 +11,7 @@ from trunkline import Message, ToolCall
 from trunkline.api.model import Call, Finish, ModelRequest, Text
 from trunkline.api.tool import ToolSchema
 from trunkline.testing.adapter_suite import PROGRAMS, AdapterSuite, Situation, SituationName
-from trunkline_offline import OfflineAdapter
+from trunkline_offline.adapter import OfflineAdapter
 from trunkline_offline.answers import HELP, HOW_TO
 
 pytestmark = pytest.mark.anyio

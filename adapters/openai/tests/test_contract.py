@@ -6,8 +6,8 @@ from trunkline import Secret
 from trunkline.api.model import ModelAdapter
 from trunkline.testing.adapter_suite import ScriptedProviderSuite
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline_openai import OpenAIAdapter, OpenAISettings
-from trunkline_openai.settings import Api
+from trunkline_openai.adapter import OpenAIAdapter
+from trunkline_openai.settings import Api, OpenAISettings
 
 
 class OpenAIContract(ScriptedProviderSuite):

@@ -12,7 +12,8 @@ from trunkline import ErrorCode, Message
 from trunkline.api.model import Call, Finish, ModelError, ModelEvent, ModelRequest, Reasoning, Text, Usage
 from trunkline.testing.script import Raw
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline_openai import OpenAIAdapter, OpenAISettings
+from trunkline_openai.adapter import OpenAIAdapter
+from trunkline_openai.settings import OpenAISettings
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,8 @@ from trunkline.api.model import ModelEvent, ModelRequest, Text
 from trunkline.api.tool import ToolSchema
 from trunkline.testing.adapter_suite import conversation_after_calls
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline_openai import OpenAIAdapter, OpenAISettings
+from trunkline_openai.adapter import OpenAIAdapter
+from trunkline_openai.settings import OpenAISettings
 
 pytestmark = pytest.mark.anyio
 

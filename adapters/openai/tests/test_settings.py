@@ -12,8 +12,10 @@ import pytest
 
 from trunkline import ConfigError, ErrorCode, Message, Secret
 from trunkline.api.model import ModelError, ModelRequest
-from trunkline_openai import OpenAIAdapter, OpenAISettings, plugin
+from trunkline_openai import plugin
+from trunkline_openai.adapter import OpenAIAdapter
 from trunkline_openai.errors import from_status
+from trunkline_openai.settings import OpenAISettings
 
 
 class Given:
@@ -211,7 +213,8 @@ def test_a_key_that_a_server_repeats_is_taken_out() -> None:
 def test_the_sdk_is_not_imported_before_it_is_used() -> None:
     """Loading the plugin and making the adapter costs no heavy import."""
     code = (
-        "import sys, trunkline_openai.plugin as p; from trunkline_openai import *;"
+        "import sys, trunkline_openai.plugin as p; from trunkline_openai.adapter import OpenAIAdapter;"
+        "from trunkline_openai.settings import OpenAISettings;"
         "OpenAIAdapter(OpenAISettings(base_url='http://x'));"
         "sys.exit(any(name in sys.modules for name in ('openai', 'httpx2', 'pydantic')))"
     )

@@ -12,6 +12,7 @@ import click
 from trunkline.cli.command import LazyGroup
 from trunkline.cli.entry import use_default_sigint, use_python_sigint
 from trunkline.cli.errors import run_and_report
+from trunkline.cli.gc_tuning import raise_gc_thresholds
 from trunkline.cli.log_format import install_warning_formatter
 from trunkline.errors import TrunklineError
 
@@ -90,6 +91,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit status: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
+    raise_gc_thresholds()
     install_warning_formatter()
     use_python_sigint()
     status = run_and_report(lambda: invoke(arguments), debug=os.environ.get("TRUNKLINE_DEBUG") == "1")

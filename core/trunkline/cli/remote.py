@@ -214,7 +214,7 @@ class _RemoteReady:
     def started(self, value: object = None) -> None:
         from trunkline.cli import gc_tuning
 
-        gc_tuning.tune_gc()
+        gc_tuning.freeze_started_objects()
         click.echo("The tools of this host are served")
 
 

@@ -134,6 +134,6 @@ class _WorkerReady:
         if value is None:
             click.echo("The streams are ready")
         else:
-            gc_tuning.tune_gc()
+            gc_tuning.freeze_started_objects()
             at = f" at {value.address}" if value.address else ""
             click.echo(f"The {value.kind} worker is ready{at}")

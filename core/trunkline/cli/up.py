@@ -51,7 +51,7 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
         async with anyio.create_task_group() as tasks:
             await tasks.start(partial(stop_on_signals, patience=stop_timeout(config)), stop)
             async with run_watchdog(config), running_platform(config, load_worker, kinds=KINDS) as instance:
-                gc_tuning.tune_gc()
+                gc_tuning.freeze_started_objects()
                 _say_ready(instance.gateway, str(instance.home.token_file))
                 click.echo(f"Who answers: {describe_default_adapter(config, Plugins.load(config))}")
                 await stop.wait()

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import entry_points
 
 import click
 import pytest
@@ -14,6 +15,7 @@ from trunkline.cli.command import DefaultCommandGroup
 from trunkline.cli.errors import run_and_report
 from trunkline.cli.main import COMMANDS, cli
 from trunkline.errors import TrunklineError
+from trunkline.plugins.discovery import bundled_distributions
 from trunkline_bus import RemoteFault
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -131,6 +133,17 @@ def test_the_program_starts_without_anything_heavy() -> None:
     loaded = _modules("import trunkline, trunkline.cli.main")
     assert not heavy & loaded
     assert not {name for name in loaded if name.startswith("opentelemetry")}
+
+
+def test_loading_the_plugins_imports_their_settings_and_no_more() -> None:
+    """The entry point of a plugin declares; what it declares is imported when a worker asks for it."""
+    groups = entry_points(group="trunkline")
+    bundled = [point.module for point in groups if point.dist and point.dist.name in bundled_distributions()]
+    loaded = _modules("import trunkline\n" + "\n".join(f"import {module}" for module in bundled))
+    packages = {module.partition(".")[0] for module in bundled}
+    own = {name for name in loaded if name.partition(".")[0] in packages}
+    assert len(bundled) > 15
+    assert own <= packages | set(bundled) | {f"{package}.settings" for package in packages}
 
 
 def _modules(statement: str) -> set[str]:

@@ -53,7 +53,7 @@ GIVEN = {
     "adapter": (
         "import os\n"
         "from trunkline import Secret\n"
-        "from trunkline_openai import OpenAIAdapter, OpenAISettings\n"
+        "from trunkline_openai.adapter import OpenAIAdapter\nfrom trunkline_openai.settings import OpenAISettings\n"
         "def MyAdapter(base_url, key):\n"
         "    os.environ['EXAMPLE_KEY'] = key\n"
         "    secret = Secret(env='EXAMPLE_KEY')\n"

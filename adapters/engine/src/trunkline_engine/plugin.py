@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from trunkline import ConfigSection, PluginSettings, hookimpl
 from trunkline.api.model import ModelAdapter
-from trunkline_engine.adapter import EngineAdapter
 from trunkline_engine.settings import EngineSettings
 
 
@@ -16,4 +15,8 @@ def trunkline_config() -> Iterable[ConfigSection]:
 @hookimpl
 def trunkline_models(settings: PluginSettings) -> Iterable[ModelAdapter]:
     section = settings.section(EngineSettings)
-    return [EngineAdapter(section)] if section.url else []
+    if not section.url:
+        return []
+    from trunkline_engine.adapter import EngineAdapter
+
+    return [EngineAdapter(section)]

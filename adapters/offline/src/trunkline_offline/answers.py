@@ -4,6 +4,7 @@ import re
 
 from trunkline import Message, ToolCall
 from trunkline.api.channel import format_result
+from trunkline.api.memory import Purger
 from trunkline.api.model import ModelRequest
 from trunkline.api.text import unwrap_tool_result
 from trunkline_offline.passages import QuotedPassage, passages_of, rank
@@ -24,6 +25,14 @@ HELP = """I answer without a model: I look for the words of your question in mem
 
 - `trunkline memory add FILE` (in a shell) brings text into memory.
 - `/tool` lists the tools, `/tool NAME key=value key="two words"` runs one, with a model as well."""
+
+
+class FixedAnswers(Purger):
+    """The sentences that the adapter says in every conversation. The adapter stores nothing."""
+
+    name = "offline"
+    texts = (HELP, HOW_TO)
+
 
 Answer = tuple[str, tuple[ToolCall, ...]]
 

@@ -1,26 +1,21 @@
-"""The plugin: declares the adapter, and which of its sentences are nobody's."""
+"""The plugin: declares the adapter, and the sentences that it says in every conversation."""
 
 from collections.abc import Iterable
 
 from trunkline import hookimpl
 from trunkline.api.memory import Purger
 from trunkline.api.model import ModelAdapter
-from trunkline_offline.adapter import OfflineAdapter
-from trunkline_offline.answers import HELP, HOW_TO
-
-
-class FixedAnswers(Purger):
-    """The adapter keeps nothing. It says the same in many conversations."""
-
-    name = "offline"
-    texts = (HELP, HOW_TO)
 
 
 @hookimpl
 def trunkline_models() -> Iterable[ModelAdapter]:
+    from trunkline_offline.adapter import OfflineAdapter
+
     return [OfflineAdapter()]
 
 
 @hookimpl
 def trunkline_purgers() -> Iterable[Purger]:
+    from trunkline_offline.answers import FixedAnswers
+
     return [FixedAnswers()]

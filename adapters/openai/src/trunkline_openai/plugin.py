@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, hookimpl
 from trunkline.api.model import ModelAdapter, ModelError
-from trunkline_openai.adapter import OpenAIAdapter
 from trunkline_openai.settings import OpenAISettings
 
 CONFIGURE = (
@@ -20,7 +19,11 @@ def trunkline_config() -> Iterable[ConfigSection]:
 @hookimpl
 def trunkline_models(settings: PluginSettings) -> Iterable[ModelAdapter]:
     section = settings.section(OpenAISettings)
-    return [OpenAIAdapter(section)] if section.usable else []
+    if not section.usable:
+        return []
+    from trunkline_openai.adapter import OpenAIAdapter
+
+    return [OpenAIAdapter(section)]
 
 
 @hookimpl
@@ -36,6 +39,8 @@ def trunkline_health_checks(settings: PluginSettings) -> Iterable[HealthCheck]:
 async def _check(section: OpenAISettings) -> HealthResult:
     if not section.usable:
         return HealthResult("ok", "OpenAI is not configured; the offline adapter answers.", CONFIGURE)
+    from trunkline_openai.adapter import OpenAIAdapter
+
     adapter = OpenAIAdapter(section)
     try:
         models = await adapter.models()
