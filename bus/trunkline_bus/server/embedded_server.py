@@ -25,6 +25,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from trunkline_bus.backoff import Backoff
 from trunkline_bus.errors import ServerStartError
 from trunkline_bus.server.address import ServerAddress, load_address, save_address
 from trunkline_bus.server.leaf_nodes import (
@@ -279,23 +280,22 @@ jetstream {{
     # Living and ending
 
     async def _supervise(self) -> None:
-        pause = 0.0
+        backoff = Backoff(0.1, 5.0)
         while True:
             if self._process is not None:
                 await _exited(self._process)
                 _log.error("the embedded NATS server ended (%s); starting it again", self._process.returncode)
-            await anyio.sleep(pause)
             try:
                 await self._start()
             except (ServerStartError, OSError) as error:
                 _log.error("%s", error)
                 self._kill()
                 self._process = None
-                pause = min(max(0.1, pause * 2), 5.0)
+                await backoff.sleep()
             else:
                 self.restarts += 1
                 self._restarted.set()
-                pause = 0.0
+                backoff.reset()
 
     async def _watch_storage(self) -> None:
         """After a full disk the server stays unable to write, so start it again once there is room."""

@@ -10,6 +10,7 @@ import msgspec
 from nats.aio.msg import Msg
 
 from trunkline_bus.async_iterator import StepIterator
+from trunkline_bus.backoff import Backoff
 from trunkline_bus.connection.inbound_pipeline import InboundPipeline
 from trunkline_bus.connection.nats_connection import ConnectionLost, NatsConnection
 from trunkline_bus.connection.outbound_pipeline import OutboundPipeline
@@ -60,22 +61,21 @@ async def call(
     subject = endpoint.subject.format(**keys)
 
     async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Msg:
-        pause, patience = 0.005, DEFAULT_TIMEOUT if repeatable else timeout
+        backoff, patience = Backoff(0.005, 0.25), DEFAULT_TIMEOUT if repeatable else timeout
         while True:
             left = min(deadline - loop.time(), patience)
             try:
                 return await link.request(target, body, timeout=left, headers=headers, fragile=repeatable)
             except NoResponders:
-                if loop.time() + pause >= given_up:
+                if loop.time() + backoff.delay >= given_up:
                     raise
             except (CallTimeout, ConnectionLost) as error:
                 if not repeatable:
                     raise
-                if loop.time() + pause >= deadline:
+                if loop.time() + backoff.delay >= deadline:
                     raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
                 patience *= 2  # it may be alive and slow
-            await anyio.sleep(pause)
-            pause = min(pause * 2, 0.25)
+            await backoff.sleep()
 
     try:
         msg = await outbound.send(subject, outbound.wrap(request, scope), {}, transmit)

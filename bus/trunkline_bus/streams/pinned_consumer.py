@@ -17,6 +17,7 @@ import msgspec
 from nats.aio.msg import Msg
 
 from trunkline_bus.async_iterator import StepIterator
+from trunkline_bus.backoff import Backoff
 from trunkline_bus.connection.inbound_pipeline import InboundPipeline
 from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.endpoint import Topic
@@ -107,7 +108,7 @@ class _PullLoop(Generic[T]):
 
     async def pull_forever(self) -> None:
         """Pull, and heal whatever ends a pull."""
-        pause = 0.05
+        backoff = Backoff(0.05, 1.0)
         while True:
             try:
                 end = await self._pull()
@@ -121,10 +122,9 @@ class _PullLoop(Generic[T]):
             if end is PullEnd.PIN_LOST:
                 self._pin = ""
             if end in (PullEnd.GONE, PullEnd.BROKEN):
-                await anyio.sleep(max(pause, 0.0 if self._pin else _COURTESY))
-                pause = min(pause * 2, 1.0)
+                await anyio.sleep(max(backoff.advance(), 0.0 if self._pin else _COURTESY))
             else:
-                pause = 0.05
+                backoff.reset()
 
     async def _pull(self) -> PullEnd:
         spec = self._spec

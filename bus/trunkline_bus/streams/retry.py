@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from trunkline_bus.backoff import Backoff
 from trunkline_bus.connection.nats_connection import ConnectionLost, NatsConnection
 from trunkline_bus.errors import BusError, CallTimeout, NoResponders, StreamUnavailable
 from trunkline_bus.streams.jetstream_protocol import NOT_READY
@@ -57,17 +58,16 @@ async def retry_until_done(
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
-    pause = 0.01
+    backoff = Backoff(0.01, 0.25)
     while True:
         await link.wait_connected(max(0.001, deadline - loop.time()))
         remaining = deadline - loop.time()
         try:
             return await attempt(max(0.001, min(remaining, patience)))
         except (NoResponders, CallTimeout, ConnectionLost, JetStreamNotReady) as error:
-            if loop.time() + pause >= deadline:
+            if loop.time() + backoff.delay >= deadline:
                 raise StreamUnavailable(f"{what}: no answer in {timeout:g} s ({error})") from error
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, 0.25)
+        await backoff.sleep()
 
 
 @asynccontextmanager

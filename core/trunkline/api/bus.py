@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trunkline_bus import Refusal as Refusal
     from trunkline_bus import Scope as Scope
     from trunkline_bus import key_of as key_of
+    from trunkline_bus.backoff import Backoff as Backoff
     from trunkline_bus.streams.admin import consumer_state as consumer_state
 else:
     from trunkline._util.lazy_names import lazy_names

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.conversations.messages import ConversationSlice as ConversationSlice
     from trunkline.contracts.conversations.messages import LoadConversation as LoadConversation
     from trunkline.contracts.conversations.messages import utc_now as utc_now
+    from trunkline.contracts.memory.bus_transport import read_files as read_files
     from trunkline.contracts.memory.chunks import DEFAULT_CONFIDENCE as DEFAULT_CONFIDENCE
     from trunkline.contracts.memory.chunks import Chunk as Chunk
     from trunkline.contracts.memory.chunks import ChunkMetadata as ChunkMetadata
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.messages import ReadManyMemory as ReadManyMemory
     from trunkline.contracts.memory.messages import SearchMemory as SearchMemory
     from trunkline.contracts.memory.messages import WriteManyMemory as WriteManyMemory
+    from trunkline.contracts.memory.operation import CALL_SECONDS as CALL_SECONDS
     from trunkline.contracts.memory.purge import RemainingCopy as RemainingCopy
     from trunkline.contracts.memory.purger import Purge as Purge
     from trunkline.contracts.memory.purger import Purger as Purger

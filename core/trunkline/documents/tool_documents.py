@@ -24,6 +24,7 @@ from trunkline.contracts.documents.messages import (
 from trunkline.contracts.documents.reader import Document, DocumentText, Reader
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.messages import MemoryHit
+from trunkline.contracts.memory.operation import CALL_SECONDS
 from trunkline.contracts.memory.paths import root_path
 from trunkline.contracts.memory.subjects import (
     MEMORY_COLLECTION_ADD,
@@ -41,8 +42,6 @@ from trunkline_bus import Bus, BusError, Endpoint, RemoteFault
 
 Q = TypeVar("Q")
 A = TypeVar("A")
-
-CALL_SECONDS = 30.0
 
 OpenFiles = Callable[[], AbstractContextManager[Folder]]
 """Opens the files that a call may open."""

@@ -8,6 +8,7 @@ from typing import TypeVar
 import anyio
 
 from trunkline_bus import BusError, ConnectionFailed, StreamUnavailable
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -22,20 +23,19 @@ async def retry_until_available(attempt: Callable[[], Awaitable[T]], seconds: fl
     Raises the last error of ``attempt`` when ``seconds`` have passed or ``stop`` is set, and at once an error
     that waiting cannot resolve, such as a wrong password.
     """
-    deadline, pause = anyio.current_time() + seconds, FIRST_PAUSE
+    deadline, backoff = anyio.current_time() + seconds, Backoff(FIRST_PAUSE, LONGEST_PAUSE)
     logged = False
     while True:
         try:
             return await attempt()
         except (ConnectionFailed, StreamUnavailable) as error:
-            if not _is_transient(error) or stop.is_set() or anyio.current_time() + pause > deadline:
+            late = anyio.current_time() + backoff.delay > deadline
+            if late or stop.is_set() or not _is_transient(error):
                 raise
             if not logged:
                 log.warning("waiting for NATS, for %g s at most: %s", seconds, error)
                 logged = True
-        with anyio.move_on_after(pause):
-            await stop.wait()
-        pause = min(pause * 2, LONGEST_PAUSE)
+        await backoff.wait(stop)
 
 
 def _is_transient(error: BusError) -> bool:

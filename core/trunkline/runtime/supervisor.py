@@ -49,6 +49,7 @@ from trunkline.runtime.worker_host import (
     run_worker,
 )
 from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafListener, LeafUser, connect, new_id
+from trunkline_bus.backoff import Backoff
 from trunkline_bus.task_group import background_tasks
 
 log = logging.getLogger(__name__)
@@ -316,7 +317,7 @@ class _WorkerPool:
         # one has another id: to all others the old worker is gone. What it left comes back by itself: inbox items that
         # were not acknowledged are delivered again (ADR 0002), a turn goes on from its journal (ADR 0005), and a call
         # that was cut off is run again or in doubt (ADR 0029). The pause ends early when the platform drains.
-        pause = FIRST_PAUSE
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while not stop.is_set():
             started_at = anyio.current_time()
             try:
@@ -325,11 +326,10 @@ class _WorkerPool:
             except Exception:
                 if not opened.has_opened:
                     raise
-                pause = FIRST_PAUSE if anyio.current_time() - started_at > STABLE_SECONDS else pause
-                self._log_crash(worker_type.kind, pause)
-            with anyio.move_on_after(pause):
-                await stop.wait()
-            pause = min(pause * 2, LONGEST_PAUSE)
+                if anyio.current_time() - started_at > STABLE_SECONDS:
+                    backoff.reset()
+                self._log_crash(worker_type.kind, backoff.delay)
+            await backoff.wait(stop)
 
     def _log_crash(self, kind: WorkerKind, pause: float) -> None:
         self.instance.restarts[kind] = self.instance.restarts.get(kind, 0) + 1

@@ -6,6 +6,7 @@ from typing import TypeVar
 import anyio
 
 from trunkline import RemoteFault, TrunklineError, Unavailable
+from trunkline.api.bus import Backoff
 from trunkline_terminal.screen import Screen
 
 T = TypeVar("T")
@@ -42,7 +43,7 @@ class OutageNotice:
 
     async def retry(self, ask: Callable[[], Awaitable[T]]) -> T:
         """The answer of ``ask``, asked again until there is one. ``ask`` must bear to be repeated."""
-        pause = FIRST_PAUSE
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
             try:
                 answer = await self._notify_when_slow(ask)
@@ -51,8 +52,7 @@ class OutageNotice:
             else:
                 self.end()
                 return answer
-            await anyio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            await backoff.sleep()
 
     async def _notify_when_slow(self, ask: Callable[[], Awaitable[T]]) -> T:
         failure: Exception | None = None

@@ -11,6 +11,7 @@ import anyio.abc
 import msgspec
 
 from trunkline import ApprovalDetail, Message, RemoteFault, Unavailable
+from trunkline.api.bus import Backoff
 from trunkline.api.channel import ApprovalDecision, Gateway, approval_words
 from trunkline.api.model import Usage
 from trunkline.api.tool import StoredResult
@@ -107,20 +108,20 @@ class TurnDisplay:
         return self._outcome
 
     async def _follow(self, tasks: anyio.abc.TaskGroup) -> None:
-        position, pause = "", FIRST_PAUSE
+        position, backoff = "", Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
             watch = self._gateway.watch(self.followed.conversation, self.followed.turn, after=position)
             try:
                 async for event in watch:
-                    self._heard, pause = monotonic(), FIRST_PAUSE
+                    self._heard = monotonic()
+                    backoff.reset()
                     self._outage.end()
                     if self._show_event(event, tasks):
                         return
             except Unavailable:
                 self._outage.begin()
             position = watch.position or position
-            await anyio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            await backoff.sleep()
 
     async def _probe(self) -> None:
         """Ask about the turn while it is silent, so that an outage is seen and said."""

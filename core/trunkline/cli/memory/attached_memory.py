@@ -14,6 +14,9 @@ T = TypeVar("T")
 OWNER = "owner"
 """The actor of what a person does with a command."""
 
+COMMAND_SECONDS = 60.0
+"""Seconds that a command waits for a reply of memory."""
+
 FILES = (
     '"trunkline memory list" shows what is there, and "trunkline memory search NAME --names" finds a file.'
 )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import FILES, VERSIONS, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, FILES, VERSIONS, with_memory
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.messages import BlamedLines
@@ -47,7 +47,7 @@ def command(path: str, lines: tuple[int, int | None], version: str | None, as_js
 
     wish = BlameMemory(path=path, version=version, first=lines[0], last=lines[1])
     found = with_memory(
-        lambda bus: bus.call(MEMORY_BLAME, wish, timeout=60.0), hint=VERSIONS if version else FILES
+        lambda bus: bus.call(MEMORY_BLAME, wish, timeout=COMMAND_SECONDS), hint=VERSIONS if version else FILES
     )
     if as_json:
         print_json(found)

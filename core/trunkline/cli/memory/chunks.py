@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from trunkline.cli.command import Group
-from trunkline.cli.memory.attached_memory import CHUNKS, OWNER, with_memory
+from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, OWNER, with_memory
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.chunks import Chunk
@@ -35,7 +35,7 @@ def _changed(endpoint: "Endpoint[Q, MemoryChanged]", wish: Q, what: str, as_json
     """Have a chunk changed, and say so."""
     from trunkline.cli.output import print_json
 
-    done = with_memory(lambda bus: bus.call(endpoint, wish, timeout=60.0), hint=CHUNKS)
+    done = with_memory(lambda bus: bus.call(endpoint, wish, timeout=COMMAND_SECONDS), hint=CHUNKS)
     if as_json:
         print_json(done)
     else:
@@ -98,7 +98,7 @@ def list_chunks(
         archived=archived,
         limit=limit,
     )
-    page = with_memory(lambda bus: bus.call(MEMORY_CHUNKS, wish, timeout=60.0))
+    page = with_memory(lambda bus: bus.call(MEMORY_CHUNKS, wish, timeout=COMMAND_SECONDS))
     if as_json:
         print_json(page)
     for chunk in () if as_json else page.chunks:
@@ -118,7 +118,7 @@ def show(chunk: str, as_json: bool) -> int:
     from trunkline.contracts.memory.subjects import MEMORY_CHUNK
 
     wish = GetChunk(id=chunk, actor=OWNER, archived=True)
-    found = with_memory(lambda bus: bus.call(MEMORY_CHUNK, wish, timeout=60.0)).chunk
+    found = with_memory(lambda bus: bus.call(MEMORY_CHUNK, wish, timeout=COMMAND_SECONDS)).chunk
     if as_json:
         print_json(found)
     elif found is None:
@@ -166,7 +166,7 @@ def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
     from trunkline.contracts.memory.subjects import MEMORY_LINKED
 
     wish = FindLinked(id=chunk, actor=OWNER, link_type=kind, limit=limit)
-    found = with_memory(lambda bus: bus.call(MEMORY_LINKED, wish, timeout=60.0), hint=CHUNKS).links
+    found = with_memory(lambda bus: bus.call(MEMORY_LINKED, wish, timeout=COMMAND_SECONDS), hint=CHUNKS).links
     if as_json:
         print_json(found)
     for link in () if as_json else found:
@@ -263,7 +263,9 @@ def stats(block: str | None, as_json: bool) -> int:
     from trunkline.contracts.memory.chunks import CountChunks
     from trunkline.contracts.memory.subjects import MEMORY_CHUNK_STATS
 
-    found = with_memory(lambda bus: bus.call(MEMORY_CHUNK_STATS, CountChunks(block=block), timeout=60.0))
+    found = with_memory(
+        lambda bus: bus.call(MEMORY_CHUNK_STATS, CountChunks(block=block), timeout=COMMAND_SECONDS)
+    )
     if as_json:
         print_json(found)
         return 1 if found.broken else 0

@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import FILES, VERSIONS, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, FILES, VERSIONS, with_memory
 
 EXAMPLES = """
 trunkline memory diff MEMORY.md
@@ -28,7 +28,7 @@ def command(path: str, old: str | None, new: str | None, as_json: bool) -> None:
     from trunkline.contracts.memory.subjects import MEMORY_DIFF
 
     found = with_memory(
-        lambda bus: bus.call(MEMORY_DIFF, DiffMemory(path=path, old=old, new=new), timeout=60.0),
+        lambda bus: bus.call(MEMORY_DIFF, DiffMemory(path=path, old=old, new=new), timeout=COMMAND_SECONDS),
         hint=VERSIONS if old else FILES,
     )
     if as_json:

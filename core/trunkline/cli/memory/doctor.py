@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, with_memory
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.messages import MemoryFinding
@@ -72,7 +72,7 @@ def _started(look: bool) -> "list[MemoryFinding]":
     if look:
         return []
     try:
-        with_memory(lambda bus: bus.call(MEMORY_LIST, ListMemory(), timeout=60.0))
+        with_memory(lambda bus: bus.call(MEMORY_LIST, ListMemory(), timeout=COMMAND_SECONDS))
     except TrunklineError as error:
         return [MemoryFinding(id="memory.start", status="error", summary=error.sentence, hint=error.hint)]
     return [MemoryFinding(id="memory.start", status="ok", summary="Memory starts")]

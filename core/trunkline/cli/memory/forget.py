@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import CHUNKS, OWNER, with_memory
+from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, OWNER, with_memory
 
 
 @click.command(cls=Command, examples="trunkline memory forget chunk-2026-05-04-1f3a9c2b")
@@ -18,7 +18,7 @@ def command(chunk: str, reason: str, as_json: bool) -> None:
     from trunkline.contracts.memory.subjects import MEMORY_FORGET
 
     wish = ForgetChunk(id=chunk, actor=OWNER, reason=reason)
-    done = with_memory(lambda bus: bus.call(MEMORY_FORGET, wish, timeout=60.0), hint=CHUNKS)
+    done = with_memory(lambda bus: bus.call(MEMORY_FORGET, wish, timeout=COMMAND_SECONDS), hint=CHUNKS)
     if as_json:
         print_json(done)
     else:

@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import FILES, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, FILES, with_memory
 
 
 @click.command(cls=Command, examples="trunkline memory history AGENT.md --limit 5")
@@ -24,7 +24,9 @@ def command(path: str, limit: int, as_json: bool) -> None:
     from trunkline.contracts.memory.subjects import MEMORY_HISTORY
 
     wish = MemoryHistory(path=path, limit=limit)
-    changes = with_memory(lambda bus: bus.call(MEMORY_HISTORY, wish, timeout=60.0), hint=FILES).changes
+    changes = with_memory(
+        lambda bus: bus.call(MEMORY_HISTORY, wish, timeout=COMMAND_SECONDS), hint=FILES
+    ).changes
     if as_json:
         print_json(changes)
         return

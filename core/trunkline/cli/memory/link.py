@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import CHUNKS, OWNER, with_memory
+from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, OWNER, with_memory
 
 EXAMPLES = """
 trunkline memory link chunk-2026-05-04-1f3a9c2b contradicts chunk-2026-05-02-77aa01c3
@@ -33,7 +33,7 @@ def command(source: str, kind: str, target: str, strength: float, remove: bool, 
     wish = LinkChunks(
         source_id=source, target_id=target, link_type=kind, actor=OWNER, strength=strength, remove=remove
     )
-    done = with_memory(lambda bus: bus.call(MEMORY_LINK, wish, timeout=60.0), hint=CHUNKS)
+    done = with_memory(lambda bus: bus.call(MEMORY_LINK, wish, timeout=COMMAND_SECONDS), hint=CHUNKS)
     if as_json:
         print_json(done)
     else:

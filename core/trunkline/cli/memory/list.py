@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import FILES, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, FILES, with_memory
 
 
 @click.command(cls=Command, examples="trunkline memory list\ntrunkline memory list blocks/main --recursive")
@@ -18,7 +18,9 @@ def command(path: str, recursive: bool, as_json: bool) -> None:
     from trunkline.contracts.memory.subjects import MEMORY_LIST
 
     wish = ListMemory(path=path, recursive=recursive)
-    entries = with_memory(lambda bus: bus.call(MEMORY_LIST, wish, timeout=60.0), hint=FILES).entries
+    entries = with_memory(
+        lambda bus: bus.call(MEMORY_LIST, wish, timeout=COMMAND_SECONDS), hint=FILES
+    ).entries
     if as_json:
         print_json(entries)
         return

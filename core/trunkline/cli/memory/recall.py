@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import OWNER, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, OWNER, with_memory
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.chunks import RecalledChunk
@@ -59,7 +59,7 @@ def command(
         min_confidence=confidence,
         tags=tags,
     )
-    found = with_memory(lambda bus: bus.call(MEMORY_RECALL, wish, timeout=60.0))
+    found = with_memory(lambda bus: bus.call(MEMORY_RECALL, wish, timeout=COMMAND_SECONDS))
     if as_json:
         print_json(found)
     elif not found.chunks:

@@ -5,7 +5,7 @@ import sys
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import OWNER, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, OWNER, with_memory
 
 EXAMPLES = """
 trunkline memory remember "Anna works at the bakery" --tag people
@@ -57,7 +57,7 @@ def command(
         chunk_type=kind,
         source="owner",
     )
-    done = with_memory(lambda bus: bus.call(MEMORY_REMEMBER, wish, timeout=60.0))
+    done = with_memory(lambda bus: bus.call(MEMORY_REMEMBER, wish, timeout=COMMAND_SECONDS))
     if as_json:
         print_json(done)
     elif not done.success:

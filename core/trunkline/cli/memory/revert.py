@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import FILES, OWNER, VERSIONS, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, FILES, OWNER, VERSIONS, with_memory
 
 EXAMPLES = """
 trunkline memory revert MEMORY.md
@@ -34,7 +34,7 @@ def command(path: str, version: str | None, to: str | None, as_json: bool) -> No
         raise click.UsageError("Give the file or folder, or the version to undo.")
     wish = RevertMemory(path=path, actor=OWNER, version=version, to=to)
     hint = VERSIONS if version or to else FILES
-    done = with_memory(lambda bus: bus.call(MEMORY_REVERT, wish, timeout=60.0), hint=hint)
+    done = with_memory(lambda bus: bus.call(MEMORY_REVERT, wish, timeout=COMMAND_SECONDS), hint=hint)
     if as_json:
         print_json(done)
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, with_memory
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.messages import MemoryHit, MemoryHits
@@ -81,7 +81,7 @@ def command(
         },
         SearchMemory,
     )  # fmt: skip
-    found = with_memory(lambda bus: bus.call(MEMORY_SEARCH, wish, timeout=60.0))
+    found = with_memory(lambda bus: bus.call(MEMORY_SEARCH, wish, timeout=COMMAND_SECONDS))
     if as_json:
         print_json(found.hits)
     else:

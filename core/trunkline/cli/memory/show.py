@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import FILES, VERSIONS, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, FILES, VERSIONS, with_memory
 
 
 @click.command(
@@ -20,7 +20,7 @@ def command(path: str, version: str | None, as_json: bool) -> None:
 
     wish = ReadMemory(path=path, version=version)
     file = with_memory(
-        lambda bus: bus.call(MEMORY_READ, wish, timeout=60.0), hint=VERSIONS if version else FILES
+        lambda bus: bus.call(MEMORY_READ, wish, timeout=COMMAND_SECONDS), hint=VERSIONS if version else FILES
     )
     if as_json:
         print_json(file)

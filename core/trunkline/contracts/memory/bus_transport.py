@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from trunkline._util.batched import batched
 from trunkline.contracts.memory.authorization import AccessCheck, AuthorizingTransport, allow_all
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.export_transfer import export_memory
@@ -16,8 +17,8 @@ from trunkline.contracts.memory.import_preparation import prepare_import
 from trunkline.contracts.memory.import_transfer import import_memory
 from trunkline.contracts.memory.importer import Importer
 from trunkline.contracts.memory.learned_visibility import Recipient
-from trunkline.contracts.memory.messages import MemoryImport
-from trunkline.contracts.memory.operation import MemoryOperation
+from trunkline.contracts.memory.messages import MEMORY_READ_MANY, MemoryFile, MemoryImport, ReadManyMemory
+from trunkline.contracts.memory.operation import CALL_SECONDS, MemoryOperation
 from trunkline.contracts.memory.store import NOWHERE
 from trunkline.errors import ToolError, TrunklineError, error_kind_for_code
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope
@@ -25,13 +26,24 @@ from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault,
 Q = TypeVar("Q", bound=msgspec.Struct)
 A = TypeVar("A")
 
-CALL_SECONDS = 30.0
 EXPORT_SECONDS = 600.0
+
+READ_BATCH = 200
+"""The files that one request reads, so that its reply stays small."""
 
 
 def no_importers() -> Sequence[Importer]:
     """None: only memory's own exports are recognised."""
     return ()
+
+
+async def read_files(bus: Bus, paths: tuple[str, ...], *, timeout: float = CALL_SECONDS) -> list[MemoryFile]:
+    """Return the files that exist, in one request for each ``READ_BATCH`` of them. Raises BusError."""
+    files: list[MemoryFile] = []
+    for some in batched(paths, READ_BATCH):
+        request = ReadManyMemory(paths=some)
+        files += (await bus.call(MEMORY_READ_MANY, request, timeout=timeout, repeatable=True)).files
+    return files
 
 
 def block_memory(

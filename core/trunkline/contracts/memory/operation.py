@@ -23,6 +23,9 @@ what its reply shows, or the file of its chunk. A query with ``tree`` or ``reply
 ``AuthorizingTransport``, which checks the reply piece by piece; without one every call of a tool is refused.
 """
 
+CALL_SECONDS = 30.0
+"""Seconds that a worker or plugin waits for a reply of memory, unless its own work allows less."""
+
 QUERY_CONCURRENCY = 64
 CHANGE_CONCURRENCY = 512
 """How many queries are answered, and how many changes may wait for their commit, at once."""

@@ -14,6 +14,7 @@ from typing import Self
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
+from trunkline._util.batched import batched
 from trunkline.contracts.sandbox.bounded_output import BoundedOutput, read_into
 from trunkline.errors import ToolError
 
@@ -260,8 +261,8 @@ async def _emptied(stream: ByteReceiveStream) -> None:
 async def _fed(stream: ByteSendStream, content: bytes) -> None:
     """Write what the program reads; that it reads no more is no error."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        for at in range(0, len(content), READ_SIZE):
-            await stream.send(content[at : at + READ_SIZE])
+        for piece in batched(content, READ_SIZE):
+            await stream.send(piece)
     with suppress(anyio.BrokenResourceError, OSError):
         await stream.aclose()
 

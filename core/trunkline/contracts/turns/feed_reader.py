@@ -17,6 +17,7 @@ from trunkline.contracts.turns.poll_limiter import PollLimiter
 from trunkline.contracts.turns.subjects import FEED, INBOX, JOURNAL
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline_bus import Bus, BusError, DecodeError, ReceivedMessage, RemoteFault
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ class FeedReader:
         """Whether the last look at the stream saw all that is stored."""
         self._silent_since = 0.0
         self._missing = False
-        self._pause = SILENT_PAUSE
+        self._backoff = Backoff(SILENT_PAUSE, LONGEST_PAUSE)
         self._due = 0.0
 
     @property
@@ -130,14 +131,14 @@ class FeedReader:
     async def _stored_up_to_position(self) -> list[FeedItem]:
         """The stored feed, once it can be read. What a reader was shown live may take a moment to be stored, or to be
         found while servers elect who leads the stream; what a later epoch stands behind does not come any more."""
-        deadline, pause = anyio.current_time() + STORED_WITHIN, FIRST_PAUSE
+        deadline = anyio.current_time() + STORED_WITHIN
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
             stored = await self._read_stored()
             settled = _covers_position(stored, self._chain) or _has_later_epoch(stored, self._chain)
             if self._readable and (settled or anyio.current_time() >= deadline):
                 return stored
-            await anyio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            await backoff.sleep()
 
     def _silence(self) -> float:
         return anyio.current_time() - self._silent_since
@@ -145,13 +146,13 @@ class FeedReader:
     def _note_progress(self) -> None:
         self._silent_since = anyio.current_time()
         self._missing = False
-        self._due = self._silent_since + self._looks.interval(self._pause)
+        self._due = self._silent_since + self._looks.interval(self._backoff.delay)
 
     def _note_missing(self) -> None:
         """When something has just turned out to be missing, look for it at once."""
         if self._merge.has_gap and not self._merge.is_ready and not self._missing:
             self._missing = True
-            self._due, self._pause = anyio.current_time(), FIRST_PAUSE
+            self._due, self._backoff = anyio.current_time(), Backoff(FIRST_PAUSE, LONGEST_PAUSE)
 
     async def _wait_for_items(self) -> None:
         """Wait for live items until it is time to look at the stream; at once when something is missing."""
@@ -162,8 +163,7 @@ class FeedReader:
             self._note_missing()
         if not self._merge.is_ready and anyio.current_time() >= self._due:
             await self._poll_stream()
-            self._due = anyio.current_time() + self._looks.interval(self._pause)
-            self._pause = min(self._pause * 2, LONGEST_PAUSE)
+            self._due = anyio.current_time() + self._looks.interval(self._backoff.advance())
 
     async def _poll_stream(self) -> None:
         """Read what is new in the stream, all of it when something is missing, and after a silence the journal."""

@@ -12,6 +12,7 @@ from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL, CAN
 from trunkline.errors import ToolErrorKind, error_kind_for_code
 from trunkline.workers.monitor.turn import RunToolCall
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +54,10 @@ class ToolCaller:
             permissions=command.permissions,
         )
         deadline = anyio.current_time() + NO_WORKER_TIMEOUT
-        heard, pause = command.again, PAUSE
+        heard = command.again
+        silent, absent = Backoff(PAUSE, MAX_SILENT_PAUSE), Backoff(PAUSE, LONGEST_PAUSE)
         while True:
-            longest = MAX_SILENT_PAUSE
+            backoff = silent
             try:
                 outcome = await self._ask(request, scope)
                 if not _is_asked_again(request, outcome):
@@ -84,10 +86,9 @@ class ToolCaller:
                 if anyio.current_time() > deadline:
                     log.error("tool call %s (%s): %s", command.key, request.name, error)
                     return _unavailable(command, heard)
-                longest = LONGEST_PAUSE
+                backoff = absent
             request = msgspec.structs.replace(request, again=heard)
-            await anyio.sleep(pause)
-            pause = min(2 * pause, longest)
+            await backoff.sleep()
 
     async def cancel(self, key: str, reason: str) -> None:
         """Tell the worker that runs the call to stop it. Sent once; a call that continues has its own

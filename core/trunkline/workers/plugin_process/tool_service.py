@@ -9,6 +9,7 @@ import anyio
 import msgspec
 from anyio.streams.memory import MemoryObjectSendStream
 
+from trunkline._util.batched import batched
 from trunkline._util.paths import PathScope
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.models.client import CompleterBase
@@ -106,8 +107,8 @@ class PluginToolService:
             )  # fmt: skip
             with self._plugins.record_activity(owner, "tool"):
                 ended, text = await _run_to_end(tool, context, call)
-            for start in range(0, len(text), PIECE):
-                await send.send(PluginToolText(text=text[start : start + PIECE]))
+            for piece in batched(text, PIECE):
+                await send.send(PluginToolText(text=piece))
             await send.send(
                 msgspec.structs.replace(ended, loads=tuple(map(str, loads)), derived=any(derived))
             )

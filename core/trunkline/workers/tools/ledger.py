@@ -40,6 +40,7 @@ from trunkline_bus import (
     StorageFull,
     StreamUnavailable,
 )
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -230,10 +231,9 @@ class Ledger:
     async def _record_late(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
         """Record an outcome for requests that wait for this worker. Only an outcome that the stream rejects
         for good is dropped."""
-        pause = LATE_PAUSE
+        backoff = Backoff(LATE_PAUSE, LONGEST_LATE_PAUSE)
         while True:
-            await anyio.sleep(pause)
-            pause = min(2 * pause, LONGEST_LATE_PAUSE)
+            await backoff.sleep()
             try:
                 await self._record(call, outcome, over, PATIENT_TIMEOUT)
             except (ConnectionFailed, StorageFull, StreamUnavailable):

@@ -12,14 +12,14 @@ import msgspec
 
 from trunkline._util.json_file import line_of, read_json
 from trunkline._util.toml import SettingsFileError
+from trunkline.contracts.memory.bus_transport import read_files
 from trunkline.contracts.memory.messages import (
     UNREADABLE,
     ListMemory,
     MemoryFile,
     MemoryListing,
-    ReadManyMemory,
 )
-from trunkline.contracts.memory.subjects import MEMORY_LIST, MEMORY_READ_MANY
+from trunkline.contracts.memory.subjects import MEMORY_LIST
 from trunkline.contracts.policies.messages import Policy
 from trunkline.errors import ToolError, ToolErrorKind
 from trunkline.policy.validation import find_mistake
@@ -31,8 +31,6 @@ log = logging.getLogger(__name__)
 POLICY_FOLDER = "policies"
 ENDING = ".json"
 TIMEOUT = 5.0
-BATCH_SIZE = 200
-"""Number of files that are read with one request."""
 
 NEVER = datetime.fromtimestamp(0, UTC)
 
@@ -97,11 +95,7 @@ async def read_policy_files(bus: Bus) -> list[MemoryFile]:
     """Return the files of the owner's policies, including entries that may be one and cannot be read. Raises
     BusError."""
     found = await _list_folder(bus)
-    files = list(found.unread)
-    for first in range(0, len(found.paths), BATCH_SIZE):
-        request = ReadManyMemory(paths=found.paths[first : first + BATCH_SIZE])
-        files += (await bus.call(MEMORY_READ_MANY, request, timeout=TIMEOUT, repeatable=True)).files
-    return files
+    return [*found.unread, *await read_files(bus, found.paths, timeout=TIMEOUT)]
 
 
 async def _list_folder(bus: Bus) -> PolicyListing:

@@ -14,6 +14,7 @@ import anyio
 from trunkline.contracts.tools.tool import SourceContext, SourcedTool, Tool, ToolSource
 from trunkline.plugins import OwnedItem
 from trunkline.workers.tools.sandboxes import CallSandbox, ProgramBounds, SandboxSelector
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class ToolSourceRunner:
         ]
 
     async def _keep_running(self, owned: OwnedItem[ToolSource]) -> None:
-        pause = FIRST_PAUSE
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
             started_at = anyio.current_time()
             try:
@@ -63,10 +64,9 @@ class ToolSourceRunner:
             else:
                 return self._publish(owned, ())
             self._publish(owned, ())
-            pause = (
-                FIRST_PAUSE if anyio.current_time() - started_at > MAX_PAUSE else min(2 * pause, MAX_PAUSE)
-            )
-            await anyio.sleep(pause)
+            if anyio.current_time() - started_at > MAX_PAUSE:
+                backoff.reset()
+            await backoff.sleep()
 
     def _context_of(self, owned: OwnedItem[ToolSource]) -> SourceContext:
         def publish(tools: Sequence[Tool]) -> None:

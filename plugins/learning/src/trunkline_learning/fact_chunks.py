@@ -10,6 +10,7 @@ from trunkline import RemoteFault
 from trunkline.api.bus import Bus
 from trunkline.api.memory import (
     BLOCKS_FOLDER,
+    CALL_SECONDS,
     MEMORY_CHUNKS,
     MEMORY_FORGET,
     MEMORY_LIST,
@@ -19,7 +20,6 @@ from trunkline.api.memory import (
     ListMemory,
 )
 from trunkline_learning.facts import FACT_TYPES, Fact
-from trunkline_learning.store import SECONDS
 from trunkline_learning.turns import Provenance
 
 LEARNED = "learned"
@@ -37,7 +37,7 @@ async def blocks_of(bus: Bus) -> list[str]:
     """The names of the blocks that have memory."""
     try:
         entries = (
-            await bus.call(MEMORY_LIST, ListMemory(path=BLOCKS_FOLDER), timeout=SECONDS, repeatable=True)
+            await bus.call(MEMORY_LIST, ListMemory(path=BLOCKS_FOLDER), timeout=CALL_SECONDS, repeatable=True)
         ).entries
     except RemoteFault as fault:
         if fault.code == "not_found":
@@ -51,7 +51,7 @@ async def forget_facts(bus: Bus, ids: Sequence[str] | None, *, actor: str) -> li
     gone: list[str] = []
     for block, tag in product(await blocks_of(bus), (LEARNED, MILESTONE)):
         wish = ListChunks(actor=actor, block=block, tags=(tag,), limit=PAGE)
-        while chunks := (await bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS)).chunks:
+        while chunks := (await bus.call(MEMORY_CHUNKS, wish, timeout=CALL_SECONDS)).chunks:
             for chunk in chunks:
                 if ids is None or chunk.id in ids:
                     await forget_fact(bus, block, chunk.id, actor)
@@ -67,7 +67,7 @@ async def forget_fact(bus: Bus, block: str, id: str, actor: str) -> None:
     """Take one out, unless somebody else did; history keeps it."""
     wish = ForgetChunk(id=id, actor=actor, block=block, reason=FORGET_REASON)
     try:
-        await bus.call(MEMORY_FORGET, wish, timeout=SECONDS)
+        await bus.call(MEMORY_FORGET, wish, timeout=CALL_SECONDS)
     except RemoteFault as fault:
         if fault.code != "not_found":  # somebody else did it
             raise

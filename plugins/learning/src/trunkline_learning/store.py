@@ -13,14 +13,14 @@ import msgspec
 from trunkline import MemoryEntry, MemoryFile, RemoteFault
 from trunkline.api.bus import Bus, Scope
 from trunkline.api.memory import (
+    CALL_SECONDS,
     MEMORY_LIST,
-    MEMORY_READ_MANY,
     MEMORY_SEARCH,
     MEMORY_WRITE_MANY,
     ListMemory,
-    ReadManyMemory,
     SearchMemory,
     WriteManyMemory,
+    read_files,
 )
 from trunkline_learning import files
 from trunkline_learning.episodes import Episode
@@ -32,8 +32,6 @@ T = TypeVar("T")
 ACTOR = "learner"
 """Whom history names: a system agent whose own derived notes need no approval."""
 
-SECONDS = 30.0
-BATCH = 200
 NEAR = 20
 ABSENT = ""
 """The hash of a file that must not be there yet."""
@@ -56,13 +54,8 @@ class LearningStore:
         return None if file is None else file.content
 
     async def files(self, paths: Iterable[str]) -> dict[str, MemoryFile]:
-        """The files that are there, by path; asked for in batches."""
-        wanted, found = list(paths), dict[str, MemoryFile]()
-        for begin in range(0, len(wanted), BATCH):
-            wish = ReadManyMemory(paths=tuple(wanted[begin : begin + BATCH]))
-            answer = await self._bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)
-            found |= {file.path: file for file in answer.files}
-        return found
+        """The files that are there, by path."""
+        return {file.path: file for file in await read_files(self._bus, tuple(paths))}
 
     async def draft(self, paths: Iterable[str]) -> "Draft":
         """A change in the making, based on these files as they are now."""
@@ -92,7 +85,7 @@ class LearningStore:
     async def episodes_near(self, folder: str, query: str) -> tuple[Episode, ...]:
         """The episodes of a model that have words of the query."""
         wish = SearchMemory(query=query, path=files.episodes_folder(folder), limit=NEAR)
-        hits = (await self._bus.call(MEMORY_SEARCH, wish, timeout=SECONDS, repeatable=True)).hits
+        hits = (await self._bus.call(MEMORY_SEARCH, wish, timeout=CALL_SECONDS, repeatable=True)).hits
         paths = dict.fromkeys(hit.path for hit in hits if files.is_episode(hit.path))
         found = await self.files(paths)
         read = (files.decode(file.content, Episode) for file in found.values())
@@ -109,7 +102,7 @@ class LearningStore:
             files=draft.written, gone=tuple(draft.gone), expected=draft.expected, actor=ACTOR, reason=reason
         )
         try:
-            await self._bus.call(MEMORY_WRITE_MANY, wish, scope=scope_of(source), timeout=SECONDS)
+            await self._bus.call(MEMORY_WRITE_MANY, wish, scope=scope_of(source), timeout=CALL_SECONDS)
         except RemoteFault as fault:
             if fault.code == "write_conflict":
                 self._strategies.clear()
@@ -119,7 +112,7 @@ class LearningStore:
     async def _list(self, path: str, *, recursive: bool = False) -> tuple[MemoryEntry, ...]:
         try:
             wish = ListMemory(path=path, recursive=recursive)
-            return (await self._bus.call(MEMORY_LIST, wish, timeout=SECONDS, repeatable=True)).entries
+            return (await self._bus.call(MEMORY_LIST, wish, timeout=CALL_SECONDS, repeatable=True)).entries
         except RemoteFault as fault:
             if fault.code == "not_found":
                 return ()

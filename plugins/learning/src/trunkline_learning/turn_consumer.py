@@ -13,7 +13,7 @@ import anyio
 import msgspec
 
 from trunkline import LifespanContext, RemoteFault, ToolError
-from trunkline.api.bus import Bus, BusError, Delivery
+from trunkline.api.bus import Backoff, Bus, BusError, Delivery
 from trunkline.api.memory import MEMORY_READ_MANY, ReadManyMemory, block_file_path
 from trunkline.api.turn import LEARNER_CONSUMER, TURN_FACT, TurnFact
 from trunkline_learning import preferences
@@ -80,7 +80,7 @@ async def _keep_in_progress(delivery: Delivery[TurnFact]) -> None:
 
 async def _learn_with_retry(bus: Bus, learner: Learner, fact: TurnFact) -> None:
     """Try until it is learned from; while others are away it waits, since a turn left out is never learned from."""
-    pause, tries = RETRY_DELAY, 0
+    backoff, tries = Backoff(RETRY_DELAY, MAX_RETRY_DELAY), 0
     while True:
         try:
             choices = await _choices(bus, fact.block)
@@ -96,8 +96,7 @@ async def _learn_with_retry(bus: Bus, learner: Learner, fact: TurnFact) -> None:
         if tries >= MAX_ATTEMPTS:
             log.warning("turn %s is left out: it could not be learned from", fact.turn)
             return
-        await anyio.sleep(pause)
-        pause = min(pause * 2, MAX_RETRY_DELAY)
+        await backoff.sleep()
 
 
 def _is_transient(error: Exception) -> bool:

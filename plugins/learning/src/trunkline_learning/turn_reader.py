@@ -8,7 +8,7 @@ import msgspec
 from trunkline import Message
 from trunkline.api.bus import Bus, DecodeError
 from trunkline.api.gateway import LOAD_MESSAGES
-from trunkline.api.memory import ConversationSlice, LoadConversation
+from trunkline.api.memory import CALL_SECONDS, ConversationSlice, LoadConversation
 from trunkline.api.turn import JOURNAL, JournalEntry, TurnFact, TurnFinished, TurnStarted
 from trunkline_learning.fact_selection import parse_fact_texts
 from trunkline_learning.strategy_selection import parse_strategy_ids
@@ -20,7 +20,6 @@ MAX_MESSAGES_BACK = 200
 """How many of a conversation's last messages are looked at: what a turn teaches, its predecessor may complete."""
 
 BEYOND = 2**31
-SECONDS = 30.0
 
 
 class TurnPair(msgspec.Struct, frozen=True):
@@ -59,7 +58,7 @@ class TurnReader:
 
     async def _load(self, block: str, conversation: str, after: int) -> ConversationSlice:
         wish = LoadConversation(block=block, conversation=conversation, after=after)
-        return await self._bus.call(LOAD_MESSAGES, wish, timeout=SECONDS, repeatable=True)
+        return await self._bus.call(LOAD_MESSAGES, wish, timeout=CALL_SECONDS, repeatable=True)
 
     async def _turn(self, block: str, conversation: str, messages: Sequence[Message]) -> FinishedTurn:
         turn = messages[0].turn or ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 import trunkline
+from trunkline.api.bus import Backoff
 from trunkline_mcp.active_calls import ActiveCalls
 from trunkline_mcp.connector import Connector, McpSession
 from trunkline_mcp.oauth import SignInRequiredError
@@ -69,15 +70,15 @@ class ServerConnection:
 
     async def run(self) -> None:
         """Keep the line up until cancelled."""
-        pause, mode = MIN_BACKOFF, None
+        backoff, mode = Backoff(MIN_BACKOFF, MAX_BACKOFF), None
         while True:
             began = anyio.current_time()
             why = await self._connect_once(mode)
             log.warning("the line to the MCP server %s is down: %s", self.server.identity, why)
-            pause = MIN_BACKOFF if anyio.current_time() - began > STABLE_SECONDS else pause
+            if anyio.current_time() - began > STABLE_SECONDS:
+                backoff.reset()
             mode = "legacy" if why == TIMED_OUT and mode is None and not self.server.protocol else None
-            await anyio.sleep(pause)
-            pause = min(2 * pause, MAX_BACKOFF)
+            await backoff.sleep()
 
     async def _connect_once(self, mode: str | None) -> str:
         """Connect and stay connected; why that ended."""
@@ -126,19 +127,18 @@ class ServerConnection:
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
         said = dialled.client.server_capabilities.tools
-        pause = MIN_BACKOFF
+        backoff = Backoff(MIN_BACKOFF, MAX_BACKOFF)
         while said is not None and said.list_changed:
             try:
                 async with dialled.client.listen(tools_list_changed=True) as events:
-                    pause = MIN_BACKOFF
+                    backoff.reset()
                     async for _ in events:
                         await self._refresh_tools(dialled)
             except ListenNotSupportedError:
                 return  # an older server tells by itself
             except (SubscriptionLost, MCPError, TimeoutError) as error:
                 log.debug("the MCP server %s stopped telling of changes: %s", self.server.identity, error)
-            await anyio.sleep(pause)
-            pause = min(2 * pause, MAX_BACKOFF)
+            await backoff.sleep()
             await self._refresh_tools(dialled)
 
     def _mark_ready(self, dialled: McpSession, offered: "list[Offered]", problems: list[str]) -> None:

@@ -17,6 +17,7 @@ from trunkline.workers.gateway.http.app_state import AppState
 from trunkline.workers.gateway.queue_head import QueueHead, QueueHeadCache
 from trunkline.workers.gateway.turn_lookup import TurnState
 from trunkline_bus import BusError
+from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +41,10 @@ async def watch_blocking_approvals(
 ) -> AsyncGenerator[BlockingApproval, None]:
     """Yield the approvals that hold the turn up, each once, until the turn has an event or is first in its
     conversation."""
-    start, pause = watch.position, FIRST_CHECK
+    start, backoff = watch.position, Backoff(FIRST_CHECK, LONGEST_PAUSE)
     reported: set[object] = set()
     while True:
-        await anyio.sleep(parts.looks.interval(pause))
-        pause = min(2 * pause, LONGEST_PAUSE)
+        await anyio.sleep(parts.looks.interval(backoff.advance()))
         if watch.position != start:
             return
         first = await _queue_head(parts.services.ahead, accepted)

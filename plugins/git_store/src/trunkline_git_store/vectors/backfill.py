@@ -13,6 +13,7 @@ import anyio
 import apsw
 import msgspec
 
+from trunkline.api.bus import Backoff
 from trunkline.api.memory import Embedder, Vector
 from trunkline.api.store import VectorStats
 from trunkline_git_store.index.search_index import SearchIndex
@@ -35,7 +36,7 @@ COUNT_SECONDS = 2.0
 """Seconds between two counts of passages during the backfill: among a million, a count takes as long as
 embedding some."""
 
-RETRY_DELAYS = (1.0, 5.0, 20.0, 60.0)
+FIRST_RETRY_DELAY, MAX_RETRY_DELAY = 1.0, 60.0
 """The pauses after failures in a row; the last one ever after."""
 
 
@@ -93,14 +94,14 @@ class VectorBackfill:
     ) -> None:
         """Make what is missing, until nothing is. With ``told``, who wants to hear how far it is, it ends at the first
         failure; without, it tries again for ever."""
-        pauses = iter(RETRY_DELAYS)
+        backoff = Backoff(FIRST_RETRY_DELAY, MAX_RETRY_DELAY)
         while (made := await self._make_batch(ask)) is not None:
             if made:
-                pauses = iter(RETRY_DELAYS)
+                backoff.reset()
             elif told is not None:
                 return
             else:
-                await anyio.sleep(next(pauses, RETRY_DELAYS[-1]))
+                await backoff.sleep()
             if told is not None:
                 told(self.progress)
         self.progress = msgspec.structs.replace(self.progress, missing=0, fault="")

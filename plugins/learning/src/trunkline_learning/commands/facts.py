@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trunkline.api.cli import OWNER, Command, with_memory
+from trunkline.api.cli import COMMAND_SECONDS, OWNER, Command, with_memory
 
 if TYPE_CHECKING:
     from trunkline.api.bus import Bus
@@ -134,7 +134,7 @@ async def _chunks(bus: "Bus", block: str, wanted: FactFilter) -> "list[Chunk]":
             created_before=wanted.before,
             limit=wanted.limit,
         )
-        return list((await bus.call(MEMORY_CHUNKS, wish, timeout=60.0)).chunks)
+        return list((await bus.call(MEMORY_CHUNKS, wish, timeout=COMMAND_SECONDS)).chunks)
     question = Recall(
         query=wanted.query,
         actor=OWNER,
@@ -144,7 +144,7 @@ async def _chunks(bus: "Bus", block: str, wanted: FactFilter) -> "list[Chunk]":
         max_results=wanted.limit,
         min_confidence=0.0,
     )
-    found = (await bus.call(MEMORY_RECALL, question, timeout=60.0)).chunks
+    found = (await bus.call(MEMORY_RECALL, question, timeout=COMMAND_SECONDS)).chunks
     return [one.chunk for one in found if wanted.covers(one.chunk.metadata.created_at)]
 
 
@@ -153,6 +153,6 @@ async def _contradicting_facts(bus: "Bus", block: str, id: str) -> list[dict[str
     from trunkline_learning.fact_chunks import CONTRADICTS
 
     wish = FindLinked(id=id, actor=OWNER, block=block, link_type=CONTRADICTS)
-    links = (await bus.call(MEMORY_LINKED, wish, timeout=60.0)).links
+    links = (await bus.call(MEMORY_LINKED, wish, timeout=COMMAND_SECONDS)).links
     others = {link.chunk.id: link.chunk.content for link in links}
     return [{"id": other, "text": text} for other, text in others.items()]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trunkline.api.cli import OWNER, Command, confirm, with_memory
+from trunkline.api.cli import COMMAND_SECONDS, OWNER, Command, confirm, with_memory
 
 if TYPE_CHECKING:
     from trunkline.api.bus import Bus
@@ -63,6 +63,6 @@ async def _forget(bus: "Bus", ids: tuple[str, ...]) -> tuple[list[str], list[str
         wish = WriteManyMemory(
             files={}, gone=tuple(paths[id] for id in chosen), actor=OWNER, reason="Forget what was learned"
         )
-        await bus.call(MEMORY_WRITE_MANY, wish, timeout=60.0)
+        await bus.call(MEMORY_WRITE_MANY, wish, timeout=COMMAND_SECONDS)
     gone = [*facts, *chosen]
     return gone, [id for id in ids if id not in gone]
