@@ -57,9 +57,8 @@ async def _run(kind: str, name: str | None, url: str | None, log_format: str) ->
     from trunkline.plugins import Plugins
     from trunkline.runtime.adapter_selection import describe_default_adapter
     from trunkline.runtime.signals import stop_on_signals, stop_timeout
-    from trunkline.runtime.stream_provisioner import provision_streams
     from trunkline.runtime.watchdog import run_watchdog
-    from trunkline.runtime.worker_host import WorkerHostSettings, run_worker
+    from trunkline.runtime.worker_host import WorkerHostSettings, provision_streams, run_worker
     from trunkline.workers import load_worker
 
     config = load_config(flags={"bus.url": url})

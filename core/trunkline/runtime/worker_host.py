@@ -275,3 +275,29 @@ class _Heartbeat:
                 await self._bucket.delete(self._beat.id)
             except BusError as error:
                 log.debug("beat of %s could not be removed: %s", self._beat.id, error)
+
+
+async def provision_streams(
+    settings: WorkerHostSettings,
+    stop: anyio.Event,
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Apply streams, consumers and buckets to the server, now and after each reconnect, until ``stop`` is
+    set.
+
+    ``task_status`` is told when they exist.
+
+    Raises:
+      BusError: they could not be created.
+    """
+    named = msgspec.structs.replace(settings.bus, name="streams")
+    patience = settings.config.settings.bus.connect_timeout
+    async with AsyncExitStack() as stack:
+        bus = await retry_until_available(lambda: stack.enter_async_context(connect(named)), patience, stop)
+        forget = await retry_until_available(
+            lambda: maintain_configured_topology(bus, settings.config), patience, stop
+        )
+        task_status.started()
+        await stop.wait()
+        forget()

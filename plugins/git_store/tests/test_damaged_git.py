@@ -14,7 +14,7 @@ from trunkline.contracts.conversations.messages import AppendConversation, Messa
 from trunkline.contracts.memory.messages import SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline_bus import Refusal
-from trunkline_git_store.fsck.offline_check import check_root
+from trunkline_git_store.fsck.integrity_check import check_root
 from trunkline_git_store.store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio

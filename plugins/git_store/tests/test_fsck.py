@@ -15,7 +15,7 @@ from trunkline.contracts.memory.messages import MemoryFinding, SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline.errors import StorageError
 from trunkline_bus import Refusal
-from trunkline_git_store.fsck.offline_check import check_root
+from trunkline_git_store.fsck.integrity_check import check_root
 from trunkline_git_store.store import GitMemoryStore
 
 pytestmark = pytest.mark.anyio

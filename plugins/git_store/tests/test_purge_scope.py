@@ -282,8 +282,8 @@ async def test_an_audit_line_that_names_the_file_loses_its_content(
 async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: Write, damage: str) -> None:
     """Which turns were purged is not known then: what comes of any turn is refused, with the line, until the file is
     mended. Conversations are stored, and people write, all the same."""
-    from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
     from trunkline.workers.memory.purge.service import PurgeService
+    from trunkline.workers.memory.rules import PurgedTurnRule
 
     await write("letter.md", LETTER)
     await purge(chunks, "letter.md")
@@ -307,8 +307,8 @@ async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: W
 async def test_what_comes_too_late_is_refused(chunks: Chunks) -> None:
     """A learner that was asking a model meanwhile cannot bring it back, but the conversation may begin anew."""
     from trunkline.contracts.memory.purge import PurgeMemory
-    from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
     from trunkline.workers.memory.purge.service import PurgeService
+    from trunkline.workers.memory.rules import PurgedTurnRule
 
     late = PurgedTurnRule()
     chunks.store._components.committer.rules = (late,)

@@ -14,7 +14,6 @@ from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.workers.memory.audit_writer import AuditLogWriter
 from trunkline.workers.memory.background_jobs import BackgroundJobs
-from trunkline.workers.memory.block_rule import ExistingBlockRule
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
 from trunkline.workers.memory.chunks.reader import ChunkReader
@@ -27,14 +26,11 @@ from trunkline.workers.memory.handlers.conversations import ConversationHandlers
 from trunkline.workers.memory.handlers.endpoints import EndpointRegistry
 from trunkline.workers.memory.handlers.files import FileHandlers
 from trunkline.workers.memory.handlers.history import HistoryHandlers
-from trunkline.workers.memory.handlers.index import IndexHandlers
-from trunkline.workers.memory.handlers.purge import PurgeHandlers
+from trunkline.workers.memory.handlers.maintenance import IndexHandlers, PurgeHandlers
 from trunkline.workers.memory.handlers.transfer import TransferHandlers
-from trunkline.workers.memory.purge.boilerplate import boilerplate_lines
 from trunkline.workers.memory.purge.external_data import ExternalData
-from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
-from trunkline.workers.memory.purge.service import PurgeService
-from trunkline.workers.memory.redaction import RedactionRule
+from trunkline.workers.memory.purge.service import PurgeService, boilerplate_lines
+from trunkline.workers.memory.rules import ExistingBlockRule, PurgedTurnRule, RedactionRule
 from trunkline.workers.memory.store_selection import choose_store, index_provider
 from trunkline.workers.memory.write_check import WriteCheck
 

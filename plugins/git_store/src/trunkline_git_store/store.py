@@ -58,15 +58,14 @@ from trunkline_git_store.components import StoreComponents
 from trunkline_git_store.conversations import AppendMessages
 from trunkline_git_store.document_collections.collection_store import CollectionStore
 from trunkline_git_store.executor import StoreExecutor
-from trunkline_git_store.fsck.integrity_check import IntegrityCheck
-from trunkline_git_store.fsck.offline_check import DATABASES, check_root
+from trunkline_git_store.fsck.integrity_check import DATABASES, IntegrityCheck, check_root
 from trunkline_git_store.group_commit import GroupCommit
 from trunkline_git_store.health_checks import health_checks
 from trunkline_git_store.history.blame import blame
 from trunkline_git_store.history.changes import list_changes
 from trunkline_git_store.history.diff import diff
 from trunkline_git_store.history.revert import RevertFiles, restore_plan, revert_plan
-from trunkline_git_store.index.stats import index_stats
+from trunkline_git_store.index.search_index import index_stats
 from trunkline_git_store.lock import lock_holder
 from trunkline_git_store.maintenance import StoreMaintenance
 from trunkline_git_store.operations import (
@@ -84,13 +83,12 @@ from trunkline_git_store.repository import Repository
 from trunkline_git_store.root_layout import RootLayout
 from trunkline_git_store.search.content import search_content
 from trunkline_git_store.search.conversations import find_conversation, list_conversations
-from trunkline_git_store.search.filenames import search_names
+from trunkline_git_store.search.literal import search_names
 from trunkline_git_store.search.semantic import QueryVector
 from trunkline_git_store.store_reader import StoreReader, read_version
 from trunkline_git_store.transfer.archive_import import ArchiveImport
-from trunkline_git_store.transfer.export import export
+from trunkline_git_store.transfer.export import copied_index, export
 from trunkline_git_store.transfer.history_merge import Rule
-from trunkline_git_store.transfer.index_copy import copied_index
 from trunkline_git_store.vectors.backfill import VectorProgress
 
 _log = logging.getLogger(__name__)

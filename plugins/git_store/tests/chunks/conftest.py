@@ -28,7 +28,7 @@ from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
 from trunkline.workers.memory.chunks.reader import ChunkReader
 from trunkline.workers.memory.chunks.writer import ChunkWriter
-from trunkline.workers.memory.redaction import RedactionRule
+from trunkline.workers.memory.rules import RedactionRule
 from trunkline_bus import Scope
 from trunkline_git_store.store import GitMemoryStore
 

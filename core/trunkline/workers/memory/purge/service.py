@@ -6,20 +6,23 @@ turn stores at its end would come back.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
+from trunkline._util.untrusted_text import DATA_NOTE, OWNER_NOTE, wrap_context
 from trunkline.contracts.conversations.paths import parse_conversation_id
+from trunkline.contracts.memory.initial_files import INITIAL_FILES, block_files
 from trunkline.contracts.memory.purge import PURGE_LOG_PATH, Erased, MemoryPurged, PurgeMemory, RemainingCopy
 from trunkline.contracts.memory.purger import Purge, Purger
 from trunkline.contracts.memory.store import MemoryStore, PurgeResult
-from trunkline.contracts.memory.text_match import without_boilerplate
+from trunkline.contracts.memory.text_match import significant_lines, strip_marks, without_boilerplate
+from trunkline.contracts.tools.messages import ToolSpec
 from trunkline.workers.memory.purge.external_data import ExternalData
 from trunkline.workers.memory.purge.memory_purger import MemoryPurger, combined_filter
 from trunkline.workers.memory.purge.purge_log import PurgeLog, PurgeRecord
-from trunkline.workers.memory.purge.purged_turn_rule import PurgedTurnRule
+from trunkline.workers.memory.rules import PurgedTurnRule
 from trunkline_bus import Refusal, Scope
 
 log = logging.getLogger(__name__)
@@ -181,3 +184,22 @@ def _merge_kept(conversation: str, kept: Sequence[RemainingCopy]) -> RemainingCo
         until=max(ends) if len(ends) == len(kept) else None,
         conversation=conversation,
     )
+
+
+def boilerplate_lines(texts: Iterable[str], tools: Iterable[ToolSpec]) -> frozenset[bytes]:
+    """The lines of what the program itself writes: fixed ``texts`` of plugins, what ``tools`` say of themselves, marks,
+    and the files that memory begins with. They stand in many places, and no text is recognised by them."""
+    data = [*INITIAL_FILES.values(), *(text.encode() for text in block_files("main", None, None).values())]
+    data += [
+        text.encode()
+        for text in (*texts, *(wrap_context("", "", note=note) for note in (DATA_NOTE, OWNER_NOTE)))
+    ]
+    data += [text.encode() for tool in tools for text in (tool.description, *_parameter_texts(tool))]
+    return frozenset(strip_marks(line) for one in data for line in significant_lines(one)) - {b""}
+
+
+def _parameter_texts(tool: ToolSpec) -> Iterable[str]:
+    """Yield the descriptions of a tool's parameters."""
+    for schema in tool.parameters.get("properties", {}).values():
+        if isinstance(schema, dict) and isinstance(schema.get("description"), str):
+            yield schema["description"]

@@ -17,6 +17,8 @@ from trunkline_git_store.fsck.damaged_files import DamagedFiles
 from trunkline_git_store.fsck.object_check import broken_loose, broken_packs, packs_without_index
 from trunkline_git_store.fsck.reachability import LostObject, check_reachability, tree_ids
 from trunkline_git_store.fsck.repair import restore_objects, store_files
+from trunkline_git_store.fsync import Syncer
+from trunkline_git_store.lock import RootLock
 from trunkline_git_store.repository import Repository
 from trunkline_git_store.root_layout import RootLayout
 from trunkline_git_store.worktree import Worktree
@@ -40,6 +42,9 @@ BRANCH = "refs/heads/main"
 HEAD = f"ref: {BRANCH}\n"
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
 """The content of git's own files that are recreated."""
+
+DATABASES = ("memory.db", "memory-history.db")
+"""The derived files in the cache folder."""
 
 NEW_ROOT_MESSAGE = "Go on from the files: folders of the last version are lost\n"
 
@@ -334,3 +339,27 @@ def _age(file: Path) -> float:
         return time.time() - file.stat().st_mtime
     except FileNotFoundError:
         return 0.0
+
+
+def check_root(root: Path, cache: Path, *, mend: bool) -> tuple[MemoryFinding, ...]:
+    """Look at everything in a root that no memory worker holds, also one that none can open.
+
+    Raises:
+        StorageError: another process holds the root.
+        OSError: the root cannot be read or written.
+    """
+    places = RootLayout(root.resolve())
+    if not places.git.is_dir():
+        said = f"{root} gets its history on the first start"
+        return (MemoryFinding(id="git.history", status="ok", summary=said),)
+    places.stage.mkdir(parents=True, exist_ok=True)
+    lock, syncer = RootLock(places.lock), Syncer(enabled=False)
+    lock.acquire(places.root)
+    worktree = Worktree(places.root, places.stage, syncer)
+    try:
+        databases = tuple(cache / name for name in DATABASES)
+        return tuple(IntegrityCheck(places, worktree, databases, mend=mend).run())
+    finally:
+        worktree.close()
+        syncer.close()
+        lock.release()

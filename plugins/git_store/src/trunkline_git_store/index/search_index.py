@@ -11,7 +11,7 @@ import apsw
 import pygit2
 
 from trunkline.api.gateway import ConversationSummary
-from trunkline.api.store import parse_conversation_path
+from trunkline.api.store import IndexStats, VectorStats, parse_conversation_path
 from trunkline_git_store.conversations import ConversationCache, parse
 from trunkline_git_store.index.builder import build_index
 from trunkline_git_store.index.conversation import message_passages
@@ -184,3 +184,26 @@ def _listed(file: int, summary: ConversationSummary) -> tuple[Any, ...]:
 
 def _blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def index_stats(connection: apsw.Connection, vectors: VectorStats | None) -> IndexStats:
+    """Count everything. The size is that of SQLite's pages, whether it has written them back from its log or not."""
+
+    def number(query: str) -> int:
+        return int(connection.execute(query).get)
+
+    def count(table: str) -> int:
+        return number(f"SELECT count(*) FROM {table}")
+
+    kinds = connection.execute("SELECT kind, count(*) FROM passages GROUP BY kind ORDER BY kind")
+    return IndexStats(
+        version=connection.execute("SELECT value FROM meta WHERE key = 'head'").get or "",
+        files=count("files"),
+        conversations=count("conversations"),
+        passages=count("passages"),
+        kinds=dict(kinds),
+        languages=tuple(name for (name,) in connection.execute("SELECT name FROM languages ORDER BY name")),
+        words=count("vocabulary"),
+        size=number("PRAGMA main.page_count") * number("PRAGMA main.page_size"),
+        vectors=vectors,
+    )

@@ -1,6 +1,7 @@
-"""Literal search for text that the word index cannot find: signs, parts of words, scripts without spaces."""
+"""Literal search for what the word index cannot find: signs, parts of words, scripts without spaces, and file
+names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import msgspec
@@ -8,7 +9,7 @@ import msgspec
 from trunkline import MemoryHit
 from trunkline.api.chunks import parse_chunk_path
 from trunkline.api.memory import SearchMemory, is_untouched
-from trunkline.api.store import parse_conversation_path
+from trunkline.api.store import is_under, parse_conversation_path
 from trunkline_git_store.index.conversation import conversation_passages
 from trunkline_git_store.index.file_kinds import is_episode
 from trunkline_git_store.index.json_text import readable_lines
@@ -67,3 +68,16 @@ def _texts(repository: Repository, prefix: str, wanted: str) -> Iterator[tuple[s
 def _as_json(text: str) -> str:
     """A text as it stands in a file of JSON."""
     return msgspec.json.encode(text).decode()[1:-1]
+
+
+def search_names(paths: Iterable[str], query: SearchMemory) -> tuple[MemoryHit, ...]:
+    """The files whose path holds every word of the query; those with it in the name come first."""
+    wanted = query.query.casefold().split()
+    hits: list[MemoryHit] = []
+    for path in paths:
+        folded, name = path.casefold(), path.rpartition("/")[2].casefold()
+        if wanted and is_under(path, query.path) and all(word in folded for word in wanted):
+            score = sum((word in name) + name.startswith(word) for word in wanted) / len(wanted)
+            hits.append(MemoryHit(path=path, line=1, content=path, context="", score=score))
+    hits.sort(key=lambda hit: (-hit.score, hit.path))
+    return tuple(hits[: query.limit])

@@ -6,9 +6,11 @@ somebody committed keeps it from being made: what cannot be carried is left out,
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
+import apsw
 import pygit2
 
 import trunkline
@@ -178,3 +180,20 @@ def _special_entries(repository: Repository, top: pygit2.Oid) -> Iterator[Import
                     what=f"{place}{row.display_name}",
                     why=f"it is {SPECIAL_MODES[row.mode]}: it is in history alone",
                 )
+
+
+@contextmanager
+def copied_index(index: Path) -> Iterator[Path | None]:
+    """A copy that stays as it is for as long as the block lasts; None when there is no index that can be read."""
+    with tempfile.TemporaryDirectory(prefix=".index-", dir=index.parent) as folder:
+        copy = Path(folder) / index.name
+        try:
+            connection = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
+            try:
+                connection.execute("VACUUM INTO ?", (str(copy),))
+            finally:
+                connection.close()
+        except apsw.Error:
+            yield None
+        else:
+            yield copy

@@ -1,4 +1,4 @@
-"""Checks of the settings, instructions and policies in memory.
+"""Checks of memory: the settings, instructions and policies in it, and its search.
 
 The checks read files as the workers do, so a file that a worker ignores is never reported as valid.
 """
@@ -20,8 +20,10 @@ from trunkline.config.problems import closest_matches
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_file_path
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
-from trunkline.contracts.memory.messages import MemoryFile, MemoryListing
+from trunkline.contracts.memory.index import GetIndexStats
+from trunkline.contracts.memory.messages import MemoryFile, MemoryListing, SearchMemory
 from trunkline.contracts.memory.paths import root_path
+from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.policies.messages import Policy
 from trunkline.home.root_reader import RootReader
@@ -35,10 +37,12 @@ from trunkline.workers.tools.owner_policies import (
     unread_policy_file,
 )
 from trunkline.workers.tools.policy_lint import find_unknown_names, known_tools
-from trunkline_bus import Refusal
+from trunkline_bus import BusError, NoResponders, Refusal
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
+
+SEARCH_SECONDS = 4.0
 
 
 async def memory_settings(context: CheckContext) -> HealthResult:
@@ -262,3 +266,28 @@ def _read(memory: RootReader, path: str, kind: type[S], wrong: list[str]) -> S |
     except SettingsFileError as error:
         wrong.append(str(error))
     return None
+
+
+async def memory_search(context: CheckContext) -> HealthResult | None:
+    """memory.search: a search of memory succeeds, and the embedder works."""
+    if context.bus is None:
+        return None
+    question = SearchMemory(query="memory", kinds=("file", "turn", "chunk"), limit=1)
+    try:
+        await context.bus.call(MEMORY_SEARCH, question, timeout=SEARCH_SECONDS)
+        stats = await context.bus.call(MEMORY_INDEX_STATS, GetIndexStats(), timeout=SEARCH_SECONDS)
+    except NoResponders:
+        return None  # workers.alive tells it
+    except BusError as error:
+        return failure(
+            f"A search of memory fails: {error}.",
+            "Run: trunkline memory reindex. If that fails, stop the platform and delete "
+            f"{context.home.cache / 'memory.db'}: memory rebuilds it.",
+        )
+    vectors = stats.vectors
+    if vectors is not None and vectors.fault:
+        return warning(
+            f"The embedder {vectors.embedder} fails, so search uses words only: {vectors.fault}",
+            "Check that it can be reached. If its model has changed, run: trunkline memory reindex --vectors.",
+        )
+    return ok(f"Search works; its index has {stats.passages} passages")
