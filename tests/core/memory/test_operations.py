@@ -1,12 +1,18 @@
 """The table of memory's operations: each row is served, and the permissions of every process derive from it."""
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from trunkline.acl.roles import GATEWAY, MEMORY, MONITOR, OPERATOR, TOOLS, all_roles
-from trunkline.contracts.memory.messages import ReadMemory
+from trunkline.contracts.memory.authorization import AuthorizingTransport
+from trunkline.contracts.memory.messages import ReadMemory, SearchMemory
+from trunkline.contracts.memory.operation import MemoryOperation, query
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS, MEMORY_READ
+from trunkline.contracts.memory.transport import NoTransport
+from trunkline.errors import ToolError
 from trunkline.testing.platform import platform
 from trunkline.workers.memory.handlers.change_publisher import ChangePublisher
 from trunkline.workers.memory.handlers.endpoints import EndpointRegistry
@@ -49,6 +55,36 @@ def test_what_a_tool_may_call_the_tools_worker_may_call() -> None:
     }
     closed = {one.name.removeprefix("memory.") for one in MEMORY_OPERATIONS if one.scope is None}
     assert owners <= closed
+
+
+FILTERED = [
+    one for one in MEMORY_OPERATIONS if one.scope == "reply" or (one.scope == "tree" and not one.changes)
+]
+"""The rows whose requests or replies name more than one path: a filter decides which of them a tool may see."""
+
+
+@pytest.mark.parametrize("operation", FILTERED, ids=lambda one: one.name)
+async def test_a_row_that_reaches_more_than_a_path_has_a_filter(operation: MemoryOperation[Any, Any]) -> None:
+    """Its request reaches the memory worker. Without a filter a tool's call would be refused before."""
+    with pytest.raises(ToolError, match="cannot be reached"):
+        await _call(operation)
+
+
+async def test_a_new_row_without_a_filter_is_refused_to_every_tool() -> None:
+    class CountPaths(SearchMemory, frozen=True, kw_only=True, tag="memory.count-paths.v1"):
+        pass
+
+    row = query("count-paths", CountPaths, ReadMemory, "Count paths.", ("tools",), scope="reply")
+    with pytest.raises(ToolError, match=r"Nothing decides .* memory\.count-paths"):
+        await _call(row)
+
+
+async def _call(operation: MemoryOperation[Any, Any]) -> None:
+    """Call an operation as a tool does; every required field is a text."""
+    required = [field for field in msgspec.structs.fields(operation.request) if field.required]
+    assert all(field.type is str for field in required), operation.name
+    request = operation.request(**{field.name: "a" for field in required})
+    await AuthorizingTransport(NoTransport(), "main", "agent").call(operation, request)
 
 
 async def test_a_row_without_a_handler_stops_the_worker(tmp_path: Path) -> None:
