@@ -24,7 +24,7 @@ from trunkline_bus.connection.subscription import Subscription
 from trunkline_bus.endpoint import Endpoint, Topic
 from trunkline_bus.envelope import Scope
 from trunkline_bus.messages import Ack, ReceivedMessage, StoredMessage
-from trunkline_bus.services import calls
+from trunkline_bus.services.calls import Caller
 from trunkline_bus.streams import pinned_consumer as pinned
 from trunkline_bus.streams import typed_stream
 from trunkline_bus.streams.jetstream_protocol import StoredRecord
@@ -65,6 +65,7 @@ class Bus:
         self._claims = ClaimCheckStore(store, min(settings.claim_threshold, link.max_payload - 4096))
         self.outbound = OutboundPipeline(settings.name, codec, self._claims, middleware)
         self.inbound = InboundPipeline(link, codec, self._claims, self.outbound, middleware)
+        self._calls = Caller(link, self.outbound, self.inbound)
         self._subscriptions: set[Subscription] = set()
 
     @property
@@ -171,17 +172,8 @@ class Bus:
         seconds of silence, because who had it may be dead. Raises ``NoResponders``, ``CallTimeout``,
         ``RemoteFault``, ``DecodeError``.
         """
-        return await calls.call(
-            self.link,
-            self.outbound,
-            self.inbound,
-            endpoint,
-            request,
-            scope=scope,
-            timeout=timeout,
-            repeatable=repeatable,
-            absent=absent,
-            keys=keys,
+        return await self._calls.call(
+            endpoint, request, scope=scope, timeout=timeout, repeatable=repeatable, absent=absent, keys=keys
         )
 
     def call_streaming(
@@ -198,15 +190,8 @@ class Bus:
         The service sends signs of life by itself, so ``idle_timeout`` silent seconds mean it is gone: then
         ``CallTimeout`` is raised. ``NoResponders`` comes at once. Leaving the block early stops the service's work.
         """
-        return calls.call_streaming(
-            self.link,
-            self.outbound,
-            self.inbound,
-            endpoint,
-            request,
-            scope=scope,
-            idle_timeout=idle_timeout,
-            keys=keys,
+        return self._calls.call_streaming(
+            endpoint, request, scope=scope, idle_timeout=idle_timeout, keys=keys
         )
 
     async def last(self, topic: Topic[T], *, timeout: float = 5.0, **keys: str) -> StoredMessage[T] | None:

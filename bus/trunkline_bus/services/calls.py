@@ -41,75 +41,81 @@ IDLE = "Trunkline-Idle"
 INDEX = "Trunkline-Index"
 
 
-async def call(
-    link: NatsConnection,
-    outbound: OutboundPipeline,
-    inbound: InboundPipeline,
-    endpoint: Endpoint[Req, Rep],
-    request: Req,
-    *,
-    scope: Scope,
-    timeout: float,
-    repeatable: bool,
-    absent: float | None,
-    keys: dict[str, str],
-) -> Rep:
-    """See ``Bus.call``."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + timeout
-    given_up = deadline if absent is None else min(deadline, loop.time() + absent)
-    subject = endpoint.subject.format(**keys)
+class Caller:
+    """Calls services over one connection. See ``Bus.call`` and ``Bus.call_streaming``."""
 
-    async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Msg:
-        backoff, patience = Backoff(0.005, 0.25), DEFAULT_TIMEOUT if repeatable else timeout
-        while True:
-            left = min(deadline - loop.time(), patience)
-            try:
-                return await link.request(target, body, timeout=left, headers=headers, fragile=repeatable)
-            except NoResponders:
-                if loop.time() + backoff.delay >= given_up:
-                    raise
-            except (CallTimeout, ConnectionLost) as error:
-                if not repeatable:
-                    raise
-                if loop.time() + backoff.delay >= deadline:
-                    raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
-                patience *= 2  # it may be alive and slow
-            await backoff.sleep()
+    def __init__(self, link: NatsConnection, outbound: OutboundPipeline, inbound: InboundPipeline) -> None:
+        self._link = link
+        self._outbound = outbound
+        self._inbound = inbound
 
-    try:
-        msg = await outbound.send(subject, outbound.wrap(request, scope), {}, transmit)
-    except ConnectionFailed as error:
-        raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
-    return await _reply(inbound, endpoint, msg)
+    async def call(
+        self,
+        endpoint: Endpoint[Req, Rep],
+        request: Req,
+        *,
+        scope: Scope,
+        timeout: float,
+        repeatable: bool,
+        absent: float | None,
+        keys: dict[str, str],
+    ) -> Rep:
+        """Ask, and return the one reply."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        given_up = deadline if absent is None else min(deadline, loop.time() + absent)
+        subject = endpoint.subject.format(**keys)
 
+        async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Msg:
+            backoff, patience = Backoff(0.005, 0.25), DEFAULT_TIMEOUT if repeatable else timeout
+            while True:
+                left = min(deadline - loop.time(), patience)
+                try:
+                    return await self._link.request(
+                        target, body, timeout=left, headers=headers, fragile=repeatable
+                    )
+                except NoResponders:
+                    if loop.time() + backoff.delay >= given_up:
+                        raise
+                except (CallTimeout, ConnectionLost) as error:
+                    if not repeatable:
+                        raise
+                    if loop.time() + backoff.delay >= deadline:
+                        raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
+                    patience *= 2  # it may be alive and slow
+                await backoff.sleep()
 
-@asynccontextmanager
-async def call_streaming(
-    link: NatsConnection,
-    outbound: OutboundPipeline,
-    inbound: InboundPipeline,
-    endpoint: Endpoint[Req, Rep],
-    request: Req,
-    *,
-    scope: Scope,
-    idle_timeout: float,
-    keys: dict[str, str],
-) -> AsyncIterator[AsyncIterator[Rep]]:
-    """See ``Bus.call_streaming``."""
-
-    async def transmit(target: str, body: bytes, headers: dict[str, str]) -> ReplyReader:
-        return ReplyReader(link, target, body, {**headers, IDLE: f"{idle_timeout:g}"})
-
-    subject = endpoint.subject.format(**keys)
-    async with await outbound.send(subject, outbound.wrap(request, scope), {}, transmit) as replies:
-        stream = _ReplyStream(inbound, endpoint, replies, idle_timeout)
-        await stream.begin()
         try:
-            yield StepIterator(stream.next)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await stream.stop(link)
+            msg = await self._outbound.send(subject, self._outbound.wrap(request, scope), {}, transmit)
+        except ConnectionFailed as error:
+            raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
+        return await _reply(self._inbound, endpoint, msg)
+
+    @asynccontextmanager
+    async def call_streaming(
+        self,
+        endpoint: Endpoint[Req, Rep],
+        request: Req,
+        *,
+        scope: Scope,
+        idle_timeout: float,
+        keys: dict[str, str],
+    ) -> AsyncIterator[AsyncIterator[Rep]]:
+        """Ask, and iterate over the replies."""
+
+        async def transmit(target: str, body: bytes, headers: dict[str, str]) -> ReplyReader:
+            return ReplyReader(self._link, target, body, {**headers, IDLE: f"{idle_timeout:g}"})
+
+        subject = endpoint.subject.format(**keys)
+        envelope = self._outbound.wrap(request, scope)
+        async with await self._outbound.send(subject, envelope, {}, transmit) as replies:
+            stream = _ReplyStream(self._inbound, endpoint, replies, idle_timeout)
+            await stream.begin()
+            try:
+                yield StepIterator(stream.next)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await stream.stop(self._link)
 
 
 class _ReplyStream:

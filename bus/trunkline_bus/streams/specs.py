@@ -137,20 +137,39 @@ class ConsumerSpec(msgspec.Struct, frozen=True, kw_only=True):
         return config
 
 
-class BucketSpec(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+class _StoreSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bucket of values and one of objects have in common. ``ttl`` in seconds, None: for ever."""
+
+    name: str
+    description: str = ""
+    ttl: float | None = None
+    storage: Storage = "file"
+    replicas: int = 1
+    max_bytes: int | None = None
+
+    def _stream(self, name: str, subjects: tuple[str, ...], **options: Any) -> StreamSpec:
+        return StreamSpec(
+            name=name,
+            subjects=subjects,
+            description=self.description,
+            max_age=self.ttl,
+            max_bytes=self.max_bytes,
+            storage=self.storage,
+            replicas=self.replicas,
+            discard="new",
+            allow_rollup=True,
+            **options,
+        )
+
+
+class BucketSpec(_StoreSpec, Generic[T], frozen=True, kw_only=True):
     """A key-value bucket whose values are all of the struct ``payload``. ``ttl`` in seconds, None: for ever.
 
     Single keys may have their own ttl. ``history`` is how many revisions of a key are kept.
     """
 
-    name: str
     payload: type[T]
-    description: str = ""
-    ttl: float | None = None
     history: int = 1
-    storage: Storage = "file"
-    replicas: int = 1
-    max_bytes: int | None = None
 
     @property
     def stream_name(self) -> str:
@@ -159,32 +178,18 @@ class BucketSpec(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     def stream(self) -> StreamSpec:
         """The stream behind the bucket."""
-        return StreamSpec(
-            name=self.stream_name,
-            subjects=(f"$KV.{self.name}.>",),
-            description=self.description,
-            max_age=self.ttl,
+        return self._stream(
+            self.stream_name,
+            (f"$KV.{self.name}.>",),
             max_msgs_per_subject=self.history,
-            max_bytes=self.max_bytes,
-            storage=self.storage,
-            replicas=self.replicas,
-            discard="new",
-            allow_rollup=True,
             allow_msg_ttl=True,
             delete_marker_ttl=3600.0,
             deny_delete=True,
         )
 
 
-class ObjectStoreSpec(msgspec.Struct, frozen=True, kw_only=True):
+class ObjectStoreSpec(_StoreSpec, frozen=True, kw_only=True):
     """A bucket of objects of any size. ``ttl`` in seconds, None: for ever."""
-
-    name: str
-    description: str = ""
-    ttl: float | None = None
-    storage: Storage = "file"
-    replicas: int = 1
-    max_bytes: int | None = None
 
     @property
     def stream_name(self) -> str:
@@ -193,17 +198,7 @@ class ObjectStoreSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     def stream(self) -> StreamSpec:
         """The stream behind the bucket."""
-        return StreamSpec(
-            name=self.stream_name,
-            subjects=(f"$O.{self.name}.C.>", f"$O.{self.name}.M.>"),
-            description=self.description,
-            max_age=self.ttl,
-            max_bytes=self.max_bytes,
-            storage=self.storage,
-            replicas=self.replicas,
-            discard="new",
-            allow_rollup=True,
-        )
+        return self._stream(self.stream_name, (f"$O.{self.name}.C.>", f"$O.{self.name}.M.>"))
 
 
 class Topology(msgspec.Struct, frozen=True, kw_only=True):
