@@ -55,6 +55,14 @@ class Place:
         git(self.repo, "commit", "-q", "--amend", "-m", "rewritten")
         git(self.repo, "branch", "-f", "feature", "main")
 
+    async def rewrite_and_push_topic(self) -> tuple[str, str]:
+        """Rewrite main, and push the new commit to another branch. Returns the old and the new commit of main."""
+        old = git(self.repo, "rev-parse", "main")
+        self.rewrite()
+        new = git(self.repo, "rev-parse", "main")
+        assert (await self.run("push origin main:topic")).status == "ok"
+        return old, new
+
     def heads(self) -> dict[str, str]:
         """The branches of the remote."""
         told = git(self.remote, "for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads")

@@ -155,10 +155,7 @@ async def test_MN_T6_no_forged_history_makes_a_push_a_plain_one(tmp_path: Path) 
     """Replacements, grafts, shallow ends and objects with another content, which have git here take a commit for a
     descendant of what it would replace; the real one was pushed to another branch before."""
     async with place(tmp_path) as here:
-        old = git(here.repo, "rev-parse", "main")
-        here.rewrite()
-        new = git(here.repo, "rev-parse", "main")
-        assert (await here.run("push origin main:topic")).status == "ok"
+        old, new = await here.rewrite_and_push_topic()
         before = here.heads()
         git(here.repo, "replace", "--graft", new, old)
         assert "would not" not in (await here.run("push origin main")).output
@@ -181,10 +178,7 @@ async def test_MN_T6_no_forged_history_makes_a_push_a_plain_one(tmp_path: Path) 
 async def test_MN_T6_no_forged_commit_graph_makes_a_push_a_plain_one(tmp_path: Path) -> None:
     """git believes this file of what follows what; here it is told that the new commit follows the old one."""
     async with place(tmp_path) as here:
-        old = git(here.repo, "rev-parse", "main")
-        here.rewrite()
-        new = git(here.repo, "rev-parse", "main")
-        assert (await here.run("push origin main:topic")).status == "ok"
+        old, new = await here.rewrite_and_push_topic()
         before = here.heads()
         git(here.repo, "commit", "-q", "--allow-empty", "-m", "after it")
         git(here.repo, "-c", "commitGraph.generationVersion=1", "commit-graph", "write", "--reachable")

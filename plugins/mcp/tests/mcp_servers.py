@@ -102,3 +102,20 @@ async def called(
 ) -> str:
     """What a tool answers."""
     return await tool(tool_context(place, person=person), arguments)
+
+
+class Says(trunkline.Person):
+    """Answers with what is given, then not at all."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = [*answers]
+        self.asked: list[tuple[str, list[str]]] = []
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        self.asked.append((question, [*options]))
+        if not self.answers:
+            raise trunkline.NoAnswer("Nobody answered in time.")
+        return self.answers.pop(0)
+
+    async def tell(self, channel: str, text: str) -> None:
+        raise AssertionError("nobody is told anything")

@@ -8,27 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import trunkline
 from trunkline_mcp.elicitation_form import PROCEED, FormTooLongError, fill_form
 from trunkline_mcp.form_fields import DECLINE, LEAVE_OUT
 from trunkline_mcp.form_pages import MOST_PAGES, PAGE_FIELDS
 
-
-class Says(trunkline.Person):
-    """Answers with what is given, then not at all."""
-
-    def __init__(self, *answers: str) -> None:
-        self.answers = [*answers]
-        self.asked: list[tuple[str, list[str]]] = []
-
-    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        self.asked.append((question, [*options]))
-        if not self.answers:
-            raise trunkline.NoAnswer("Nobody answered in time.")
-        return self.answers.pop(0)
-
-    async def tell(self, channel: str, text: str) -> None:
-        raise AssertionError("nobody is told anything")
+from .mcp_servers import Says
 
 
 def filled(person: Says, required: Sequence[str] = (), **properties: Any) -> dict[str, Any] | None:

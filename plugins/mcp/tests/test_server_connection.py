@@ -14,7 +14,7 @@ from trunkline.errors import OutcomeUnknown
 from trunkline.testing.contexts import tool_context
 from trunkline_mcp.form_fields import LEAVE_OUT
 
-from .mcp_servers import Bare, called, line_to, ready, until
+from .mcp_servers import Bare, Says, called, line_to, ready, until
 
 pytestmark = pytest.mark.anyio
 
@@ -126,39 +126,22 @@ async def test_nobody_answers_in_a_persons_place(tmp_path):
         assert '{"action": "decline"}' in await called((await ready(line))["ask"], tmp_path)
 
 
-class Owner(trunkline.Person):
-    """Answers with what is given, one after the other, and keeps what was asked."""
-
-    def __init__(self, *answers: str) -> None:
-        self.answers = [*answers]
-        self.asked: list[tuple[str, list[str]]] = []
-
-    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        self.asked.append((question, [*options]))
-        if not self.answers:
-            raise trunkline.NoAnswer("Nobody answered in time.")
-        return self.answers.pop(0)
-
-    async def tell(self, channel: str, text: str) -> None:
-        raise AssertionError("nobody is told anything")
-
-
 async def test_a_person_answers_and_the_defaults_fill_in_the_rest(tmp_path):
     """What a person left to its default comes with the default (SEP-1034), and they see which server asks."""
     async with line_to(tmp_path, "plain") as line:
         ask = (await ready(line))["ask"]
-        owner = Owner(LEAVE_OUT)
+        owner = Says(LEAVE_OUT)
         assert '{"colour": "blue"}' in await called(ask, tmp_path, owner)
         ((question, options),) = owner.asked
         assert question.startswith("The MCP server brave wants to know: ?") and options == [LEAVE_OUT]
-        assert '{"colour": "green"}' in await called(ask, tmp_path, Owner("green"))
-        assert '{"action": "decline"}' in await called(ask, tmp_path, Owner())
+        assert '{"colour": "green"}' in await called(ask, tmp_path, Says("green"))
+        assert '{"action": "decline"}' in await called(ask, tmp_path, Says())
 
 
 async def test_which_call_asks_must_be_sure(tmp_path):
     """While several calls are under way nobody is asked: they would answer in the light of another one."""
     async with line_to(tmp_path, "plain") as line:
-        tools, owner = await ready(line), Owner("green")
+        tools, owner = await ready(line), Says("green")
         notes: list[str] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(tools["slow"], replace(tool_context(tmp_path), report=notes.append), {})

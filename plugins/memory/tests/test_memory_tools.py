@@ -366,6 +366,17 @@ class TestMemoryExport(_MemorySuite):
         return {}
 
 
+async def no_change_is_possible(context: ToolContext, path: str) -> None:
+    for change in (
+        lambda: context.memory.write(path, "tools = []"),
+        lambda: context.memory.edit(path, "a", "b"),
+        lambda: context.memory.delete(path),
+        lambda: context.memory.revert(path),
+    ):
+        with pytest.raises(ToolError, match="the owner's to change"):
+            await change()
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "path",
@@ -379,14 +390,7 @@ class TestMemoryExport(_MemorySuite):
 )
 async def test_an_agent_cannot_lift_its_own_limits(path: str, context: ToolContext) -> None:
     """What a block is allowed stands in its block.toml; no tool writes, edits or deletes it (conflict C37)."""
-    for change in (
-        lambda: context.memory.write(path, "tools = []"),
-        lambda: context.memory.edit(path, "a", "b"),
-        lambda: context.memory.delete(path),
-        lambda: context.memory.revert(path),
-    ):
-        with pytest.raises(ToolError, match="the owner's to change"):
-            await change()
+    await no_change_is_possible(context, path)
 
 
 @pytest.mark.anyio
@@ -405,14 +409,7 @@ async def test_an_agent_cannot_take_a_block_away_with_its_limits(folder: str, co
 )
 async def test_an_agent_cannot_change_what_is_the_owners(path: str, context: ToolContext) -> None:
     """What is permitted, and the notes by which what was purged stays away (C37, C43)."""
-    for change in (
-        lambda: context.memory.write(path, "x"),
-        lambda: context.memory.edit(path, "a", "b"),
-        lambda: context.memory.delete(path),
-        lambda: context.memory.revert(path),
-    ):
-        with pytest.raises(ToolError, match="the owner's to change"):
-            await change()
+    await no_change_is_possible(context, path)
 
 
 @pytest.mark.anyio

@@ -1,34 +1,19 @@
 """Each tool against the contract of tools."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from trunkline import Memory, MemoryFile, Tool, ToolContext, ToolError
+from trunkline import Memory, Tool, ToolContext
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_personality import identity, memory_tools, personality_tool
 
-
-class Held:
-    """A memory that answers from this process."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, str] = {}
-
-    async def read(self, path: str, version: str | None = None) -> MemoryFile:
-        if path not in self.files:
-            raise ToolError("It is not there.")
-        return MemoryFile(path=path, content=self.files[path], hash="0" * 40, modified_at=datetime.now(UTC))
-
-    async def write(self, path: str, content: str, *, expected: str | None = None) -> str:
-        self.files[path] = content
-        return "1" * 40
+from .held_memory import HeldMemory
 
 
 class _Suite(ToolSuite):
     def context(self, workspace: Path) -> ToolContext:
-        return tool_context(workspace, memory=cast(Memory, Held()))
+        return tool_context(workspace, memory=cast(Memory, HeldMemory()))
 
 
 class TestMemory(_Suite):
