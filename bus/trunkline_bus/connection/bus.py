@@ -24,7 +24,7 @@ from trunkline_bus.connection.subscription import Subscription
 from trunkline_bus.endpoint import Endpoint, Topic
 from trunkline_bus.envelope import Scope
 from trunkline_bus.messages import Ack, ReceivedMessage, StoredMessage
-from trunkline_bus.services.calls import Caller
+from trunkline_bus.services.calls import EndpointCaller
 from trunkline_bus.streams import pinned_consumer as pinned
 from trunkline_bus.streams import typed_stream
 from trunkline_bus.streams.jetstream_protocol import StoredRecord
@@ -65,7 +65,7 @@ class Bus:
         self._claims = ClaimCheckStore(store, min(settings.claim_threshold, link.max_payload - 4096))
         self.outbound = OutboundPipeline(settings.name, codec, self._claims, middleware)
         self.inbound = InboundPipeline(link, codec, self._claims, self.outbound, middleware)
-        self._calls = Caller(link, self.outbound, self.inbound)
+        self._calls = EndpointCaller(link, self.outbound, self.inbound)
         self._subscriptions: set[Subscription] = set()
 
     @property

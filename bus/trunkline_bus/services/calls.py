@@ -41,7 +41,7 @@ IDLE = "Trunkline-Idle"
 INDEX = "Trunkline-Index"
 
 
-class Caller:
+class EndpointCaller:
     """Calls services over one connection. See ``Bus.call`` and ``Bus.call_streaming``."""
 
     def __init__(self, link: NatsConnection, outbound: OutboundPipeline, inbound: InboundPipeline) -> None:

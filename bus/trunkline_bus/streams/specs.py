@@ -138,7 +138,7 @@ class ConsumerSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _StoreSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bucket of values and one of objects have in common. ``ttl`` in seconds, None: for ever."""
+    """The name, the limits and the stream of a bucket, of values or of objects. ``ttl`` in seconds, None: for ever."""
 
     name: str
     description: str = ""

@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline._util.batched import batched
+from trunkline._util.batch import batched
 from trunkline.contracts.memory.authorization import AccessCheck, AuthorizingTransport, allow_all
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.export_transfer import export_memory

@@ -14,7 +14,7 @@ from typing import Self
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
-from trunkline._util.batched import batched
+from trunkline._util.batch import batched
 from trunkline.contracts.sandbox.bounded_output import BoundedOutput, read_into
 from trunkline.errors import ToolError
 

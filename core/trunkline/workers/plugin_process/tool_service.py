@@ -9,7 +9,7 @@ import anyio
 import msgspec
 from anyio.streams.memory import MemoryObjectSendStream
 
-from trunkline._util.batched import batched
+from trunkline._util.batch import batched
 from trunkline._util.paths import PathScope
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.models.client import CompleterBase

@@ -1,6 +1,6 @@
 """Pieces of one size."""
 
-from trunkline._util.batched import batched
+from trunkline._util.batch import batched
 
 
 def test_every_item_comes_once_and_in_order_and_the_last_piece_may_be_shorter() -> None:
