@@ -40,8 +40,8 @@ tools it always has) and `blocks/<block>/block.toml` (a block's description, goa
 
 MEANING = {
     "runtime.memory_root": "the folder of memory: a git repository of plain files",
-    "runtime.provider_adapter": "the adapter that calls the model. `auto`: the first one that is configured, "
-    "else `offline`",
+    "runtime.provider_adapter": "the adapter that calls the model. `auto`: the one with settings of its own, else a "
+    "bundled one whose key is set, else `offline`",
     "runtime.auth_mode": "how clients authenticate; the only value is the token of this home",
     "runtime.tool_sources": "folders whose `.py` files are plugins and whose `tool.json` files are programs",
     "bus.url": "the NATS server; several are separated by commas. Without a value an embedded server starts",
