@@ -114,7 +114,7 @@ async def test_PA_T3_what_is_not_there_is_told_and_the_loop_continues(house: Ope
         told = running.provider.answer_requests[-1].body["messages"]
         errors = [message["content"] for message in told if message["role"] == "tool"][-len(calls) :]
         for name, said in zip([*missing, *edits], errors, strict=True):
-            why = ("nowhere.md",) if name in missing else ("does not hold that text", "is not in")
+            why = ("nowhere.md",) if name in missing else ("does not contain that text", "is not in")
             assert any(words in said for words in why), (name, said)
         ended = [event.data for event in reply.events if event.name == "tool-result"]
         assert len(ended) == len(calls) and all(not hasattr(one, "output") for one in ended)

@@ -206,5 +206,5 @@ async def test_the_plugin_declares_the_adapter_when_there_is_an_address() -> Non
 
     assert list(plugin.trunkline_models(settings=Given(""))) == []
     assert len(list(plugin.trunkline_models(settings=Given("http://127.0.0.1:8422")))) == 1
-    with pytest.raises(ConfigError, match="no web address"):
+    with pytest.raises(ConfigError, match="not a web address"):
         EngineSettings(url="127.0.0.1:8422")

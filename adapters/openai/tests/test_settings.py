@@ -66,7 +66,7 @@ def test_a_section_of_the_file_is_read() -> None:
 
 def test_an_address_that_is_none_is_refused_with_a_hint() -> None:
     """A base_url without http is told apart at once."""
-    with pytest.raises(ConfigError, match="no web address"):
+    with pytest.raises(ConfigError, match="not a web address"):
         OpenAISettings(base_url="localhost:11434")
 
 

@@ -225,9 +225,9 @@ async def test_status_tells_what_the_sitting_cost() -> None:
 
     async with talking(answer) as talk:
         await talk.say("/status")
-        assert "tokens        none in this sitting" in talk.screen.all("note")[-1]
+        assert "tokens        none in this session" in talk.screen.all("note")[-1]
         await talk.say("one", "/status")
-        assert "tokens        100 in / 20 out in this sitting" in talk.screen.all("note")[-1]
+        assert "tokens        100 in / 20 out in this session" in talk.screen.all("note")[-1]
         assert "cost          not known" in talk.screen.all("note")[-1]
         await talk.say("dear", "/status")
         assert "200 in / 40 out" in talk.screen.all("note")[-1]
@@ -304,14 +304,14 @@ async def test_a_tool_result_can_be_shown_again_in_full() -> None:
 
     async with talking(answer) as talk:
         await talk.session.handle("/show")
-        assert "No tool has told anything" in talk.screen.all("error")[-1]
+        assert "No tool has returned a result" in talk.screen.all("error")[-1]
         await talk.say("go")
         await talk.say("/show")
         assert talk.screen.all("note")[-1] == f"read_file path=1.md\n{long}"
         await talk.say("/show 2")
         assert talk.screen.all("note")[-1] == "read_file path=0.md\nfirst"
         await talk.say("/show 3")
-        assert "so much" in talk.screen.all("error")[-1]
+        assert "fewer tool results" in talk.screen.all("error")[-1]
 
 
 async def test_the_results_of_an_opened_conversation_can_be_shown() -> None:
@@ -331,7 +331,7 @@ async def test_the_results_of_an_opened_conversation_can_be_shown() -> None:
         await talk.session.handle("/show")
         assert talk.screen.all("note")[-1] == "read_file path=a.md\nold text"
         await talk.session.handle("/show 2")
-        assert "so much" in talk.screen.all("error")[-1]
+        assert "fewer tool results" in talk.screen.all("error")[-1]
         assert talk.screen.all("answer") == ["There it is."]
 
 

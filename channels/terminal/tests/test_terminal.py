@@ -53,7 +53,7 @@ def test_tools_are_shown(terminal: Tmux) -> None:
 def test_a_false_start_is_declared_void(terminal: Tmux) -> None:
     """What was printed for good and then reset is marked, and the true answer follows."""
     terminal.type("reset")
-    terminal.wait_shows("what stands above is void", "The true answer.")
+    terminal.wait_shows("ignore the text above", "The true answer.")
     assert "and more" not in terminal.screen()
 
 

@@ -126,7 +126,7 @@ class TurnPrinter:
     def _reset(self, step: int) -> None:
         self._texts.pop(step, None)
         if self._printed.pop(step, 0):
-            self._note("(The answer begins again; what stands above is void.)")
+            self._note("(The answer starts again; ignore the text above.)")
 
     def _print(self, step: int, text: str) -> None:
         self._write(text[self._printed.get(step, 0) :])

@@ -312,7 +312,7 @@ async def test_what_cannot_be_summarised_is_an_error_and_is_not_kept(workspace: 
     for text, model, why in (
         ("  \n", ScriptedCompleter(), "no text"),
         ("word " * 400_000, ScriptedCompleter(), "ingest_document"),
-        ("beans", ScriptedCompleter([" "]), "said nothing"),
+        ("beans", ScriptedCompleter([" "]), "returned no text"),
         (LONG, ScriptedCompleter(lambda asked: [failing]), "was not summarised"),
     ):
         (workspace / "long.md").write_text(text)

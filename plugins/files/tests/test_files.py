@@ -92,7 +92,7 @@ def test_a_replacement_must_be_clear(tmp_path: Path) -> None:
     """Absent or ambiguous text leaves the file as it is, with a hint; all replaces every place (MN-T15)."""
     file = tmp_path / "a"
     file.write_text("one two two\n")
-    assert "does not hold that text." in refusal(write_tools.replace_in_file, tmp_path, "a", "three", "3")
+    assert "does not contain that text." in refusal(write_tools.replace_in_file, tmp_path, "a", "three", "3")
     assert "other capitals" in refusal(write_tools.replace_in_file, tmp_path, "a", "ONE", "1")
     assert "other spaces" in refusal(write_tools.replace_in_file, tmp_path, "a", "one  two", "1")
     assert "2 times" in refusal(write_tools.replace_in_file, tmp_path, "a", "two", "2")
@@ -106,8 +106,8 @@ def test_nothing_is_overwritten_by_copying_or_moving(tmp_path: Path) -> None:
     """The target must be free; folders on the way are made."""
     (tmp_path / "a").write_text("a")
     (tmp_path / "b").write_text("b")
-    assert "there already" in refusal(path_tools.copy_file, tmp_path, "a", "b")
-    assert "there already" in refusal(path_tools.move_file, tmp_path, "a", "b")
+    assert "exists already" in refusal(path_tools.copy_file, tmp_path, "a", "b")
+    assert "exists already" in refusal(path_tools.move_file, tmp_path, "a", "b")
     run(path_tools.copy_file, tmp_path, "a", "x/y/a")
     run(path_tools.move_file, tmp_path, "b", "x/b")
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == [

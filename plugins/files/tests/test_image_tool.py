@@ -39,8 +39,8 @@ def test_what_is_no_picture_is_sent_to_nobody(tmp_path: Path) -> None:
     model = ScriptedCompleter()
     given = tool_context(tmp_path, model=model)
     for name, why in (
-        ("text.png", "PNG, JPEG, GIF or WebP"), ("svg.svg", "no picture"), ("bmp.bmp", "no picture"),
-        ("empty.png", "no picture"), ("folder.png", "is a folder"), ("absent.png", "There is no 'absent.png'"),
+        ("text.png", "PNG, JPEG, GIF or WebP"), ("svg.svg", "not a picture"), ("bmp.bmp", "not a picture"),
+        ("empty.png", "not a picture"), ("folder.png", "is a folder"), ("absent.png", "There is no 'absent.png'"),
         ("large.png", "larger than 5 MB"),
     ):  # fmt: skip
         assert why in refusal(image_tool.describe_image, tmp_path, name, given=given)
@@ -57,7 +57,7 @@ def test_why_it_was_not_looked_at_is_told(tmp_path: Path) -> None:
             raise broken
 
     text = refusal(image_tool.describe_image, tmp_path, "a.png", given=tool_context(tmp_path, model=Blind()))
-    assert text == "'a.png' was not looked at. Set vision_model."
+    assert text == "'a.png' was not described. Set vision_model."
     silent = tool_context(tmp_path, model=ScriptedCompleter(["  "]))
-    assert "said nothing" in refusal(image_tool.describe_image, tmp_path, "a.png", given=silent)
+    assert "returned no text" in refusal(image_tool.describe_image, tmp_path, "a.png", given=silent)
     assert "No model can be asked" in refusal(image_tool.describe_image, tmp_path, "a.png")

@@ -22,7 +22,7 @@ def test_lines_are_put_behind_a_line(lines: list[str], ended: bool, new: list[st
     there = text.split("\n")
     there = there if there[-1] else there[:-1]
     if at > len(there):
-        with pytest.raises(ToolError, match="nothing can stand behind"):
+        with pytest.raises(ToolError, match="nothing can be inserted after"):
             insert_lines(text, "a", at, "x")
         return
     result = insert_lines(text, "a", at, "\n".join(new) + "\n")

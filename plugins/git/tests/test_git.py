@@ -367,7 +367,7 @@ async def test_reading_needs_no_approval_and_programs_need_the_permission(tmp_pa
         assert (await here.call("git_status")).status == "ok"
         asked = await here.run(["git", "reset", "--hard"])
         assert "git reset --hard" in asked.detail.text
-        assert "throws away" in asked.question
+        assert "discards changes" in asked.question
         afar = await here.call("git", command=["git", "pull"], network=True)
         assert "(in repo, with the network)" in afar.detail.text
         committing = await here.call("git_commit", message="A message", add_all=True)

@@ -191,7 +191,7 @@ async def test_one_step_takes_the_last_change_back(store: GitMemoryStore, write:
     assert (done.paths, done.undone) == (("a.md",), wrong)
     assert (await store.read("a.md")).content == "one\n"
     newest = (await store.history("a.md", limit=1))[0]
-    assert (newest.author, newest.message) == ("owner", f"Take back {wrong[:10]}: Write a.md")
+    assert (newest.author, newest.message) == ("owner", f"Revert {wrong[:10]}: Write a.md")
     await store.revert(RevertMemory(path="a.md", actor="owner"))
     assert (await store.read("a.md")).content == "wrong\n"
 
@@ -258,7 +258,7 @@ async def test_nothing_to_take_back_is_told(store: GitMemoryStore, write: Write)
             await store.revert(wish)
         assert refused.value.code == code
     await store.delete("b.md", actor="o", reason="")
-    with pytest.raises(Refusal, match="nothing to take back"):
+    with pytest.raises(Refusal, match="nothing to revert"):
         await store.revert(RevertMemory(path="b.md", version=other, actor="o"))
 
 

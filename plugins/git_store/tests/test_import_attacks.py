@@ -136,7 +136,7 @@ async def test_folders_nested_deep_stay_in_history(
     as before: it writes, exports and is examined."""
     deep = repacked(good, lambda folder: commit(folder, nested(folder, 1_500)))
     done = await bring(store, deep, tmp_path)
-    assert any("no file of memory may have that name" in gap.why for gap in done.gaps)
+    assert any("a memory file cannot have that name" in gap.why for gap in done.gaps)
     await store.change(Change({"b.md": b"b"}, actor="agent", reason=""))
     await store.export(tmp_path / "again.tar")
     assert {finding.status for finding in await store.examine(mend=False)} == {"ok"}
@@ -270,15 +270,15 @@ def a_newer_form(folder: Path) -> None:
         (attributes, "info/attributes"),
         (a_submodule, "modules/x"),
         (a_link, "no plain file"),
-        (a_link_for_gits_file, "a link in the place"),
-        (git_in_history, "no name of a file"),
-        (dots_in_history, "no name of a file"),
+        (a_link_for_gits_file, "a link in place"),
+        (git_in_history, "not a valid name"),
+        (dots_in_history, "not a valid name"),
         (twice_in_history, "damaged"),
         (a_missing_object, "damaged"),
         (a_foreign_index, "damaged"),
         (a_broken_pack, "damaged"),
         (no_history, "no history"),
-        (another_head, "does not end where it says"),
+        (another_head, "does not end at the commit"),
         (a_newer_form, "newer"),
     ],
 )

@@ -393,7 +393,7 @@ async def test_what_is_broken_ends_nothing_but_its_own_reading(place: Any, write
     home = write("state.db", b"SQLite format 3\0" + b"\xff" * 4096)
     done = await place.bring(home)
     told = {gap.what: gap.why for gap in done.gaps}
-    assert "no database" in told["state.db"] and "no JSON" in told["sessions/session_a.json"]
+    assert "not a readable database" in told["state.db"] and "no JSON" in told["sessions/session_a.json"]
     assert "1 of its lines" in told["sessions/session_b.jsonl"]
     assert await place.text("MEMORY.md") == "m" and [one.content for one in await place.said("hermes-b")] == [
         "hi"

@@ -81,7 +81,7 @@ async def test_a_later_export_adds_what_was_said_since(place: Any, tmp_path: Pat
 
 
 async def test_what_is_no_text_in_a_chat_is_told(place: Any, tmp_path: Path) -> None:
-    """Pictures leave a mark and a gap; code stays code; a circle of parents ends; noise is no conversation."""
+    """Pictures leave a mark and a gap; code stays code; a circle of parents ends; noise is not a conversation."""
     picture = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}
     talk = chatgpt(
         node("u2", "a2", "user", picture, "what is this?"),
@@ -92,7 +92,7 @@ async def test_what_is_no_text_in_a_chat_is_told(place: Any, tmp_path: Path) -> 
     done = await place.bring(zipped(tmp_path / "x.zip", conversations=[*talk, {"title": "empty"}, 7]))
     said = [one.content for one in await place.said("6c6e3f1e-0000-4000-8000-000000000001")]
     assert said[2:] == ["[image_asset_pointer left out]\nwhat is this?", "```python\nprint(1)\n```"]
-    assert sum("no conversation" in gap.why for gap in done.gaps) == 2
+    assert sum("not a conversation" in gap.why for gap in done.gaps) == 2
 
 
 async def test_a_claude_export_comes_with_tools_projects_and_memory(place: Any, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_a_server_without_a_command_or_an_address_is_refused_with_an_example(tmp
     """Both ways, with the name that was given; each example is one that is taken."""
     done = cli(tmp_path, "add", "time", "--block", "garden")
     assert done.returncode == 1 and "time needs a command" in done.stderr
-    first, second = done.stderr.split("Say it like: ")[1].strip().split(", or: ")
+    first, second = done.stderr.split("For example: ")[1].strip().split(", or: ")
     assert "trunkline mcp add --block garden" in first and "--url" in second
     for example, more in ((first, ()), (second, ("--replace",))):
         assert cli(tmp_path, *example.split()[2:3], *more, *example.split()[3:]).returncode == 0

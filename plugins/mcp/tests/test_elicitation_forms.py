@@ -58,7 +58,7 @@ def test_what_does_not_fit_is_asked_again_and_then_declined(schema: dict[str, An
     """With what would fit; never is something handed on that the person did not say."""
     person = Says(said, said, said, said)
     assert filled(person, ["it"], it=schema) is None
-    assert len(person.asked) == 3 and "does not fit" in person.asked[1][0]
+    assert len(person.asked) == 3 and "is not valid" in person.asked[1][0]
 
 
 def test_what_need_not_be_answered_can_be_left_out() -> None:
@@ -91,7 +91,7 @@ def test_on_a_page_only_what_does_not_fit_is_asked_again() -> None:
     """What fitted is kept; after three tries it is declined, and at any page a person can decline."""
     person = Says("age: old\nf0: x", "age: 41", "colour: red")
     assert filled(person, ["age", "colour"], **MANY) == {"f0": "x", "age": 41, "colour": "red"}
-    assert "- f0" not in person.asked[1][0] and "(age: 'old' does not fit" in person.asked[1][0]
+    assert "- f0" not in person.asked[1][0] and "(age: 'old' is not valid" in person.asked[1][0]
     missing = Says("f0: x", "f0: x", "f0: x")
     assert filled(missing, ["age"], **MANY) is None and "(age: missing.)" in missing.asked[1][0]
     assert filled(Says("age: 41", DECLINE), ["age"], **MANY) is None and filled(Says(), **MANY) is None

@@ -169,7 +169,7 @@ async def test_of_a_swarm_with_one_that_cannot_be_read_no_more_are_looked_at_tha
     """Looking at each takes time, which all blocks share."""
     async with line_to(tmp_path, "swarm") as line:
         assert len(await ready(line)) == 999
-        assert "of 3001 tools on a page only 1000 are looked at" in line.standing.left_out
+        assert "of 3001 tools on a page only 1000 are read" in line.standing.left_out
 
 
 async def test_a_server_gets_no_environment_but_what_its_entry_names(tmp_path, monkeypatch):

@@ -111,7 +111,7 @@ async def test_patterns_and_gaps(context: ToolContext) -> None:
     told = await used(reason, context, query="garden", analysis_type="pattern")
     assert "tag garden in 3 of 3 chunks" in told["insights"]
     told = await used(reason, context, query="beans fertiliser", analysis_type="gap")
-    assert told["synthesis"] == "Nothing is said about: fertiliser."
+    assert told["synthesis"] == "No chunk mentions: fertiliser."
     told = await used(reason, context, query="submarines")
     assert (told["source_chunks"], told["confidence"]) == ([], 0)
 

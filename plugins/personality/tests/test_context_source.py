@@ -221,7 +221,7 @@ async def test_a_bad_wish_changes_nothing() -> None:
         ({"command": "set humor to 500%"}, "0 to 100"),
         ({"slider": "soul", "value": 3}, "no slider"),
         ({"slider": "humor"}, "0 to 100"),
-        ({"personality": "../../identity/USER"}, "no name of a personality"),
+        ({"personality": "../../identity/USER"}, "not a valid name of a personality"),
     ]
     async with place() as here:
         for arguments, says in wishes:
@@ -234,7 +234,7 @@ async def test_a_broken_file_of_sliders_is_left_out() -> None:
     async with place() as here:
         await here.write("blocks/main/sliders.json", "{")
         assert bare((await here.told())[0]) == BARE
-        assert "cannot be understood" in await here.call("personality_set", slider="humor", value=3)
+        assert "cannot be parsed" in await here.call("personality_set", slider="humor", value=3)
         assert await here.read("blocks/main/sliders.json") == "{"
 
 

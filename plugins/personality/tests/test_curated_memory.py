@@ -19,7 +19,7 @@ def test_MN_T8_blank_duplicate_and_overflow() -> None:
     """Blank is refused, a duplicate changes nothing, what does not fit is refused with all entries and sizes."""
     entries = CuratedMemory().added("Likes tea.").added("Lives in\nLisbon.")
     for blank in ("", "  \n\t"):
-        with pytest.raises(ToolError, match="must say something"):
+        with pytest.raises(ToolError, match="must not be empty"):
             entries.added(blank)
     assert entries.added("likes   TEA.") is entries
     with pytest.raises(ToolError) as full:

@@ -91,7 +91,7 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
         )
         talk = begun.accepted.conversation
         entered, written, remembered, step, _, approved = results(begun.events)
-        assert "Planning" in entered and "1 steps" in step and "another one by now" in approved
+        assert "Planning" in entered and "1 steps" in step and "changed meanwhile" in approved
         assert all("refused" in told and "approve" in told for told in (written, remembered))
         text = await memory(running, f"blocks/main/plans/{talk}.md")
         assert "1. **Dig** (`beds.md`)" in text and "State: planning\n" in text
@@ -103,7 +103,7 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
         assert "denied" in told[0] and "refused" in told[1]
         await running.say(calls(("add_plan_step", {"step_number": 2, "title": "Burn it"})), conversation=talk)
         stale = await running.say(calls(yes, ("exit_plan_mode", {"approved": True})), conversation=talk)
-        assert "another one by now" in results(stale.events)[0] and "approved" in results(stale.events)[1]
+        assert "changed meanwhile" in results(stale.events)[0] and "approved" in results(stale.events)[1]
         elsewhere = await running.say(calls(WRITE))
         assert "Created a.md" in results(elsewhere.events)[0]
         text = await memory(running, f"blocks/main/plans/{talk}.md")
@@ -193,7 +193,7 @@ async def test_the_end_without_a_plan_is_a_person_s_too(tmp_path: Path) -> None:
         asked = await decide(running, accepted, True)
         assert "stop planning" in asked.question
         ended, written = results((await running.answer(accepted)).events)
-        assert "given up" in ended and "--no-plan" in written
+        assert "abandoned" in ended and "--no-plan" in written
         assert not (running.home.workspace("main") / "a.md").exists()
 
 

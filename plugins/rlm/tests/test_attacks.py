@@ -350,7 +350,7 @@ async def test_where_no_process_can_be_shut_in_no_code_is_run(
     """It fails closed, and says why: on a machine that nobody has written a filter for."""
     monkeypatch.setattr(process, "ARCHITECTURES", ())
     async with ReplSession(sandbox) as session:
-        with pytest.raises(ToolError, match="there is no filter of system calls for"):
+        with pytest.raises(ToolError, match="there is no seccomp filter for"):
             await session.run("1")
         assert begun_by() == []
 

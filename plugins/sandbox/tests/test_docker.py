@@ -133,7 +133,7 @@ async def test_it_says_what_is_missing(tmp_path: Path) -> None:
         await Docker(SandboxSettings(), tmp_path, host="tcp://127.0.0.1:1").unavailable() or ""
     )
     assert await nowhere.end_all() == 0
-    with pytest.raises(ToolError, match="could not be made"):
+    with pytest.raises(ToolError, match="could not be created"):
         await nowhere.run(("true",), workspace=tmp_path, env={})
 
 

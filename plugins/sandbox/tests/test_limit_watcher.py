@@ -146,7 +146,7 @@ print("fine")
 async def test_a_workspace_is_not_filled_beyond_its_bound(run: Run, program: str, grouped: bool) -> None:
     """By one large file, by many small ones, and by files that nobody sees any more."""
     if grouped and cgroups.find_root() is None:
-        pytest.skip("no control group can be made here")
+        pytest.skip("no control group can be created")
     found = await run(program, grouped=grouped, workspace_mb=100)
     assert found.killed == "disk"
 

@@ -196,7 +196,7 @@ async def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
     _configure(tmp_path, "task_timeout = 1")
     async with house(tmp_path) as home:
         task = await started(home, STUBBORN)
-        assert "its time was over" in (await home.call("wait_background_task", task=task)).output
+        assert "it reached its time limit" in (await home.call("wait_background_task", task=task)).output
         assert await rests(home.workspace)
 
 

@@ -28,7 +28,7 @@ def made(text: str) -> Skill | SkillIssue:
         ("---\na: &a [x,x]\nb: &b [*a,*a]\ndescription: *c\n---\n", "not YAML"),
         ("---\ndescription: x\nmore: " + "[" * 5_000 + "\n---\n", "not YAML"),
         ("---\n# " + "x" * 9_000 + "\ndescription: x\n---\n", "more than 8192"),
-        ("---\ndescription: x\n---\n" + "x" * 70_000, "is the most"),
+        ("---\ndescription: x\n---\n" + "x" * 70_000, "is the limit"),
         ("---\ndescription: x\n", "does not begin with frontmatter"),
     ],
 )

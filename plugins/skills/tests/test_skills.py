@@ -64,7 +64,7 @@ async def test_MN_F26_skills_are_listed_in_short_and_read_when_needed(tmp_path: 
             assert "- trees: How this block prunes." in listed and "/skills/broken/SKILL.md" in listed
             begin, *_, end = listed.splitlines()
             assert begin.startswith('<context source="skills"') and end.startswith("</context mark=")
-            assert "empty" not in listed and all("no file of the skill" in told for told in (up, out))
+            assert "empty" not in listed and all("not a file of the skill" in told for told in (up, out))
             prompt = json.dumps(provider.requests[0].body["messages"])
             assert "- hedges: How the trees are pruned." in prompt and "(1 more cannot be used" in prompt
             assert "Cut in February" not in prompt

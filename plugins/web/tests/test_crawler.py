@@ -67,7 +67,7 @@ async def test_what_robots_txt_asks_for_is_respected(site: Any, context: ToolCon
     with pytest.raises(ToolError, match="asks programs not to crawl"):
         await crawl(site, context, "/private/x")
     site.pages["/robots.txt"] = make_page("", status="503 Busy")
-    with pytest.raises(ToolError, match="cannot say now"):
+    with pytest.raises(ToolError, match="does not say now"):
         await crawl(site, context)
     site.pages["/robots.txt"] = make_page("", status="302 Found", Location="https://evil.example/robots.txt")
     assert "open" in await crawl(site, context)
@@ -78,7 +78,7 @@ async def test_much_text_is_kept_with_the_conversation(site: Any, context: Any, 
     long = "".join(f"line {number} of a long page\n" for number in range(1500))
     site.pages |= {"/": make_page(linked("/long")), "/long": make_page(long, "text/plain")}
     text = await crawl(site, context)
-    assert len(text) < 3000 and "search_in_documents finds" in text and "line 1499" not in text
+    assert len(text) < 3000 and "search_in_documents searches" in text and "line 1499" not in text
     (name,) = [name for name in context.documents.kept if "long" in name]
     assert name == "web/127.0.0.1/long.md" and "line 1499" in context.documents.kept[name]
 

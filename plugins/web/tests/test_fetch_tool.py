@@ -112,15 +112,15 @@ async def test_a_long_text_is_read_in_parts(site: Any, fetch: Any, make_page: An
     ("answer", "said"),
     [
         ({"status": "404 Not Found"}, "404: there is no such page"),
-        ({"status": "429 Too Many", "Retry_After": "30"}, "asked too often.*alone for 30 seconds"),
-        ({"status": "503 Busy", "Retry_After": "Fri, 01 Jan 2027 00:00:00 GMT"}, "503: it cannot now"),
-        ({"status": "401 No", "WWW_Authenticate": "Basic"}, "only for those who sign in"),
-        ({"status": "204 No Content"}, "holds nothing"),
+        ({"status": "429 Too Many", "Retry_After": "30"}, "too many requests.*pause of 30 seconds"),
+        ({"status": "503 Busy", "Retry_After": "Fri, 01 Jan 2027 00:00:00 GMT"}, "503: the server is unavailable"),
+        ({"status": "401 No", "WWW_Authenticate": "Basic"}, "requires a sign-in"),
+        ({"status": "204 No Content"}, "has no content"),
         ({"status": "418 Teapot"}, "answers 418"),
         ({"kind": "image/png"}, "image/png"),
-        ({"Content_Encoding": "br"}, "packed as 'br'"),
-        ({"Content_Encoding": "gzip"}, "packing is broken"),
-        ({"Content_Encoding": "gzip, gzip"}, "packed as"),
+        ({"Content_Encoding": "br"}, "compressed as 'br'"),
+        ({"Content_Encoding": "gzip"}, "compressed data is damaged"),
+        ({"Content_Encoding": "gzip, gzip"}, "compressed as"),
     ],
 )
 async def test_what_is_no_page_is_told(answer: Any, said: str, site: Any, fetch: Any, make_page: Any) -> None:

@@ -141,7 +141,7 @@ async def test_a_page_comes_through_the_whole_platform(opened: Any, make_page: A
         answer = await running.say(f"/tool fetch_webpage url={site.origin}/")
         assert "Line 5 of what is said" in answer.text and "Read on with offset=8000" in answer.text
         crawled = await running.say(f"/tool web_crawler url={site.origin}/")
-        assert "search_in_documents finds" in crawled.text
+        assert "search_in_documents searches" in crawled.text
         found = await running.say(
             '/tool search_in_documents query="Line 850 beans"', conversation=crawled.accepted.conversation
         )

@@ -122,21 +122,21 @@ async def test_nothing_found_is_no_error(brave: Any, site: Any, context: ToolCon
 @pytest.mark.parametrize(
     ("status", "headers", "body", "said"),
     [
-        ("429 Too Many Requests", {"Retry_After": "7"}, "{}", "asked too often. Try again in 7 seconds"),
+        ("429 Too Many Requests", {"Retry_After": "7"}, "{}", "received too many requests. Try again in 7 seconds"),
         ("429 Too Many Requests", {"X_RateLimit_Reset": "1, 1419704"}, "{}", "Try again in 1 seconds"),
         ("429 Too Many Requests", {"Retry_After": "\u0661"}, "{}", "Try again later"),
         ("401 Unauthorized", {}, "{}", "refuses the key that BRAVE_API_KEY holds"),
         ("403 Forbidden", {}, "{}", "refuses the key that BRAVE_API_KEY holds"),
         ("422 Bad", {}, '{"error": {"code": "SUBSCRIPTION_TOKEN_INVALID"}}', "refuses the key"),
         ("422 Bad", {}, '{"error": {"code": "VALIDATION"}}', "answers 422 and no results"),
-        ("500 Oops", {}, "", "answers 500 and no results. It may do better later"),
+        ("500 Oops", {}, "", "answers 500 and no results. Try again later"),
         ("302 Found", {"Location": "/login"}, "", "answers 302 and no results"),
         ("302 Found", {"Location": "https://evil.example/"}, "", "answers 302 and no results"),
-        ("200 OK", {}, "<html>", "what are no results"),
-        ("200 OK", {}, "", "what are no results"),
-        ("200 OK", {}, '{"web": {"results": 5}}', "what are no results"),
-        ("200 OK", {}, '{"web": ' * 5000, "what are no results"),
-        ("200 OK", {}, '{"web": {"results": [{"title": "a"}]}}', "what are no results"),
+        ("200 OK", {}, "<html>", "not a list of results"),
+        ("200 OK", {}, "", "not a list of results"),
+        ("200 OK", {}, '{"web": {"results": 5}}', "not a list of results"),
+        ("200 OK", {}, '{"web": ' * 5000, "not a list of results"),
+        ("200 OK", {}, '{"web": {"results": [{"title": "a"}]}}', "not a list of results"),
     ],
 )
 async def test_what_goes_wrong_at_brave_is_told(
@@ -161,7 +161,7 @@ async def test_what_goes_wrong_at_searxng_is_told(
     hasty = WebSettings(searxng_url=searxng.searxng_url, timeout=2.0)
     for settings, answer, said in (
         (searxng, make_page("", status="403 Forbidden"), "add json to search.formats"),
-        (searxng, make_page("", status="429 Too Many"), "asked too often"),
+        (searxng, make_page("", status="429 Too Many"), "received too many requests"),
         (hasty, silent, "within 2 seconds"),
     ):
         site.pages["/search"] = answer
@@ -183,7 +183,7 @@ async def test_without_a_key_the_tool_says_what_to_set(
     with pytest.raises(ToolError, match="SearXNG is chosen"):
         await search(WebSettings(search="searxng"), context, query="beans")
     monkeypatch.setenv("BRAVE_API_KEY", "key\r\nX-Evil: 1")
-    with pytest.raises(ToolError, match="no key that can be sent"):
+    with pytest.raises(ToolError, match="not a key that can be sent"):
         await search(WebSettings(), context, query="beans")
 
 

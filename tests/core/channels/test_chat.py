@@ -147,7 +147,7 @@ def test_chat_attaches_to_what_runs_and_a_turn_outlives_it(home: Path) -> None:
             first.type("slow:60:200")
             first.wait_shows("word-5 ")
             first.keys("C-d")
-            first.wait_shows("word-5 ", "The turn goes on;", "left with 0")
+            first.wait_shows("word-5 ", "The turn continues;", "left with 0")
             shown = " ".join(first.screen().split())
             conversation = shown[shown.index("conv_") :].split()[0]
         with chat(home, "--conversation", conversation) as second:

@@ -241,7 +241,7 @@ async def test_PA_T3_MN_T15_edits_that_cannot_be_made_change_nothing(tools: Any)
             return str(outcome.output)
 
         assert "There is no 'absent.py'" in await refused("absent.py", "one")
-        assert "does not hold that text" in await refused("a.py", "three")
+        assert "does not contain that text" in await refused("a.py", "three")
         assert "3 times" in await refused("a.py", "two")
         assert "is a folder" in await refused("box", "one")
         assert "empty" in await refused("a.py", "")

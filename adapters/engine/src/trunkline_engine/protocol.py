@@ -92,7 +92,7 @@ def from_status(status: int, content: bytes) -> ModelError:
     try:
         said = msgspec.json.decode(content, type=_ErrorEvent)
     except msgspec.MsgspecError:
-        said = _ErrorEvent(code="", message="the body is not the contract's")
+        said = _ErrorEvent(code="", message="the body does not match the contract")
     detail = f"HTTP {status} {said.code}: {said.message}"
     if said.code == ErrorCode.CONTEXT_OVERFLOW:
         return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", truncate_words(detail, MAX_DETAIL))

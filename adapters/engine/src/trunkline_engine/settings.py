@@ -19,7 +19,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     def __post_init__(self) -> None:
         if self.url and not self.url.startswith(("http://", "https://")):
             raise ConfigError(
-                f"adapters.engine.url is {self.url!r}, which is no web address.",
+                f"adapters.engine.url is {self.url!r}, which is not a web address.",
                 hint='Write it without /engine/chat, such as "http://127.0.0.1:8422".',
             )
 

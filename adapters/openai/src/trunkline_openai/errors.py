@@ -84,7 +84,7 @@ def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
         case openai.APITimeoutError() if isinstance(error.__cause__, httpx2.ConnectTimeout):
             return model_error("timeout", "the connection could not be made in time")
         case openai.APITimeoutError():
-            return model_error("timeout", "the server was silent for too long")
+            return model_error("timeout", "the server sent nothing for too long")
         case openai.APIConnectionError():
             return _from_connection(error.__cause__, began)
         case openai.APIError():

@@ -57,4 +57,4 @@ def _cure(error: ModelError) -> str:
             return "Check the key: OPENAI_API_KEY, or the variable that api_key in [adapters.openai] names."
         case "unavailable" | "timeout":
             return "Start the server there, or correct base_url in [adapters.openai]; it ends with /v1 as a rule."
-    return "See whether base_url in [adapters.openai] leads to a server that speaks OpenAI's protocol."
+    return "Check that base_url in [adapters.openai] names a server that speaks OpenAI's protocol."

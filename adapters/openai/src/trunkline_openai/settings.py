@@ -38,7 +38,7 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     def __post_init__(self) -> None:
         if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
             raise ConfigError(
-                f"adapters.openai.base_url is {self.base_url!r}, which is no web address.",
+                f"adapters.openai.base_url is {self.base_url!r}, which is not a web address.",
                 hint='Write the address up to and with /v1, such as "http://127.0.0.1:11434/v1".',
             )
         if self.base_url is not None and "@" in self.base_url.partition("://")[2].partition("/")[0]:

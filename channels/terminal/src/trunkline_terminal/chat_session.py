@@ -193,7 +193,7 @@ class ChatSession:
             finally:
                 self._handing_in = None
         self._note_refusal(
-            "You gave up waiting. Whether the message was accepted is not known; /status tells."
+            "You stopped waiting. It is not known whether the message was accepted; /status shows it."
         )
         return None
 
@@ -228,7 +228,7 @@ class ChatSession:
         first."""
         found = await self.outage.retry(lambda: waiting_approval(self.gateway, verdict.id))
         if found is None:
-            raise TrunklineError(f"Nothing waits under {verdict.id}.", hint="/approvals lists what waits.")
+            raise TrunklineError(f"There is no open approval {verdict.id}.", hint="/approvals lists the open ones.")
         await self.outage.retry(lambda: submit_decision(self.gateway, found, verdict))
 
     # Keys ----------------------------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ async def _blocks(session: "ChatSession", rest: str) -> None:
 async def _switch(session: "ChatSession", rest: str) -> None:
     name, _, message = rest.partition(" ")
     if not name:
-        raise TrunklineError("Say which block: /switch BLOCK.", hint="/blocks lists them.")
+        raise TrunklineError("Name a block: /switch BLOCK.", hint="/blocks lists them.")
     await session.refresh_blocks()
     block = session.block_named(name)
     session.place = type(session.place)(block.name)
@@ -146,7 +146,7 @@ async def _status(session: "ChatSession", rest: str) -> None:
         state = await session.outage.retry(lambda: session.gateway.turn(running.followed.turn))
         lines.append(f"turn          {running.followed.turn} ({state.status}), {turns.count - 1} waiting")
     spent = text_format.format_usage(turns.usage)
-    lines.append(f"tokens        {spent or 'none'} in this sitting")
+    lines.append(f"tokens        {spent or 'none'} in this session")
     lines += [f"cost          {_cost(turns.cost)}"] if spent else []
     session.screen.note("\n".join(lines), "plain")
 
@@ -165,7 +165,7 @@ async def _cancel(session: "ChatSession", rest: str) -> None:
 
 async def _steer(session: "ChatSession", rest: str) -> None:
     if not rest:
-        raise TrunklineError("Say what the running turn should know: /steer TEXT.")
+        raise TrunklineError("Give a text for the running turn: /steer TEXT.")
     if not await session.steer(rest):
         raise TrunklineError("No turn is running.", hint="Send it as a message.")
 
@@ -179,21 +179,21 @@ async def _approvals(session: "ChatSession", rest: str) -> None:
 async def _approve(session: "ChatSession", rest: str) -> None:
     verdict = parse_decision(f"approve {rest}", short=True)
     if verdict is None:
-        raise TrunklineError("Say which: /approve ID, or /approve ID conversation, or /approve ID always.")
+        raise TrunklineError("Name an approval: /approve ID, or /approve ID conversation, or /approve ID always.")
     await session.decide(verdict)
 
 
 async def _deny(session: "ChatSession", rest: str) -> None:
     verdict = parse_decision(f"deny {rest}", short=True)
     if verdict is None:
-        raise TrunklineError("Say which: /deny ID.", hint="/approvals lists what waits.")
+        raise TrunklineError("Name an approval: /deny ID.", hint="/approvals lists the open ones.")
     await session.decide(verdict)
 
 
 async def _answer(session: "ChatSession", rest: str) -> None:
     verdict = parse_decision(f"answer {rest}", short=True)
     if verdict is None:
-        raise TrunklineError("Say which, and what: /answer ID TEXT.", hint="/approvals lists what waits.")
+        raise TrunklineError("Name the question, then answer: /answer ID TEXT.", hint="/approvals lists the open ones.")
     await session.decide(verdict)
 
 
@@ -235,11 +235,11 @@ async def _load(session: "ChatSession", rest: str) -> None:
 async def _show(session: "ChatSession", rest: str) -> None:
     results = session.turns.results
     if rest and not (rest.isascii() and rest.isdigit() and int(rest)):
-        raise TrunklineError("Say which: /show shows the last result, /show 2 the one before it.")
+        raise TrunklineError("Give a number: /show shows the last result, /show 2 the one before it.")
     number = int(rest or 1)
     if number > len(results):
         raise TrunklineError(
-            "No tool has told so much here yet." if results else "No tool has told anything here yet."
+            "There are fewer tool results here." if results else "No tool has returned a result here yet."
         )
     label, output = results[-number]
     session.screen.note(
@@ -257,13 +257,13 @@ async def _conversations(session: "ChatSession", rest: str) -> None:
         for number, one in enumerate(found, 1)
     ]
     session.screen.note(
-        "\n".join([*lines, "/open NUMBER goes on with one."]) if lines else "There are none.", "plain"
+        "\n".join([*lines, "/open NUMBER continues one."]) if lines else "There are none.", "plain"
     )
 
 
 async def _open(session: "ChatSession", rest: str) -> None:
     if not rest:
-        raise TrunklineError("Say which: /open NUMBER or /open ID.", hint="/conversations lists them.")
+        raise TrunklineError("Name a conversation: /open NUMBER or /open ID.", hint="/conversations lists them.")
     is_number = rest.isascii() and rest.isdigit()
     if is_number and not 0 < int(rest) <= len(session.listed):
         raise TrunklineError(f"There is no number {rest} in the list.", hint="/conversations lists them.")
@@ -278,9 +278,9 @@ async def _open(session: "ChatSession", rest: str) -> None:
 async def _title(session: "ChatSession", rest: str) -> None:
     conversation = session.place.conversation
     if not conversation:
-        raise TrunklineError("There is no conversation yet: say something first.")
+        raise TrunklineError("There is no conversation yet: send a message first.")
     if not rest:
-        raise TrunklineError("Say which: /title TEXT.")
+        raise TrunklineError("Give a title: /title TEXT.")
     named = await session.outage.retry(lambda: session.gateway.rename_conversation(conversation, rest))
     session.place.title = named.title or ""
     session.show_status()
@@ -292,26 +292,26 @@ async def _exit(session: "ChatSession", rest: str) -> bool:
 
 
 COMMANDS = (
-    SlashCommand("help", "/help", "what can be said here", _help),
+    SlashCommand("help", "/help", "list the commands", _help),
     SlashCommand("new", "/new", "begin a new conversation", _new),
     SlashCommand("blocks", "/blocks", "list the blocks", _blocks),
-    SlashCommand("switch", "/switch BLOCK [TEXT]", "go to another block, and say TEXT there", _switch),
+    SlashCommand("switch", "/switch BLOCK [TEXT]", "go to another block, and send TEXT there", _switch),
     SlashCommand("conversations", "/conversations [WORDS]", "list conversations", _conversations),
-    SlashCommand("open", "/open NUMBER|ID", "go on with another conversation", _open),
+    SlashCommand("open", "/open NUMBER|ID", "continue another conversation", _open),
     SlashCommand("title", "/title TEXT", "give this conversation a title", _title),
     SlashCommand("show", "/show [N]", "the last tool result in full, or the Nth last", _show, now=True),
-    SlashCommand("status", "/status", "where you are, what runs, tokens and cost of this sitting", _status),
+    SlashCommand("status", "/status", "show block, conversation, turn, tokens and cost", _status),
     SlashCommand("cancel", "/cancel", "end the running turn", _cancel, now=True),
-    SlashCommand("steer", "/steer TEXT", "tell the running turn something", _steer, now=True),
+    SlashCommand("steer", "/steer TEXT", "send a text to the running turn", _steer, now=True),
     SlashCommand(
-        "approvals", "/approvals", "what waits for a decision, here and elsewhere", _approvals, now=True
+        "approvals", "/approvals", "list the open approvals, here and elsewhere", _approvals, now=True
     ),
     SlashCommand(
         "approve", "/approve ID [SCOPE]", "allow it: once, conversation or always", _approve, now=True
     ),
-    SlashCommand("deny", "/deny ID", "do not allow it", _deny, now=True),
-    SlashCommand("answer", "/answer ID TEXT", "answer what an agent asks", _answer, now=True),
-    SlashCommand("trace", "/trace [TURN]", "how the last turn went", _trace),
+    SlashCommand("deny", "/deny ID", "deny it", _deny, now=True),
+    SlashCommand("answer", "/answer ID TEXT", "answer a question of an agent", _answer, now=True),
+    SlashCommand("trace", "/trace [TURN]", "show the trace of the last turn", _trace),
     SlashCommand("save", "/save [PATH]", "save the conversation as JSON", _save),
     SlashCommand("load", "/load [PATH]", "begin a new conversation from a saved one", _load),
     SlashCommand("exit", "/exit", "leave", _exit),

@@ -12,7 +12,7 @@ from trunkline_terminal.settings import TerminalSettings
 from trunkline_terminal.terminal_screen import TerminalScreen
 from trunkline_terminal.turn_display import Render
 
-GREETING = "Trunkline. /help says what can be said here."
+GREETING = "Trunkline. /help lists the commands."
 
 
 class InteractiveChat:
@@ -101,11 +101,11 @@ class InteractiveChat:
         self._screen.settle()
         running = self._session.turns.running
         if running is not None and running.has_open_question:
-            self._screen.note("The question waits on; trunkline approvals list has it too.")
+            self._screen.note('The question stays open; "trunkline approvals list" shows it too.')
         elif self._session.turns.count:
-            self._screen.note("The turn goes on; its answer will be in the conversation.")
+            self._screen.note("The turn continues; its answer will be in the conversation.")
         if place.conversation:
-            self._screen.note(f"To go on: trunkline chat --conversation {place.conversation}")
+            self._screen.note(f"To continue: trunkline chat --conversation {place.conversation}")
         self._screen.flush()
 
 

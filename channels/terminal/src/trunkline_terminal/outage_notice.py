@@ -31,7 +31,7 @@ class OutageNotice:
             self.now = True
             self._changed()
             self._screen.note(
-                "The platform does not answer. Waiting for it; what was accepted is safe.", "warning"
+                "The platform does not answer. Waiting for it; accepted messages are saved.", "warning"
             )
 
     def end(self) -> None:

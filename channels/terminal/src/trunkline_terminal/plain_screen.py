@@ -50,7 +50,7 @@ class PlainScreen:
         self._held = ""
         if self._said:
             self._said = False
-            self.note("(The answer begins again; what stands above is void.)")
+            self.note("(The answer starts again; ignore the text above.)")
 
     def tool_started(self, call: str, label: str) -> None:
         """Shown when it ends."""

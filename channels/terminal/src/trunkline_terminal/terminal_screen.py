@@ -166,7 +166,7 @@ class TerminalScreen:
     def reset(self) -> None:
         self._reasoning = ""
         if self._stream is not None and self._stream.drop():
-            self.note("(The answer begins again; what stands above is void.)", "warning")
+            self.note("(The answer starts again; ignore the text above.)", "warning")
         self._app.invalidate()
 
     def tool_started(self, call: str, label: str) -> None:

@@ -24,8 +24,8 @@ _ENDINGS = {
 }
 
 _HINTS = {
-    "provider_error": '"trunkline doctor --online" (in a shell) asks the provider; /trace names the fault.',
-    "internal": '"trunkline doctor" (in a shell) may know why; so does logs/chat.log in the home folder.',
+    "provider_error": 'Run "trunkline doctor --online" in a shell to test the provider; /trace shows the error.',
+    "internal": 'Run "trunkline doctor" in a shell, or see logs/chat.log in the home folder.',
     "context_overflow": "/new begins a new conversation.",
 }
 

@@ -158,7 +158,7 @@ class TurnDisplay:
             case MessageSteered():
                 self.steered.add(event.message.id)
                 # Not settled: the text of the step may go on, in the middle of a block of code.
-                self._screen.note(f"↳ taken in: {text_format.shorten(event.message.content, 60)}")
+                self._screen.note(f"↳ added to the turn: {text_format.shorten(event.message.content, 60)}")
             case TurnEnded():
                 self._ended(event)
                 return True
@@ -253,7 +253,7 @@ class TurnDisplay:
                 )
             )
         except RemoteFault as fault:
-            self._screen.note(f"The decision was not taken: {fault.message}", "warning")
+            self._screen.note(f"The decision was not accepted: {fault.message}", "warning")
 
     def _settled(self, event: ApprovalSettled) -> None:
         if event.call_id in self._tools:

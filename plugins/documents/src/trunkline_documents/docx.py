@@ -32,7 +32,7 @@ class DocxReader(Reader):
         try:
             word = docx.Document(file)
         except (PackageNotFoundError, KeyError, ValueError) as error:
-            raise UnreadableDocument("it is broken: it is no Word document") from error
+            raise UnreadableDocument("it is broken: it is not a Word document") from error
         return Document(sections=tuple(_sections(word)), title=word.core_properties.title or "")
 
 

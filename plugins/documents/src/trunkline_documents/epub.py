@@ -27,7 +27,7 @@ class EpubReader(Reader):
             local_attribute(one, "full-path") for one in read_part(archive, CONTAINER).iter("{*}rootfile")
         ]
         if not roots:
-            raise UnreadableDocument("it is broken: it names no book")
+            raise UnreadableDocument("it is broken: it has no package document")
         package = read_part(archive, roots[0])
         title = package.findtext(".//{*}metadata/{*}title") or ""
         items = {local_attribute(one, "id"): local_attribute(one, "href") for one in package.iter("{*}item")}

@@ -80,7 +80,7 @@ def read_html(data: bytes) -> tuple[str, tuple[Section, ...]]:
     try:
         root = html.document_fromstring(data, parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError) as error:
-        raise UnreadableDocument("it is broken: it is no web page") from error
+        raise UnreadableDocument("it is broken: it is not a web page") from error
     title = " ".join((root.findtext(".//title") or "").split())
     page = _TextExtractor()
     page.take(root)

@@ -21,7 +21,7 @@ class MailReader(Reader):
 
         mail = message_from_binary_file(file, _class=EmailMessage, policy=policy.default)
         if not mail["From"] and not mail["Subject"]:
-            raise UnreadableDocument("it is broken: it is no e-mail")
+            raise UnreadableDocument("it is broken: it is not an e-mail")
         head = "\n".join(f"- {field}: {mail[field]}" for field in SHOWN_HEADERS if mail[field])
         title = str(mail["Subject"] or "")
         sections = tuple(_body(mail, title))

@@ -38,7 +38,7 @@ class NotebookReader(Reader):
         try:
             notebook = msgspec.json.decode(file.read(), type=_Notebook)
         except msgspec.DecodeError as error:
-            raise UnreadableDocument("it is broken: it is no notebook") from error
+            raise UnreadableDocument("it is broken: it is not a notebook") from error
         return Document(sections=tuple(section for cell in notebook.cells for section in _sections(cell)))
 
 

@@ -42,7 +42,7 @@ def _why(said: str) -> str:
     return (
         "it is protected by a password"
         if "assword" in said
-        else "it is broken: it is no PDF that can be read"
+        else "it is broken: it is not a readable PDF"
     )
 
 

@@ -25,7 +25,7 @@ class XlsxReader(Reader):
         try:
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         except (InvalidFileException, KeyError, ValueError) as error:
-            raise UnreadableDocument("it is broken: it is no spreadsheet") from error
+            raise UnreadableDocument("it is broken: it is not a spreadsheet") from error
         sections = tuple(section for sheet in book.worksheets for section in _sections(sheet))
         return Document(sections=sections, title=(book.properties.title if book.properties else "") or "")
 

@@ -16,10 +16,10 @@ def open_archive(file: BinaryIO) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(file)
     except zipfile.BadZipFile as error:
-        raise UnreadableDocument("it is broken: it is not the ZIP archive that it should be") from error
+        raise UnreadableDocument("it is broken: it is not a ZIP archive") from error
     parts = archive.infolist()
     if len(parts) > MOST_PARTS or sum(part.file_size for part in parts) > MOST_UNPACKED:
-        raise UnreadableDocument("it would unpack to far more than a document holds")
+        raise UnreadableDocument("it would unpack to far more than the size limit")
     if any(part.flag_bits & 1 for part in parts):
         raise UnreadableDocument("it is protected by a password")
     return archive

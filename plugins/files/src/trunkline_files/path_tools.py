@@ -112,7 +112,7 @@ def _prepare_target(folder: Folder, target: str) -> None:
     """Make the folders on the way. Raises ToolError when something is at the target."""
     if folder.exists(target):
         raise ToolError(
-            f"{target!r} is there already. Choose another name, or delete it first.", kind="conflict"
+            f"{target!r} exists already. Choose another name, or delete it first.", kind="conflict"
         )
     if parent := parent_path(target):
         folder.mkdir(parent)

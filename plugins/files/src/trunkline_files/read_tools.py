@@ -99,7 +99,7 @@ class _ReadRange:
         if ended is not None or not more:
             return text if ended is None else ended
         end = skipped + len(text)
-        return f"{text}\n\n[Cut here: there is more of these lines. Read on with offset={end}.]"
+        return f"{text}\n\n[Cut here: more of these lines follow. Read on with offset={end}.]"
 
     def _absolute_lines(self, file: BinaryIO) -> tuple[int, int | None]:
         first, last = 1 if self.first is None else self.first, self.last
@@ -109,7 +109,7 @@ class _ReadRange:
             last = all_of_them + 1 + last if last is not None and last < 0 else last
         if first < 1 or (last is not None and last < first):
             raise ToolError(
-                f"Lines {self.first} to {self.last} are none: the first is 1, the last -1. Nothing was read.",
+                f"Lines {self.first} to {self.last} do not exist: the first line is 1, the last -1. Nothing was read.",
                 kind="invalid_arguments",
             )
         return first, last

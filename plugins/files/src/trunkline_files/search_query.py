@@ -64,7 +64,7 @@ class SearchQuery:
         try:
             compiled = re2.compile(f"(?m){self.query}" if self.regex else self.query, options)
             if compiled.programsize > LARGEST_PATTERN:
-                raise re2.error("it repeats too much")
+                raise re2.error("its repetitions are too large")
             return compiled
         except (re2.error, UnicodeEncodeError) as error:
             raise ToolError(

@@ -56,7 +56,7 @@ async def search_files(
         raise ToolError("The query is empty. Say which text to look for.", kind="invalid_arguments")
     if "\0" in query:
         raise ToolError(
-            "The query holds NUL, which no text file has. Nothing was searched.", kind="invalid_arguments"
+            "The query contains NUL, which no text file has. Nothing was searched.", kind="invalid_arguments"
         )
     ignore_case = query == query.lower() if case_sensitive is None else not case_sensitive
     around = context_lines if output == "content" else 0

@@ -10,11 +10,11 @@ def replace_text(text: str, path: str, find: str, replace: str, every: bool) -> 
     count = text.count(find)
     if not count:
         raise ToolError(
-            f"{path!r} does not hold that text{_hint(text, find)}. It is unchanged.", kind="no_match"
+            f"{path!r} does not contain that text{_hint(text, find)}. It is unchanged.", kind="no_match"
         )
     if count > 1 and not every:
         raise ToolError(
-            f"{path!r} holds that text {count} times. Give more of what is around it, or all=true. It is unchanged.",
+            f"{path!r} holds that text {count} times. Give more of the text around it, or all=true. It is unchanged.",
             kind="no_match",
         )
     return text.replace(find, replace)
@@ -26,7 +26,7 @@ def insert_lines(text: str, path: str, line: int, new: str) -> str:
     there = len(lines) - (not lines[-1])
     if line > there:
         raise ToolError(
-            f"{path!r} has {there} lines, so nothing can stand behind line {line}. It is unchanged.",
+            f"{path!r} has {there} lines, so nothing can be inserted after line {line}. It is unchanged.",
             kind="invalid_arguments",
         )
     end = "\r\n" if "\r\n" in text else "\n"

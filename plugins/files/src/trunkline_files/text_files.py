@@ -100,7 +100,7 @@ def encode_text(content: str) -> bytes:
         return content.encode()
     except UnicodeEncodeError as error:
         raise ToolError(
-            "The content holds a lone surrogate, which no text file can hold. Nothing was written.",
+            "The content holds a lone surrogate, which no text file can contain. Nothing was written.",
             kind="invalid_arguments",
         ) from error
 
@@ -126,12 +126,12 @@ def not_text_error(path: str, head: bytes = b"") -> ToolError:
     """The error for a file that is not text; ``head`` is how it begins."""
     if kind := image_media_type(head):
         return ToolError(
-            f"{path!r} is no text but a picture ({kind}). describe_image tells what is on it.",
+            f"{path!r} is no text but a picture ({kind}). describe_image describes it.",
             kind="invalid_arguments",
         )
     return ToolError(
         f"{path!r} is not a text file in UTF-8 but binary, or text in another encoding. "
-        "file_info tells more; it cannot be read, searched or changed as text.",
+        "file_info shows more; it cannot be read, searched or changed as text.",
         kind="invalid_arguments",
     )
 

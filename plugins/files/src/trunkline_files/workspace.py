@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from trunkline import Folder, ToolContext, ToolError
 from trunkline.api.tool import error_kind_for_os
 
-MEMORY_HINT = "What the agent remembers is no file here: memory_read reads it."
+MEMORY_HINT = "Memory is not part of the workspace: memory_read reads it."
 
 _ENDINGS = {
     errno.ENOSPC: "The disk is full; nothing was changed.",
@@ -17,7 +17,7 @@ _ENDINGS = {
     errno.EACCES: "The system does not permit it.",
     errno.EPERM: "The system does not permit it.",
     errno.ENOTEMPTY: "The folder is not empty.",
-    errno.EEXIST: "Something is there already.",
+    errno.EEXIST: "It exists already.",
 }
 
 
@@ -47,7 +47,7 @@ def _error_text(folder: Folder, error: OSError) -> str:
     if isinstance(error, IsADirectoryError):
         return f"{path!r} is a folder. list_directory shows what is in it."
     if isinstance(error, NotADirectoryError):
-        return f"{path!r} is not a folder, or something on its way is a file."
+        return f"{path!r} is not a folder, or a part of its path is a file."
     reason = _ENDINGS.get(error.errno or 0, f"{error.strerror or 'The system refused it'}.")
     return f"{path!r}: {reason}"
 

@@ -49,7 +49,7 @@ class ConfirmMiddleware:
             call=invocation.context.call,
             status="approval",
             call_hash=invocation.call_hash,
-            question=f"{verdict.why} Let git do it?",
+            question=f"{verdict.why} Allow this git command?",
         )
 
 

@@ -116,7 +116,7 @@ async def _commits(git: Git, names: Sequence[str]) -> dict[str, str]:
     """Return the commit that each of these names resolves to. Raises ToolError."""
     told = (await git.run("rev-parse", *names)).stdout.decode(errors="replace").split() if names else []
     if len(told) != len(names) or not all(map(_HASH.fullmatch, told)):
-        raise ToolError("git does not say which commits it would push. Nothing was pushed.", kind="failed")
+        raise ToolError("git did not report which commits it would push. Nothing was pushed.", kind="failed")
     return dict(zip(names, told, strict=True))
 
 
@@ -126,7 +126,7 @@ async def _push_source(git: Git) -> PushSource:
     told = (await git.run("rev-parse", "--path-format=absolute", *asked)).stdout.decode().splitlines()
     if len(told) != 4:
         raise ToolError(
-            "git does not say where this repository keeps its objects. Nothing was pushed.", kind="failed"
+            "git did not report where this repository keeps its objects. Nothing was pushed.", kind="failed"
         )
     top, objects, shallow, hashes = told
     return PushSource(posixpath.relpath(top, WORKSPACE), objects, shallow, hashes)

@@ -44,13 +44,13 @@ PROGRAMS = (
 """Options that name a program for git to run, or a folder of such."""
 
 _NO_PROGRAM = "it names a program for git to run. Run programs with execute_command."
-_WRITE_OUT = "git would have to guess what it means. Write commands and options in full and in small letters."
+_WRITE_OUT = "git would have to guess what it means. Write commands and options in full and in lower case."
 
 
 def judge_argv(words: Sequence[str], protected: Sequence[str]) -> Verdict:
     """Judge ``git`` with these arguments. ``protected`` are the names of protected branches."""
     if not words:
-        return Verdict("refused", "it names no command of git, such as status.")
+        return Verdict("refused", "it names no git command, such as status.")
     if [*words] in TELLING:
         return FREE
     if words[0].startswith("-"):
@@ -59,7 +59,7 @@ def judge_argv(words: Sequence[str], protected: Sequence[str]) -> Verdict:
         )
     if words[0].lower() not in KNOWN:
         return Verdict(
-            "refused", f"{words[0]!r} is no command that is known here; it may be an alias for anything."
+            "refused", f"{words[0]!r} is not a known git command; it may be an alias for any program."
         )
     command = words[0].lower()
     rest = _read_by_rule(command, words[1:])
@@ -83,7 +83,7 @@ SETTINGS = frozenset(
 )
 """Settings that neither name a program nor change what a command throws away."""
 
-OVER_A_FILE = Verdict("confirm", "It writes over the file that it names.")
+OVER_A_FILE = Verdict("confirm", "It overwrites the file that it names.")
 
 
 def _read_by_rule(command: str, words: Sequence[str]) -> list[str]:
@@ -100,7 +100,7 @@ def _no_rule(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 def _push(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     """Force, deletion, and everything at once. Which branches it is in the end, ``pushing.py`` finds out from git."""
     if unknown := [word for word in words if word.startswith("-") and not _is_push_option(word)]:
-        return Verdict("refused", f"{unknown[0]!r} is no option of push that is known here. {_WRITE_OUT}")
+        return Verdict("refused", f"{unknown[0]!r} is not a known option of push. {_WRITE_OUT}")
     targets = {_target(word) for word in words if not word.startswith("-")}
     deleting = _has(words, "dD", "--delete", "--prune") or any(word.startswith((":", "+:")) for word in words)
     forced = _has(words, "fF", "--force") or any(word.startswith("+") for word in words)
@@ -116,7 +116,7 @@ def _push(words: Sequence[str], protected: frozenset[str]) -> Verdict:
         return Verdict("confirm", "It deletes a branch of the remote.")
     if forced:
         return Verdict(
-            "confirm", "It forces a branch of the remote: what others have pushed there may be lost."
+            "confirm", "It forces a branch of the remote: commits that others pushed there may be lost."
         )
     return _confirm(words, "", ("--no-verify",), "It skips the checks before a push.")
 
@@ -161,18 +161,18 @@ def _reset(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 def _clean(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     if _has(words, "n", "--dry-run") and not _has(words, "f", "--force"):
         return FREE
-    return Verdict("confirm", "It deletes files that git does not keep; nothing brings them back.")
+    return Verdict("confirm", "It deletes files that git does not track; they cannot be restored.")
 
 
 def _branch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     return _confirm(
-        words, "DMCf", ("--force",), "It deletes or replaces a branch whose commits may be nowhere else."
+        words, "DMCf", ("--force",), "It deletes or replaces a branch whose commits may exist nowhere else."
     )
 
 
 UNCHECKED = "It skips the checks before a commit."
 
-LOST = "It throws away changes that are not committed."
+LOST = "It discards changes that are not committed."
 
 TO_A_BRANCH = frozenset(("-b", "--orphan", "-d", "--detach", "-t", "--track"))
 """Options of checkout with which it takes no path; to replace a branch is another one (``-B``)."""
@@ -234,7 +234,7 @@ def _rebase(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     return Verdict("confirm", REPLACED)
 
 
-REPLACED = "It replaces commits; those that others have already will come back as strangers."
+REPLACED = "It rewrites history; others who have the old commits get conflicts."
 
 GIVING_UP = ("--abort", "--skip")
 """Options of what goes on over several commands: git resets the files to take back what it has done so far."""
@@ -253,14 +253,14 @@ def _am(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 
 
 def _stash(words: Sequence[str], protected: frozenset[str]) -> Verdict:
-    return _confirm_word(words, ("drop", "clear"), "It throws away changes that were put aside.")
+    return _confirm_word(words, ("drop", "clear"), "It discards stashed changes.")
 
 
 def _tag(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     return _confirm(words, "fd", ("--force", "--delete"), "It moves or deletes a tag.")
 
 
-MOVED = "It moves or deletes branches or tags here, as the remote has them."
+MOVED = "It moves or deletes local branches or tags to match the remote."
 
 
 def _fetch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
@@ -286,7 +286,7 @@ def _symbolic_ref(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     names = [word for word in words if not word.startswith("-")]
     if len(names) < 2 and not _has(words, "d", "--delete"):
         return FREE
-    return Verdict("confirm", "It replaces a branch by the name of another one.")
+    return Verdict("confirm", "It replaces a branch by renaming another one.")
 
 
 def _archive(words: Sequence[str], protected: frozenset[str]) -> Verdict:
@@ -302,24 +302,24 @@ def _config(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     plain = not any(word.startswith("-") for word in words)
     if words[:1] and (words[0] in looking or (plain and (len(words) == 1 or words[0].lower() in SETTINGS))):
         return FREE
-    return Verdict("confirm", "It changes how git works here; some settings name programs that git will run.")
+    return Verdict("confirm", "It changes git's configuration; some settings name programs that git runs.")
 
 
 def _remote(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     changing = ("remove", "rm", "set-url", "rename", "prune", "set-head", "set-branches")
     if _has(words, "", "--mirror"):
-        return Verdict("confirm", "Fetching or pushing will replace all branches, whatever is lost.")
+        return Verdict("confirm", "Fetching or pushing will replace all branches, even if commits are lost.")
     return _confirm_word(words, changing, "It changes where this repository is pushed to.")
 
 
 def _reflog(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     return _confirm_word(
-        words, ("expire", "delete", "drop"), "It throws away the record of where branches were."
+        words, ("expire", "delete", "drop"), "It deletes the reflog, the record of where branches were."
     )
 
 
 def _gc(words: Sequence[str], protected: frozenset[str]) -> Verdict:
-    return _confirm(words, "", ("--prune",), "It throws away commits that no branch has any more.")
+    return _confirm(words, "", ("--prune",), "It deletes commits that no branch contains.")
 
 
 def _bisect(words: Sequence[str], protected: frozenset[str]) -> Verdict:

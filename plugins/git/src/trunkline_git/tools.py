@@ -70,7 +70,7 @@ def _commit(settings: GitSettings) -> Tool:
         """
         if not message.strip():
             raise ToolError(
-                "The message is empty. Say what the commit is good for. Nothing was committed.",
+                "The message is empty. Describe the change. Nothing was committed.",
                 kind="invalid_arguments",
             )
         git = Git(context, settings, folder)
@@ -162,7 +162,7 @@ def git_argv(command: list[str] | str) -> list[str]:
     words = argv_of(command)
     if words is None:
         raise ToolError(
-            "Give the command as a list of words: no shell reads it, so quotes and $ mean nothing.",
+            "Give the command as a list of words: no shell reads it, so quotes and $ have no special meaning.",
             kind="invalid_arguments",
         )
     if words[:1] == ["git"]:

@@ -307,7 +307,7 @@ class _CommitAttempt:
             # the next start restore the old files, one before them the new ones. Both are whole.
             self._repository.rollback_branch(new, head)
             self._committer.recover()
-            raise OSError(getattr(error, "errno", None), "a file could not be put in its place") from error
+            raise OSError(getattr(error, "errno", None), "a file could not be placed") from error
 
     def _finish(self, planned: _PlannedOperation, head: pygit2.Oid | None) -> OperationResult:
         planned.plan.done(planned.entries)

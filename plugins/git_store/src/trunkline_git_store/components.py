@@ -88,7 +88,7 @@ class StoreComponents:
                 self.sweeper.sweep()
         except (OSError, pygit2.GitError) as error:
             raise StorageError(
-                f"Memory cannot start (working files): {self.places.root} could not be mended ({error}).",
+                f"Memory cannot start (working files): {self.places.root} could not be repaired ({error}).",
                 hint="Free space or give write permission, then start again; nothing was lost.",
             ) from error
 

@@ -119,7 +119,7 @@ def parse(path: str, text: bytes) -> ConversationFile:
                 messages.append(_message.decode(line))
                 lines.append(number)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            _log.warning("%s line %d cannot be read and is passed over: %s", path, number, error)
+            _log.warning("%s line %d cannot be read and is skipped: %s", path, number, error)
     if header is None:
         began = messages[0].created_at if messages else datetime.fromtimestamp(0, UTC)
         header = Header(id=names[1], block=names[0], title=None, created_at=began)

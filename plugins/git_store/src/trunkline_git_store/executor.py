@@ -64,13 +64,13 @@ class StoreExecutor:
 
         def ask_as_it_is() -> T:
             if not index.is_made():
-                raise KeyError("the index cannot be made")
+                raise KeyError("the index cannot be built")
             return index.database.use(question)
 
         try:
             return await self.use_index(ask)
         except (KeyError, pygit2.GitError) as error:
-            _log.error("the index is answered from as it is, since history cannot be read: %s", error)
+            _log.error("searches use the index without an update, because history cannot be read: %s", error)
         try:
             return await self.use_index(ask_as_it_is)
         except (KeyError, pygit2.GitError) as error:

@@ -150,11 +150,11 @@ class ExternalEditScanner:
         is looked at again and again."""
         if self._skipped.get(path) != why:
             self._skipped[path] = why
-            _log.warning("what is in %s does not come into history: %s", path, why)
+            _log.warning("%s is not recorded in history: %s", path, why)
 
     def _ignored(self, path: str) -> bool:
         try:
             return self._repository.git.path_is_ignored(path)
         except pygit2.GitError as error:
-            _log.warning("whether git is to ignore %s cannot be told, so it is kept: %s", path, error)
+            _log.warning("git cannot say whether it ignores %s, so it is committed: %s", path, error)
             return False

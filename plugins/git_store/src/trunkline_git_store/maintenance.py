@@ -92,7 +92,7 @@ class StoreMaintenance:
             repository.refresh_git_index()
             self._exposed = head
         except (OSError, KeyError, pygit2.GitError) as error:
-            _log.warning("the git index was left as it is: %s", error)
+            _log.warning("the git index was not updated: %s", error)
 
     async def _index_loop(self) -> None:
         while True:
@@ -100,7 +100,7 @@ class StoreMaintenance:
                 await self._executor.use_index(self._components.index.catch_up)
                 await self._executor.use_path_index(self._components.trail.catch_up)
             except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
-                _log.warning("the memory index is behind and will be brought up later: %s", error)
+                _log.warning("the memory index is behind and will be updated later: %s", error)
                 await anyio.sleep(1)
                 continue
             await self._changed.wait()
@@ -115,7 +115,7 @@ class StoreMaintenance:
                 await backfill.run(self._executor.query_index)
                 await self._executor.query_index(backfill.prune)
             except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
-                _log.warning("the vectors are behind and will be made later: %s", error)
+                _log.warning("the vectors are behind and will be computed later: %s", error)
             await anyio.sleep(INDEX_DELAY)
             await changed.wait()
 
@@ -160,7 +160,7 @@ class StoreMaintenance:
             await self._group_commit.submit(CommitExternalEdits(actor=OWNER, paths=paths))
             await self._executor.write(self.save_caches)
         except Refusal as refusal:
-            _log.warning("edits made by hand could not be taken in: %s", refusal.message)
+            _log.warning("external edits could not be committed: %s", refusal.message)
         return time.monotonic() - began
 
     async def _pack_loop(self) -> None:

@@ -157,7 +157,7 @@ class MovePath(WriteOperation):
         moved = _files_at(view, self.source)
         _require_file_hash(view, self.source, self.expected)
         if is_under(self.target, self.source):
-            raise path_refusal(self.target, f"it lies within {self.source!r}, which is to be moved")
+            raise path_refusal(self.target, f"it lies within {self.source!r}, which is being moved")
         if view.entry(self.target) is not None:
             raise Refusal("write_conflict", f"There is already a file {self.target!r}.")
         require_free_path(view, self.target)
@@ -229,7 +229,7 @@ def _require_file_hash(view: View, path: str, wanted: str | None) -> None:
     """As ``_require_hash``, of something that must be there; a folder has no hash."""
     if wanted is not None and view.entry(path) is None and view.is_folder(path):
         raise Refusal(
-            "write_conflict", f"{path!r} is a folder; only a file can be expected to hold something."
+            "write_conflict", f"{path!r} is a folder; only a file can have an expected content."
         )
     _require_hash(view, path, wanted)
 

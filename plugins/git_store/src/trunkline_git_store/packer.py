@@ -105,7 +105,7 @@ def pack_object_ids(pack: Path) -> list[pygit2.Oid]:
     count = int.from_bytes(data[_COUNT_AT : _COUNT_AT + 4], "big")
     end = _COUNT_AT + 4 + count * 20
     if data[:8] != _MAGIC or len(data) < end:
-        raise ValueError(f"{pack.with_suffix('.idx')} is no index of a pack")
+        raise ValueError(f"{pack.with_suffix('.idx')} is not a pack index")
     return [pygit2.Oid(raw=data[at : at + 20]) for at in range(_COUNT_AT + 4, end, 20)]
 
 

@@ -68,7 +68,7 @@ def _refuse_foreign_repository(places: RootLayout) -> None:
     if places.git.is_symlink() or places.git.is_file():
         raise StorageError(
             f"Memory cannot start (version history): {places.git} is a link or a file, not a repository of its own.",
-            hint="Use a memory root that is no linked work tree or submodule.",
+            hint="Use a memory root that is not a linked work tree or submodule.",
         )
 
 

@@ -95,8 +95,8 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-UNSTABLE_REASON = "somebody is writing it: it is here as it was when it last was at rest, if it ever was"
-EXPORT_AGAIN_HINT = "Make another export when it is written."
+UNSTABLE_REASON = "it was being written: the archive has its last stable version, if there was one"
+EXPORT_AGAIN_HINT = "Export again when it is complete."
 
 PLATFORM = "trunkline"
 """The actor of what the platform itself writes."""
@@ -138,7 +138,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         except Refusal as refusal:
             if new:
                 raise self._startup_error(refusal) from refusal
-            _log.error("edits by hand are not taken in, and stay where they are: %s", refusal.message)
+            _log.error("external edits are not committed and stay in their files: %s", refusal.message)
         try:
             if new:
                 begin = WriteFiles(actor=PLATFORM, reason="Begin this memory", files=missing)
@@ -149,7 +149,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
     def _startup_error(self, refusal: Refusal) -> StorageError:
         where = f"{self._components.places.root}: {refusal.message}"
         return StorageError(
-            f"Memory cannot start (version history): {where}", hint="Look at the log for the reason."
+            f"Memory cannot start (version history): {where}", hint="The log states the reason."
         )
 
     async def aclose(self) -> None:
@@ -391,7 +391,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         try:
             moving = await self._maintenance.commit_external_edits()
         except Refusal as refusal:
-            return (ImportGap(what="edits by hand that are not in history yet", why=refusal.message),)
+            return (ImportGap(what="external edits that are not in history yet", why=refusal.message),)
         return tuple(
             ImportGap(what=path, why=UNSTABLE_REASON, hint=EXPORT_AGAIN_HINT) for path in sorted(moving)
         )

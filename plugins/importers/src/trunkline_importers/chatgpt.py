@@ -45,7 +45,7 @@ class ChatGpt(Importer):
         for path in source.paths:
             if path.rpartition("/")[2] in ACCOUNT:
                 source.used.add(path)
-                yield ImportGap(what=path, why="it is about your account there, and has no use here")
+                yield ImportGap(what=path, why="it describes your account there and is not needed here")
 
 
 def _files(source: Source) -> list[str]:
@@ -59,7 +59,7 @@ def _conversation(
     nodes = as_mapping(talk.get("mapping"))
     id = to_text(talk.get("conversation_id") or talk.get("id"))
     if not nodes or not id:
-        yield ImportGap(what=where, why="it is no conversation")
+        yield ImportGap(what=where, why="it is not a conversation")
         return
     began = parse_time(talk.get("create_time"))
     messages: list[trunkline.Message] = []
@@ -84,7 +84,7 @@ def _conversation(
     if left:
         yield ImportGap(what=where, why=f"{left} messages of other branches were left out")
     if pictures:
-        yield ImportGap(what=where, why=f"{pictures} pictures or sounds in it did not come along")
+        yield ImportGap(what=where, why=f"{pictures} pictures or sounds in it were not imported")
 
 
 def _branch(nodes: Mapping[str, Any], leaf: str) -> list[str]:

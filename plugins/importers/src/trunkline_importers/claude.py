@@ -46,7 +46,7 @@ class Claude(Importer):
             yield from _memories(source.json(path), path)
         for path in _named(source, "users.json"):
             source.used.add(path)
-            yield ImportGap(what=path, why="it is about your account there, and has no use here")
+            yield ImportGap(what=path, why="it describes your account there and is not needed here")
 
 
 def _named(source: Source, name: str) -> list[str]:
@@ -56,7 +56,7 @@ def _named(source: Source, name: str) -> list[str]:
 def _conversation(talk: Mapping[str, Any], where: str) -> Items:
     id = to_text(talk.get("uuid"))
     if not id:
-        yield ImportGap(what=where, why="it is no conversation")
+        yield ImportGap(what=where, why="it is not a conversation")
         return
     began = parse_time(talk.get("created_at"))
     messages: list[trunkline.Message] = []

@@ -148,7 +148,7 @@ def settings_gap(path: str) -> ImportGap:
     """That a file of settings, which may hold keys, was left where it is."""
     return ImportGap(
         what=path,
-        why="settings and keys of another system have no place here",
+        why="settings and keys of another system are not imported",
         hint="Set models, keys and tool servers in trunkline.toml, keys by reference.",
     )
 

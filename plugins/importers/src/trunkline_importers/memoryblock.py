@@ -58,7 +58,7 @@ class MemoryBlock(Importer):
             elif path.rpartition("/")[2] in SECRETS:
                 source.used.add(path)
                 yield ImportGap(
-                    what=path, why="keys never come along", hint="Set them by reference in trunkline.toml."
+                    what=path, why="keys are never imported", hint="Set them by reference in trunkline.toml."
                 )
 
 
@@ -92,7 +92,7 @@ def _settings(config: Mapping[str, Any], block: str, path: str) -> Iterator[Any]
             hint=f'Set model = "..." in {block_file_path(block)}.',
         )
     if as_mapping(config.get("permissions")).get("allowShell"):
-        yield ImportGap(what=path, why="what the block was permitted there is not permitted here by that")
+        yield ImportGap(what=path, why="permissions of the other system are not imported")
 
 
 def _chat(found: object, block: str, path: str, otherwise: datetime) -> ImportedConversation:

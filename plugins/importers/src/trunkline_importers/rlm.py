@@ -46,7 +46,7 @@ class RlmMem(Importer):
         names.update({to_text(raw["id"]): _id(raw, match[3]) for _, match, raw in read if raw.get("id")})
         for path, match, raw in read:
             if not to_text(raw.get("content")):
-                source.trouble(path, "it is no chunk that can be read")
+                source.trouble(path, "it is not a valid chunk")
                 continue
             folder = "chunks/archive" if match[2] else "chunks"
             yield _chunk(raw, names[match[3]], names, folder, path)
@@ -129,7 +129,7 @@ def _layer(source: Source, path: str, agent: str | None) -> Iterator[Any]:
         place = _place(to_text(record.get("scope")), to_text(record.get("agent_id")) or agent, source.block)
         yield ImportedFile(path=f"{place}chunks/{name[6:16]}/{name}.json", data=data, source=f"{path}: {id}")
     if bad:
-        source.trouble(path, f"{bad} of its lines are no records that can be read")
+        source.trouble(path, f"{bad} of its lines are not valid records")
 
 
 def _place(scope: str, agent: str | None, block: str) -> str:

@@ -39,7 +39,7 @@ class SqliteTables:
             for row in cursor:
                 yield dict(zip(names, row, strict=True))
         except sqlite3.Error as error:
-            self._trouble(f"it is no database that can be read ({error})")
+            self._trouble(f"it is not a readable database ({error})")
 
 
 @contextmanager

@@ -246,7 +246,7 @@ async def _read(turn: TurnInfo, paths: Iterable[str]) -> dict[str, Strategy | Ep
         try:
             text = (await turn.memory.read(path)).content
         except ToolError as error:
-            log.debug("%s is passed over: %s", path, error)  # it was taken out a moment ago
+            log.debug("%s is skipped: %s", path, error)  # it was taken out a moment ago
             return
         one = files.decode(text, Strategy) if files.is_strategy(path) else files.decode(text, Episode)
         if one is not None:

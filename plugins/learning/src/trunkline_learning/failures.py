@@ -32,7 +32,7 @@ ADVICE: Mapping[str, str] = {
     "unavailable": "Try once more later; if it stays away, tell the person what cannot be reached.",
     "unsupported": "It cannot be done here as it is: tell the person what has to be installed or configured.",
     "api_error": "When a service answers with an error, read what it says and wait; do not ask again blindly.",
-    "command_failed": "Read the output of a command that failed from its first error on, and mend that before you run "
+    "command_failed": "Read the output of a command that failed from its first error on, and fix that before you run "
     "it again.",
     "internal": "The tool itself is broken: take another way, and tell the person under which number the log has it.",
 }

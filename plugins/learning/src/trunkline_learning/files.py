@@ -59,7 +59,7 @@ def model_folder_in(path: str) -> str:
 
 
 def day_of(path: str) -> datetime:
-    """The day by which an episode is filed; the beginning of time for a folder that is none."""
+    """The day by which an episode is filed; the beginning of time for an invalid folder."""
     try:
         return datetime.strptime(path.strip("/").split("/")[3], "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:

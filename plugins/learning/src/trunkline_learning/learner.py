@@ -57,7 +57,7 @@ class Learner:
             try:
                 return await merger.merge(turns, taught)
             except WriteConflict:
-                log.info("turn %s is merged anew: its files were changed meanwhile", fact.turn)
+                log.info("turn %s is merged again: its files were changed meanwhile", fact.turn)
         raise WriteConflict
 
     async def _store_facts(self, turn: FinishedTurn, teacher: LearningModelClient) -> None:

@@ -66,7 +66,7 @@ class LearningModelClient:
                 timeout=SECONDS,
             )
         except CompletionError as error:
-            log.info("turn %s is learned from by words alone: %s", self._turn.source.turn, error)
+            log.info("turn %s is learned from without a model: %s", self._turn.source.turn, error)
             return None
         self.spent += answer.cost
         return answer.text

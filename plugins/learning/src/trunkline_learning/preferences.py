@@ -87,7 +87,7 @@ def preferences_check(memory: Path) -> Callable[[], Awaitable[HealthResult]]:
     async def check() -> HealthResult:
         file = anyio.Path(memory / FILE)
         if await file.exists() and not await file.is_file():
-            return _warning(f"{file}: it is no regular file.")
+            return _warning(f"{file}: it is not a regular file.")
         try:
             text = await file.read_text(encoding="utf-8") if await file.exists() else None
         except (OSError, ValueError) as error:
@@ -102,5 +102,5 @@ def preferences_check(memory: Path) -> Callable[[], Awaitable[HealthResult]]:
 
 def _warning(problem: str) -> HealthResult:
     return HealthResult(
-        "warning", problem, "Mend it. Until then nothing is learned, and no model is told of it."
+        "warning", problem, "Correct it. Until then nothing is learned, and models receive nothing that was learned."
     )

@@ -94,7 +94,7 @@ async def _learn_with_retry(bus: Bus, learner: Learner, fact: TurnFact) -> None:
             tries += 1
             log.exception("learning from turn %s failed", fact.turn)
         if tries >= MAX_ATTEMPTS:
-            log.warning("turn %s is left out: it could not be learned from", fact.turn)
+            log.warning("turn %s is skipped: it could not be learned from", fact.turn)
             return
         await backoff.sleep()
 

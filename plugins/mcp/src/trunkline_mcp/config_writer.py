@@ -42,7 +42,7 @@ def put_server(home: Path, block: str, name: str, entry: Mapping[str, Any], *, r
         raise trunkline.TrunklineError(f"{name}: {error}.") from error
     if name in entries and not replace:
         raise trunkline.TrunklineError(
-            f"There is a server {name} already in {file}.", hint="Say --replace to write over it."
+            f"There is a server {name} already in {file}.", hint="Use --replace to overwrite it."
         )
     _write_entries(file, {**entries, name: dict(entry)})
 
@@ -63,7 +63,7 @@ def _read_entries(file: Path) -> dict[str, Any]:
     try:
         return read_entries(file)
     except InvalidEntryError as error:
-        raise trunkline.TrunklineError(f"{file}: {error}.", hint="Mend the file first.") from error
+        raise trunkline.TrunklineError(f"{file}: {error}.", hint="Correct the file first.") from error
 
 
 def _write_entries(file: Path, entries: Mapping[str, Any]) -> None:

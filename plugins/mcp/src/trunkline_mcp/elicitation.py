@@ -21,7 +21,7 @@ class FormAnswerer(Protocol):
 
 async def decline_all(server: str, question: str, schema: Mapping[str, Any]) -> None:
     """No person can be asked from here, so every question is declined."""
-    log.info("the MCP server %s asked a person something and was told that nobody answers", server)
+    log.info("the MCP server %s asked a person a question that nobody can answer", server)
 
 
 class ElicitationHandler:

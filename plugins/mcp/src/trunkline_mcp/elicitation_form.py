@@ -63,5 +63,5 @@ async def _ask_field(person: Person, head: str, field: FormField) -> Any:
         try:
             return field.parse(words)
         except InvalidAnswerError as unfit:
-            wrong = f"\n({one_line(words)!r} does not fit. {unfit})"
-    raise NoAnswer("Nothing that was answered fits.")
+            wrong = f"\n({one_line(words)!r} is not valid. {unfit})"
+    raise NoAnswer("No answer was valid.")

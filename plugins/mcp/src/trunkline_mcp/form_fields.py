@@ -43,7 +43,7 @@ class FormField:
         title = str(self.schema.get("title") or self.name)
         about = str(self.schema.get("description") or "")
         default = f" (otherwise: {self.schema['default']})" if "default" in self.schema else ""
-        several = " Several, with commas between them." if self.schema.get("type") == "array" else ""
+        several = " Several, separated by commas." if self.schema.get("type") == "array" else ""
         return one_line(f"{title}{default}{f': {about}' if about else ''}{several}")
 
     @property
@@ -90,10 +90,11 @@ class FormField:
         try:
             number = int(words) if self.schema.get("type") == "integer" else float(words)
         except ValueError as error:
-            raise InvalidAnswerError("A number is wanted.") from error
+            raise InvalidAnswerError("Enter a number.") from error
         low, high = (_bound(self.schema.get(name)) for name in ("minimum", "maximum"))
         if number != number or (low is not None and number < low) or (high is not None and number > high):
-            raise InvalidAnswerError(f"A number from {low} to {high} is wanted.")
+            bounds = [f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None]
+            raise InvalidAnswerError(f"Enter a number of {' and '.join(bounds)}." if bounds else "Enter a number.")
         return number
 
 
@@ -113,7 +114,7 @@ def _boolean(words: str) -> bool:
         return True
     if said in (NO, "n", "false"):
         return False
-    raise InvalidAnswerError("Yes or no is wanted.")
+    raise InvalidAnswerError("Answer yes or no.")
 
 
 def _list(value: object) -> list[Any]:

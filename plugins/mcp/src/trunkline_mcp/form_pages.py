@@ -16,7 +16,7 @@ PAGE_FIELDS, MOST_PAGES = 12, 6
 LONGEST_LINE = 380
 """Characters of a field's line: twelve of them fit into a question that a person is shown whole."""
 
-INSTRUCTIONS = 'Answer with "name: value" for each, on lines of their own or with ; between them.'
+INSTRUCTIONS = 'Answer with "name: value" for each, on separate lines or separated by semicolons (;).'
 
 
 def split_pages(fields: Sequence[FormField]) -> list[Sequence[FormField]]:
@@ -57,7 +57,7 @@ async def _fill_page(
         ]
         if not wrong:
             return
-    raise NoAnswer("The form was declined, or nothing that was answered fits.")
+    raise NoAnswer("The form was declined, or no answer was valid.")
 
 
 def _line(field: FormField) -> str:
@@ -77,7 +77,7 @@ def _parse_answers(words: str, fields: Sequence[FormField]) -> tuple[dict[str, A
         try:
             answers[field.name] = field.parse(said)
         except InvalidAnswerError as unfit:
-            wrong[field.name] = f"{one_line(said, LONGEST_LINE)!r} does not fit. {unfit}"
+            wrong[field.name] = f"{one_line(said, LONGEST_LINE)!r} is not valid. {unfit}"
     return answers, wrong
 
 

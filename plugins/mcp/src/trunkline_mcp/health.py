@@ -32,9 +32,9 @@ def server_check(home: Path) -> Callable[[], Awaitable[HealthResult]]:
             return HealthResult("ok", _summary(len(found.enabled), standings))
         fatal = any(problem.fatal for problem in found.problems)
         hint = (
-            'Mend the file, or set what is not set; the others are used. "trunkline mcp list" shows all.'
+            'Correct the file, or set the missing variables; the others are used. "trunkline mcp list" shows all.'
             if wrong
-            else '"trunkline mcp test NAME" shows what it says; a server that is down is tried again by itself.'
+            else '"trunkline mcp test NAME" shows the error; a server that is down is tried again automatically.'
         )
         return HealthResult("error" if fatal else "warning", "; ".join([*wrong, *down]), hint=hint)
 

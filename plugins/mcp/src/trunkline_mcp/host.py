@@ -107,7 +107,7 @@ class McpHost(ToolSource):
             draft.write_bytes(msgspec.json.encode(HostStatus(os.getpid(), standings)))
             draft.replace(file)
         except OSError as error:
-            log.warning("how the MCP servers stand cannot be told: %s", error)
+            log.warning("the status of the MCP servers cannot be written: %s", error)
 
 
 def read_statuses(home: Path) -> dict[str, ServerStatus] | None:

@@ -68,7 +68,7 @@ async def listen_for_callback(home: Path, tell: Callable[[str], None]) -> AsyncI
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0) as listener:
         here = CallbackListener(int(listener.extra(SocketAttribute.local_port)), tell)
         purpose, credential = (
-            "the way back from a sign-in page (mcp login)",
+            "the redirect from a sign-in page (mcp login)",
             "the state that the page was given",
         )
         with registered_listener(

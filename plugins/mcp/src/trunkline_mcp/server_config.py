@@ -166,7 +166,7 @@ def unknown_server_hint(home: Path, identity: str) -> str:
     name = identity.rpartition("/")[2]
     meant = [one for one in known if one.rpartition("/")[2] == name] or get_close_matches(identity, known, 1)
     slip = f"Did you mean {meant[0]}? " if meant else ""
-    return f'{slip}"trunkline mcp list" shows those that are there.'
+    return f'{slip}"trunkline mcp list" shows all servers.'
 
 
 def _load_file(block: str, path: Path) -> ServerConfigs:
@@ -243,7 +243,7 @@ def _url(entry: Mapping[str, Any]) -> str:
     url, kind = entry.get("url", ""), entry.get("type", "")
     if kind == "sse":
         raise InvalidEntryError(
-            "the transport sse is no longer spoken; ask the server for its Streamable HTTP address"
+            "the transport sse is no longer supported; ask the server for its Streamable HTTP address"
         )
     if not isinstance(url, str):
         raise InvalidEntryError("url has to be text")
@@ -288,7 +288,7 @@ def _folders(entry: Mapping[str, Any], key: str) -> tuple[Path, ...]:
 def _folder(given: Any, key: str) -> Path:
     folder = Path(given).expanduser() if isinstance(given, str) and "\0" not in given else None
     if folder is None or not folder.is_absolute():
-        raise InvalidEntryError(f"{key}: a folder is named from the root on, as in /srv/notes")
+        raise InvalidEntryError(f"{key}: a folder needs an absolute path, such as /srv/notes")
     return folder
 
 
@@ -324,7 +324,7 @@ def _registration(given: Any) -> ClientRegistration:
 def _warnings(entry: Mapping[str, Any]) -> Iterator[str]:
     unknown = [key for key in entry if key not in KEYS]
     if unknown:
-        yield f"{', '.join(map(repr, unknown))} is not known and not heeded"
+        yield f"{', '.join(map(repr, unknown))} is not known and is ignored"
     for key in ("env", "headers", "oauth"):
         for name in literal_secrets(entry.get(key) or {}):
             yield f'{key} {name} looks like a secret; write {{"env": "{name.upper().replace("-", "_")}"}} for it'

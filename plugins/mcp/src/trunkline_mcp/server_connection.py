@@ -74,7 +74,7 @@ class ServerConnection:
         while True:
             began = anyio.current_time()
             why = await self._connect_once(mode)
-            log.warning("the line to the MCP server %s is down: %s", self.server.identity, why)
+            log.warning("the connection to the MCP server %s is down: %s", self.server.identity, why)
             if anyio.current_time() - began > STABLE_SECONDS:
                 backoff.reset()
             mode = "legacy" if why == TIMED_OUT and mode is None and not self.server.protocol else None
@@ -119,7 +119,7 @@ class ServerConnection:
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
                 return self._mark_lost(dialled)
-            log.warning("the MCP server %s does not tell its new tools: %s", self.server.identity, error)
+            log.warning("the MCP server %s does not list its new tools: %s", self.server.identity, error)
 
     async def _listen_for_changes(self, dialled: McpSession) -> None:
         """Since 2026-07-28 a client that wants to hear of changes keeps asking for them."""
@@ -137,7 +137,7 @@ class ServerConnection:
             except ListenNotSupportedError:
                 return  # an older server tells by itself
             except (SubscriptionLost, MCPError, TimeoutError) as error:
-                log.debug("the MCP server %s stopped telling of changes: %s", self.server.identity, error)
+                log.debug("the MCP server %s stopped reporting changes: %s", self.server.identity, error)
             await backoff.sleep()
             await self._refresh_tools(dialled)
 

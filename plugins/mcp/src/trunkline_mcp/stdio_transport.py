@@ -102,7 +102,7 @@ class StdioTransport:
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
-            self._log_stderr(f"(no message of the protocol) {line[:200].decode(errors='replace')}")
+            self._log_stderr(f"(not a protocol message) {line[:200].decode(errors='replace')}")
         else:
             await incoming.send(SessionMessage(message))
 
@@ -127,7 +127,7 @@ class StdioTransport:
         if self._logged <= LOGGED_LINES or self._logged % 1000 == 0:
             log.info("MCP server %s says: %s", self._name, line[:500])
         if self._logged == LOGGED_LINES:
-            log.warning("the MCP server %s says so much that only some of it is logged", self._name)
+            log.warning("the MCP server %s writes so much that only some of it is logged", self._name)
 
 
 class LineTooLongError(Exception):

@@ -36,7 +36,7 @@ async def _readable_tools(
     told = raw.pop("tools", ())
     tools, left_out = [], []
     if len(told) > most:
-        left_out.append(f"of {len(told)} tools on a page only {most} are looked at")
+        left_out.append(f"of {len(told)} tools on a page only {most} are read")
     for one in told[:most]:
         await anyio.lowlevel.checkpoint()  # others have their turn between two tools
         why = _parse_error({**raw, "tools": [one]}, client.protocol_version)

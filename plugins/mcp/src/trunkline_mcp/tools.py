@@ -102,18 +102,18 @@ def _rejection_reason(offered: "Offered") -> str:
     if not offered.name.strip():
         return "it has no name"
     if offered.input_schema.get("type") != "object":
-        return "its parameters are no JSON schema of an object"
+        return "its parameters are not a JSON schema of an object"
     try:
         size = len(json.dumps(offered.input_schema))
     except (TypeError, ValueError, RecursionError):
-        return "its parameters cannot be written down"
+        return "its parameters cannot be written as JSON"
     return f"its schema of {size} characters is too large" if size > LARGEST_SCHEMA else ""
 
 
 def tool_spec(server: ServerConfig, offered: "Offered") -> ToolSpec:
     """The definition of a tool for the catalogue."""
     said = (
-        offered.description or offered.title or f"The tool {offered.name}; its server says no more."
+        offered.description or offered.title or f"The tool {offered.name}; its server gives no description."
     ).strip()
     hints = offered.annotations
     trusted = server.trust == "trusted" and hints is not None

@@ -56,7 +56,7 @@ def analyze(
     """
     held = distinct(chunks)
     if kind == "comparison" and len(held) < 2:
-        raise ValueError("A comparison needs two chunks at least that say different things.")
+        raise ValueError("A comparison needs at least two chunks with different content.")
     found = find_contradictions(held, linked)
     sure = sum(chunk.metadata.confidence for chunk in held) / len(held) if held else 0.0
     return AnalysisResult(
@@ -138,9 +138,9 @@ def _synthesis(query: str, chunks: Sequence[Chunk], kind: Analysis) -> str:
     if kind == "gap":
         missing = _missing(query, chunks)
         return (
-            f"Nothing is said about: {', '.join(missing)}."
+            f"No chunk mentions: {', '.join(missing)}."
             if missing
-            else "Every word of the question is spoken of."
+            else "Every word of the question is mentioned."
         )
     if kind == "pattern":
         return "; ".join(_recurring(chunks)) or "Nothing occurs more than once."
@@ -156,7 +156,7 @@ def _insights(
     elif kind == "pattern":
         told += _recurring(chunks)
     elif kind == "gap":
-        told += [f"No chunk speaks of {word}." for word in _missing(query, chunks)]
+        told += [f"No chunk mentions {word}." for word in _missing(query, chunks)]
         told += [
             f"Unsure ({one.metadata.confidence:g}): {_first(one)}"
             for one in chunks
@@ -171,11 +171,11 @@ def _compared(chunks: Sequence[Chunk]) -> list[str]:
     language = common_language(*(chunk.content for chunk in chunks))
     spoken = [_topics(chunk.content, language) for chunk in chunks]
     shared = frozenset.intersection(*(frozenset(one) for one in spoken))
-    told = [f"All speak of: {_listed(spoken[0], shared)}."] if shared else []
+    told = [f"All mention: {_listed(spoken[0], shared)}."] if shared else []
     for chunk, ours in zip(chunks, spoken, strict=True):
         alone = frozenset(ours).difference(*(other for other in spoken if other is not ours))
         if alone:
-            told.append(f"Only {chunk.id} speaks of: {_listed(ours, alone)}.")
+            told.append(f"Only {chunk.id} mentions: {_listed(ours, alone)}.")
     return told
 
 

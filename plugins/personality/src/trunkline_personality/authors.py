@@ -66,7 +66,7 @@ class AuthorCache:
         if blamed is None:
             self._rests_until[file.path] = anyio.current_time() + self._pause
             log.warning(
-                "who wrote %s is not known within %g s; it is told as data", file.path, self._patience
+                "the authors of %s are not known within %g s; it is sent as data", file.path, self._patience
             )
             return None
         self._rests_until.pop(file.path, None)

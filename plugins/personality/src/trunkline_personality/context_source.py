@@ -91,7 +91,7 @@ class PersonalityContext:
         try:
             file = await turn.memory.read(path)
         except ToolError as error:
-            log.warning("the personality %s is left out: %s", name, error)
+            log.warning("the personality %s is skipped: %s", name, error)
             return None
         text = without_placeholders(file.content)
         return await self._part(turn, ContextFile(path, 85, 0.15), file, text) if text else None
@@ -105,7 +105,7 @@ def read_choice(files: Mapping[str, MemoryFile]) -> PersonalityState:
             try:
                 return state.parse_state(file.content)
             except ValueError as error:
-                log.warning("%s is left out of account: %s", file.path, error)
+                log.warning("%s is ignored: %s", file.path, error)
     return PersonalityState()
 
 

@@ -60,15 +60,15 @@ class CuratedMemory:
 
     def _find(self, old: str) -> int:
         if not old.strip():
-            raise ToolError("Say in old_text a piece of the entry that is meant.", kind="invalid_arguments")
+            raise ToolError("Give a part of the entry in old_text.", kind="invalid_arguments")
         found = [number for number, entry in enumerate(self.texts) if old.strip() in entry]
         if not found:
             raise ToolError(
-                f"No entry holds {old.strip()!r}. The entries are:\n{self.listing}", kind="no_match"
+                f"No entry contains {old.strip()!r}. The entries are:\n{self.listing}", kind="no_match"
             )
         if len(found) > 1:
             raise ToolError(
-                f"{len(found)} entries hold {old.strip()!r}: say more of the one that is meant.\n{self.listing}",
+                f"{len(found)} entries hold {old.strip()!r}: give more of the entry that is meant.\n{self.listing}",
                 kind="no_match",
             )
         return found[0]
@@ -94,14 +94,14 @@ class CuratedMemory:
 def _entry(text: str) -> str:
     entry = text.replace("\r\n", "\n").strip()
     if not entry:
-        raise ToolError("An entry must say something. Nothing was changed.", kind="invalid_arguments")
+        raise ToolError("An entry must not be empty. Nothing was changed.", kind="invalid_arguments")
     if entry.startswith(HINT):
         raise ToolError(
-            "That is the hint of an empty file, and no entry. Nothing was changed.", kind="invalid_arguments"
+            "That is the hint of an empty file, not an entry. Nothing was changed.", kind="invalid_arguments"
         )
     if _BETWEEN.search(entry):
         raise ToolError(
-            "A line of --- separates entries, so none can hold one. Nothing was changed.",
+            "A line of --- separates entries, so no entry can contain one. Nothing was changed.",
             kind="invalid_arguments",
         )
     return entry

@@ -83,11 +83,11 @@ def _one_line(text: str, most: int) -> str:
 def _with_info(now: str, info: str, mode: str) -> str:
     said = info.strip()
     if not said:
-        raise ToolError("Say what is to be kept of the owner. Nothing was changed.", kind="invalid_arguments")
+        raise ToolError("Give the text to keep about the owner. Nothing was changed.", kind="invalid_arguments")
     new = f"{said}\n" if mode == "rewrite" or not now.strip() else f"{now.rstrip()}\n\n{said}\n"
     if len(new) > LONGEST_INFO:
         raise ToolError(
-            f"The file would have {len(new)} characters; {LONGEST_INFO} is the most, since every agent is told it. "
+            f"The file would have {len(new)} characters; {LONGEST_INFO} is the limit, since every agent receives it. "
             "Write less, or rewrite the whole with what still matters. Nothing was changed.",
             kind="too_large",
         )

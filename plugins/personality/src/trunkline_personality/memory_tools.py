@@ -56,7 +56,7 @@ async def block_memory(context: ToolContext, action: Literal["note", "rewrite"],
         text: The section or the summary, in Markdown.
     """
     if not text.strip():
-        raise ToolError("Say what is to be kept. Nothing was changed.", kind="invalid_arguments")
+        raise ToolError("Give the text to keep. Nothing was changed.", kind="invalid_arguments")
     at = datetime.now(UTC)
 
     def edit(now: str) -> str:

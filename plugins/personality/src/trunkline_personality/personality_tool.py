@@ -86,7 +86,7 @@ def _parse_choice(text: str) -> PersonalityState:
         return state.parse_state(text)
     except ValueError as error:
         raise ToolError(
-            f"{CHOICE} in memory cannot be understood ({error}). It is for the owner to mend or delete.",
+            f"{CHOICE} in memory cannot be parsed ({error}). The owner has to correct or delete it.",
             kind="unsupported",
         ) from error
 
@@ -97,7 +97,7 @@ async def _require_personality(context: ToolContext, personality: str) -> None:
         return
     if not PERSONALITY.fullmatch(personality):
         raise ToolError(
-            f"{personality!r} is no name of a personality. Nothing was changed.", kind="invalid_arguments"
+            f"{personality!r} is not a valid name of a personality. Nothing was changed.", kind="invalid_arguments"
         )
     try:
         found = [entry.path.rpartition("/")[2] for entry in await context.memory.list("/personalities")]
@@ -107,7 +107,7 @@ async def _require_personality(context: ToolContext, personality: str) -> None:
         names = ", ".join(sorted(name.removesuffix(".md") for name in found if name.endswith(".md")))
         raise ToolError(
             f"There is no personality {personality}. There are: {names or 'none'}. A file "
-            f"/personalities/{personality}.md makes one. Nothing was changed.",
+            f"/personalities/{personality}.md creates one. Nothing was changed.",
             kind="not_found",
         )
 
@@ -121,7 +121,7 @@ def _phrase_changes(command: str) -> tuple[Step, ...]:
         raise ToolError(bad.sentence, kind="invalid_arguments") from bad
     if not steps:
         raise ToolError(
-            f"{command!r} is not understood. Say it like {EXAMPLES}. Nothing was changed.",
+            f"{command!r} is not understood. Use a phrase such as {EXAMPLES}. Nothing was changed.",
             kind="invalid_arguments",
         )
     return steps

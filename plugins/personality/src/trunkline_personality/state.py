@@ -71,7 +71,7 @@ def parse_state(text: str) -> PersonalityState:
     if state.mode and state.mode not in MODES:
         raise ValueError(f"there is no mode {state.mode!r}; there are {', '.join(MODES)}")
     if state.personality and not PERSONALITY.fullmatch(state.personality):
-        raise ValueError(f"{state.personality!r} is no name of a personality")
+        raise ValueError(f"{state.personality!r} is not a valid name of a personality")
     return state
 
 

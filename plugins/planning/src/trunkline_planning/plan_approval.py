@@ -42,7 +42,7 @@ async def exit_plan_mode(context: trunkline.ToolContext, cancel: bool = False) -
         await update_text(
             context.memory, plan_path(context), lambda text: PlanDocument(text).with_state("abandoned").text
         )
-        return "Planning has ended and the plan is given up."
+        return "Planning has ended and the plan is abandoned."
     return "Planning has ended; the plan stays as it is."
 
 
@@ -67,7 +67,7 @@ async def _require_version(context: trunkline.ToolContext, version: str) -> Plan
         raise ToolError("The plan has no steps yet. Add them with add_plan_step.", kind="not_found")
     if plan_version(plan.text) != version:
         raise ToolError(
-            "The plan is another one by now. Call present_plan, and use the version that it tells.",
+            "The plan was changed meanwhile. Call present_plan and use the version that it returns.",
             kind="conflict",
         )
     return plan

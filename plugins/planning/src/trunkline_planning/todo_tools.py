@@ -44,7 +44,7 @@ async def todo_write(context: trunkline.ToolContext, todos: tuple[Todo, ...]) ->
         )
     tasks = [Todo(content=" ".join(todo.content.split()), status=todo.status) for todo in todos]
     if any(not task.content for task in tasks):
-        raise ToolError("A task without words cannot be done. Nothing was written.", kind="invalid_arguments")
+        raise ToolError("A task needs a text. Nothing was written.", kind="invalid_arguments")
     await update_text(context.memory, _path(context), lambda before: format_tasks(tasks))
     running = sum(task.status == "in_progress" for task in tasks)
     warning = f"\n{running} tasks are in_progress; work on one at a time." if running > 1 else ""

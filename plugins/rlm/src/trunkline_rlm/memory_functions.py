@@ -117,7 +117,7 @@ def check_texts(value: object, what: str) -> tuple[str, ...]:
     """A list of texts that code gave. Raises Fault for anything else."""
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise HostFunctionError(
-            "TypeError", f"{what}: a list of texts is wanted, or for a context a dictionary"
+            "TypeError", f"{what}: a list of texts is required, or a dictionary for a context"
         )
     if len(value) > MOST:
         raise HostFunctionError("ValueError", f"{what}: no more than {MOST} at once")
@@ -126,11 +126,11 @@ def check_texts(value: object, what: str) -> tuple[str, ...]:
 
 def _check_text(value: object) -> str:
     if not isinstance(value, str):
-        raise HostFunctionError("TypeError", f"a text is wanted, not {type(value).__name__}")
+        raise HostFunctionError("TypeError", f"a text is required, not {type(value).__name__}")
     return value
 
 
 def _check_limit(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise HostFunctionError("ValueError", "limit is a whole number from 1 on")
+        raise HostFunctionError("ValueError", "limit must be a whole number of at least 1")
     return min(value, MOST)

@@ -128,7 +128,7 @@ class Retrieval:
     def _nested(self) -> Iterator[None]:
         if self.depth >= self._bounds.depth:
             raise HostFunctionError(
-                "RecursionError", f"questions may be nested {self._bounds.depth} deep, and these are"
+                "RecursionError", f"questions may be nested {self._bounds.depth} deep, and these are nested deeper"
             )
         self.depth += 1
         try:
@@ -171,7 +171,7 @@ async def _run_code(session: ReplSession, code: str, variables: dict[str, Any]) 
     except SandboxViolation as violation:
         return f"Not run: {violation}"
     except (CodeTimeoutError, ProcessBrokenError) as error:
-        return f"{error} Its variables are gone; begin anew."
+        return f"{error} Its variables are lost; start again."
 
 
 def _message(role: Any, text: str) -> Message:

@@ -21,7 +21,7 @@ async def limits_check(backend: str, workspace: int) -> HealthResult:
         return HealthResult("ok", f"Bubblewrap is not used here: {held}")
     place = await anyio.to_thread.run_sync(cgroups.find_root)
     if place is not None:
-        held = f"Control groups (version {place.version}) hold the programs of bubblewrap"
+        held = f"Control groups (version {place.version}) limit the programs of bubblewrap"
         return HealthResult("ok", f"{held}; {bound}")
     return HealthResult(
         "warning",
@@ -40,14 +40,14 @@ async def network_check(backend: str) -> HealthResult:
     if shutil.which("slirp4netns") is None:
         return HealthResult(
             "warning",
-            "slirp4netns is not installed, so bubblewrap's programs have no network, also where they are allowed one.",
+            "slirp4netns is not installed, so bubblewrap's programs have no network, even where a network is allowed.",
             "Debian and Ubuntu: apt install slirp4netns; Fedora: dnf install slirp4netns. Or lend them this machine's "
             "own network for some minutes: trunkline permissions BLOCK --host-network 30",
         )
     if not TUN.exists():  # noqa: ASYNC240  a look at a device file
         return HealthResult(
             "warning",
-            "There is no /dev/net/tun, so bubblewrap's programs have no network, also where they are allowed one.",
+            "There is no /dev/net/tun, so bubblewrap's programs have no network, even where a network is allowed.",
             "As root: modprobe tun. In a container: run it with --device /dev/net/tun.",
         )
-    return HealthResult("ok", "A program's network leads to other hosts, not to what listens here")
+    return HealthResult("ok", "A program's network reaches other hosts, but no service of this machine")

@@ -71,7 +71,7 @@ class LimitWatcher:
         except OSError as error:
             why = None if self._over.is_set() else "unmeasured"
             if why:
-                log.warning("a program is ended, because what it takes cannot be measured: %s", error)
+                log.warning("a program is ended, because its resource use cannot be measured: %s", error)
         if why is not None and not self._over.is_set():
             self._end(self, why)
 

@@ -36,7 +36,7 @@ def masked_files(workspace: Path | None) -> Masks:
         _scan(str(workspace), (), hidden, locked)
     except OSError as error:
         raise ToolError(
-            f"The workspace cannot be looked through for protected files: {error.strerror}.",
+            f"The workspace cannot be searched for protected files: {error.strerror}.",
             kind="unavailable",
         ) from error
     return Masks(tuple(hidden), tuple(locked))
@@ -70,7 +70,7 @@ def _scan(folder: str, parts: tuple[str, ...], hidden: list[str], locked: list[s
         )
     if inner and len(parts) >= 4 * MAX_DEPTH:
         raise ToolError(
-            "The workspace is nested too deeply to be looked through. Nothing was run.", kind="too_large"
+            "The workspace is nested too deeply to be searched. Nothing was run.", kind="too_large"
         )
     for name in inner:
         _scan_if_present(f"{folder}/{name}", (*parts, name), hidden, locked)

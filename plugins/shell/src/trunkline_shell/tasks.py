@@ -101,21 +101,21 @@ async def wait_until_ended(record: DetachedProgram, seconds: float) -> None:
 
 
 _KILLED = {
-    "timeout": "ended, because its time was over",
-    "memory": "ended, because it needed more memory than it may have",
-    "disk": "ended, because it filled the workspace, or its disk, beyond what it may hold",
-    "unmeasured": "ended, because what it took could not be measured",
+    "timeout": "ended, because it reached its time limit",
+    "memory": "ended, because it exceeded its memory limit",
+    "disk": "ended, because the workspace or its disk exceeded its size limit",
+    "unmeasured": "ended, because its resource use could not be measured",
     "panic": "ended by panic",
     "cancelled": "cancelled",
     "block": "ended, because its block was stopped",
-    "stopped": "ended, because its keeper was stopped, as by a shutdown of the machine",
+    "stopped": "ended, because its supervisor was stopped, as by a shutdown of the machine",
 }
 
 
 def describe_task(record: DetachedProgram) -> str:
     """A task in a line: id, how it stands, what was run, when."""
     order = record.spec()
-    began = f", begun {order.at:%Y-%m-%d %H:%M:%S} UTC" if order else ""
+    began = f", started {order.at:%Y-%m-%d %H:%M:%S} UTC" if order else ""
     return f"{record.name}: {describe_state(record)}{began}: {command_line(order)[:200]}"
 
 
@@ -131,8 +131,8 @@ def describe_state(record: DetachedProgram) -> str:
         return f"running for {(datetime.now(UTC) - order.at).total_seconds():.0f} s" if order else "running"
     if ending is None:
         return (
-            "lost: the machine was restarted or the process that kept it was killed, and it with that. How far it came "
-            "is unknown; it is not begun again by itself"
+            "lost: the machine was restarted, or its supervisor was killed and the task with it. How far it came "
+            "is unknown; it is not restarted automatically"
         )
     return _describe_ending(ending)
 
@@ -141,7 +141,7 @@ def _describe_ending(ending: ExitRecord) -> str:
     if ending.fault and ending.killed:
         return f"broke off, and how far it came is unknown: {ending.fault}"
     if ending.fault:
-        return f"never begun: {ending.fault}"
+        return f"never started: {ending.fault}"
     if ending.killed:
         return _KILLED.get(ending.killed, "ended from outside")
     return f"ended with exit code {ending.exit_code}"

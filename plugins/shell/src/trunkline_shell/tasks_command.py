@@ -22,7 +22,7 @@ LINES, MOST_LINES = 50, 100_000
 MOST_CHARACTERS = 16 * 1024 * 1024
 """Of output: more than a record keeps."""
 
-SCOPE_HINT = "Tasks belong to the machine they were begun on, and to the home folder (TRUNKLINE_HOME)."
+SCOPE_HINT = "Tasks belong to the machine they were started on, and to the home folder (TRUNKLINE_HOME)."
 
 
 def tasks_command(tasks: TaskStore) -> click.Command:

@@ -35,7 +35,7 @@ def _issues(memory: Path) -> HealthResult:
 def _read(memory: Path, file: Path) -> Skill | SkillIssue:
     folder = str(file.parent.relative_to(memory))
     if not file.is_file():
-        return SkillIssue(file.parent.name, folder, "it cannot be read: it is no regular file")
+        return SkillIssue(file.parent.name, folder, "it cannot be read: it is not a regular file")
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

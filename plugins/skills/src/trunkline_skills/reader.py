@@ -62,7 +62,7 @@ async def _read(memory: Memory, path: str) -> Skill | SkillIssue:
     name = folder.rpartition("/")[2]
     if NAME.fullmatch(name) is None:
         return SkillIssue(
-            name, folder, "a skill's folder is called by letters, digits, spaces, points and dashes."
+            name, folder, "the name of a skill's folder has letters, digits, spaces, points and dashes."
         )
     try:
         return parse_skill(name, folder, (await memory.read(path)).content)

@@ -46,7 +46,7 @@ class SkillIssue:
 def parse_skill(name: str, folder: str, text: str) -> Skill | SkillIssue:
     """The skill of a file, or what is wrong with it. The folder's name is the skill's, whatever the file says."""
     if len(text) > LONGEST_FILE:
-        return SkillIssue(name, folder, f"it has {len(text)} characters; {LONGEST_FILE} is the most.")
+        return SkillIssue(name, folder, f"it has {len(text)} characters; {LONGEST_FILE} is the limit.")
     front = _FRONT.match(text)
     if front is None:
         return SkillIssue(name, folder, "it does not begin with frontmatter between two lines ---.")

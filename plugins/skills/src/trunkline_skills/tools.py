@@ -38,7 +38,7 @@ async def use_skill(context: trunkline.ToolContext, name: str, file: str = "") -
         text = (await context.memory.read(_file_path(skill, file))).content
         if len(text) > LARGEST:
             raise ToolError(
-                f"{file} has {len(text)} characters; {LARGEST} is the most. Read it with memory_read.",
+                f"{file} has {len(text)} characters; {LARGEST} is the limit. Read it with memory_read.",
                 kind="too_large",
             )
         return wrap_context(f"{skill.name}/{file}", text, note=NOTE)
@@ -61,7 +61,7 @@ async def _require_skill(context: trunkline.ToolContext, name: str) -> Skill:
         raise ToolError(f"There is no skill {name!r}. There are: {known}.", kind="not_found")
     if isinstance(one, SkillIssue):
         raise ToolError(
-            f"The skill {name} cannot be used: {one.why} A person can mend it.", kind="unsupported"
+            f"The skill {name} cannot be used: {one.why} A person can correct it.", kind="unsupported"
         )
     return one
 
@@ -71,7 +71,7 @@ def _file_path(skill: Skill, file: str) -> str:
     parts = PurePosixPath(file.replace("\\", "/")).parts
     if not parts or ".." in parts or parts[0] == "/" or "\0" in file:
         raise ToolError(
-            f"{file!r} is no file of the skill {skill.name}. Name one that lies beside it.", kind="not_found"
+            f"{file!r} is not a file of the skill {skill.name}. Name a file beside its SKILL.md.", kind="not_found"
         )
     return "/".join([skill.folder, *parts])
 

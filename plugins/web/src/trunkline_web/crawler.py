@@ -147,7 +147,7 @@ class Crawler:
         pages = self.pages
         if not pages:
             raise ToolError(
-                "No page was read within the time there is. fetch_webpage reads a single one.", kind="timeout"
+                "No page was read within the time limit. fetch_webpage reads a single one.", kind="timeout"
             )
         host = pages[0].address.host
         whole = sum(len(page.text) for page in pages) <= WHOLE_CHARACTERS
@@ -161,11 +161,11 @@ class Crawler:
     def _notes(self, whole: bool, kept: bool) -> str:
         notes = [f"[{len(self._read)} page{'s were' if len(self._read) > 1 else ' was'} read."]
         if kept:
-            notes.append("These are their beginnings; search_in_documents finds what stands in them.")
+            notes.append("These are their beginnings; search_in_documents searches all of their text.")
         elif not whole:
             notes.append("These are their beginnings; fetch_webpage reads one whole.")
         if self.out_of_time:
-            notes.append("The time was over before the others.")
+            notes.append("The time limit was reached before the others.")
         notes += [f"Not read: {why}" for why in self._left_out[:10]]
         return " ".join(notes) + "]"
 
@@ -187,7 +187,7 @@ class Crawler:
             return RobotsPolicy()
         if answer.status >= 500:
             raise ToolError(
-                f"{first.host} cannot say now what it lets programs read (robots.txt: {answer.status}), so it is not "
+                f"{first.host} does not say now what programs may read (robots.txt: {answer.status}), so it is not "
                 f"crawled. Try again later, or read single pages with fetch_webpage.",
                 kind="unavailable",
             )

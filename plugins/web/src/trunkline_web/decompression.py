@@ -22,7 +22,7 @@ class Decompressor:
         ]
         if names not in ([], ["gzip"], ["x-gzip"], ["deflate"]):
             raise ToolError(
-                f"The page came packed as {packing[:80]!r}, which was not asked for.", kind="upstream_error"
+                f"The page is compressed as {packing[:80]!r}, which was not requested.", kind="upstream_error"
             )
         self._plain = not names
         self._may_be_bare = names == ["deflate"]
@@ -37,7 +37,7 @@ class Decompressor:
             out = self._decompress(data, room)
         except zlib.error as error:
             raise ToolError(
-                "The page came packed, and the packing is broken.", kind="upstream_error"
+                "The page is compressed, and the compressed data is damaged.", kind="upstream_error"
             ) from error
         self._begun = self._begun or bool(data)
         return out

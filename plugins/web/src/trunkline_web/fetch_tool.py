@@ -60,7 +60,7 @@ def raise_for_status(answer: HttpResponse) -> None:
         return
     again = answer.headers.get("retry-after", "")
     when = (
-        f" It asks to be left alone for {int(again)} seconds." if again.isdecimal() and len(again) < 7 else ""
+        f" It asks for a pause of {int(again)} seconds." if again.isdecimal() and len(again) < 7 else ""
     )
     why = _STATUS_TEXTS.get(answer.status, "")
     kind = _STATUS_KINDS.get(answer.status, "upstream_error")
@@ -68,17 +68,17 @@ def raise_for_status(answer: HttpResponse) -> None:
 
 
 _STATUS_TEXTS = {
-    204: ": it holds nothing",
-    401: ": it is only for those who sign in, which is not done here",
-    403: ": it does not show this page to us",
+    204: ": it has no content",
+    401: ": it requires a sign-in, which is not supported here",
+    403: ": it does not allow access to this page",
     404: ": there is no such page",
     410: ": the page is gone",
-    429: ": it was asked too often",
-    451: ": it may not show this page",
-    500: ": it failed; it may do better later",
-    502: ": it failed; it may do better later",
-    503: ": it cannot now; it may later",
-    504: ": it failed; it may do better later",
+    429: ": it received too many requests",
+    451: ": it is not allowed to show this page",
+    500: ": the server failed; try again later",
+    502: ": the server failed; try again later",
+    503: ": the server is unavailable; try again later",
+    504: ": the server failed; try again later",
 }
 
 

@@ -98,7 +98,7 @@ class PageFetcher:
                 return await _follow_redirects(wire, address, headers or {}, most, redirects)
         except TimeoutError:
             raise ToolError(
-                f"{address.host} did not give the page within {self._seconds:g} seconds.",
+                f"{address.host} did not send the page within {self._seconds:g} seconds.",
                 kind="timeout",
             ) from None
 
@@ -133,7 +133,7 @@ def _redirect_target(address: WebAddress, location: str) -> WebAddress:
         leads = address.resolve_link(location)
     except UrlRefused as error:
         raise ToolError(
-            f"{address.host} redirects to what cannot be followed: {escape_tag(str(error))}",
+            f"{address.host} redirects to an address that cannot be followed: {escape_tag(str(error))}",
             kind="upstream_error",
         ) from error
     if leads.site != address.site:

@@ -115,7 +115,7 @@ async def _read_body(chunks: AsyncIterator[bytes], packing: str, most: int) -> t
 def _certificate_error(address: WebAddress, error: BaseException) -> ToolError:
     why = getattr(error, "verify_message", "") or "it was refused"
     return ToolError(
-        f"The certificate of {address.host} cannot be trusted ({why}), so nothing was asked of it.",
+        f"The certificate of {address.host} cannot be trusted ({why}), so no request was sent.",
         kind="upstream_error",
     )
 
@@ -127,7 +127,7 @@ def _connection_error(address: WebAddress, error: Exception) -> ToolError:
             return _certificate_error(address, cause)
         cause = cause.__cause__ or cause.__context__
     kind = (
-        "does not speak HTTP that can be understood"
+        "does not speak valid HTTP"
         if isinstance(error, httpcore2.ProtocolError)
         else "hung up"
     )

@@ -64,7 +64,7 @@ async def read_page(answer: HttpResponse, context: ToolContext) -> PageText:
         text = visible_text(decode_body(answer.body, answer.charset, cut=answer.cut))
         return PageText(address=answer.address, text=text or "(nothing)", cut=answer.cut)
     raise ToolError(
-        f"{answer.address.url[:500]} is {kind or 'of an unknown kind'} ({len(answer.body)} bytes) and no text. Nothing "
+        f"{answer.address.url[:500]} is {kind or 'of an unknown kind'} ({len(answer.body)} bytes), not text. Nothing "
         f"was kept of it.",
         kind="unsupported",
     )

@@ -35,7 +35,7 @@ class WebPageReader(Reader):
         try:
             tree = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
         except (etree.ParserError, etree.XMLSyntaxError) as error:
-            raise UnreadableDocument("it is no web page") from error
+            raise UnreadableDocument("it is not a web page") from error
         title = " ".join((tree.findtext(".//title") or "").split())
         links = "\n".join(page_links(tree, self._url))
         return Document(

@@ -88,7 +88,7 @@ class Brave:
             ) from None
         if not key.isascii() or not key.isprintable() or key != key.strip():
             raise ToolError(
-                f"{self._settings.brave_key_reference.env} holds no key that can be sent. A person has to correct it.",
+                f"{self._settings.brave_key_reference.env} is not a key that can be sent. A person has to correct it.",
                 kind="unsupported",
             )
         return key
@@ -164,10 +164,10 @@ def _raise_for_status(answer: HttpResponse, name: str) -> None:
         return
     if answer.status == 429:
         raise ToolError(
-            f"{name} was asked too often. {_retry_hint(answer)} Searches one after the other need less.",
+            f"{name} received too many requests. {_retry_hint(answer)} Searches one after the other need less.",
             kind="rate_limited",
         )
-    later = " It may do better later." if answer.status >= 500 else ""
+    later = " Try again later." if answer.status >= 500 else ""
     raise ToolError(f"{name} answers {answer.status} and no results.{later}", kind="upstream_error")
 
 
@@ -185,7 +185,7 @@ def _decode_results(answer: HttpResponse, kind: type[T], name: str) -> T:
         found: T = msgspec.json.decode(answer.body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ToolError(
-            f"{name} answered with what are no results. It may do better later.", kind="upstream_error"
+            f"{name} answered with something that is not a list of results. Try again later.", kind="upstream_error"
         ) from error
     return found
 

@@ -229,7 +229,7 @@ class MemoryState:
             states = self._states(file)
             if states[number + 1] != states[-1]:
                 raise Refusal(
-                    "write_conflict", f"{file!r} was changed again after that. Nothing was taken back."
+                    "write_conflict", f"{file!r} was changed again after that. Nothing was reverted."
                 )
             files[file] = states[number]
         if not files:

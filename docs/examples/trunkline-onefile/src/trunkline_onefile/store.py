@@ -156,7 +156,7 @@ class RecordStore(MemoryStore):
             moved = state.files_at(old)
             state.require_hash(old, expected)
             if is_under(new, old):
-                raise path_refusal(new, f"it lies within {old!r}, which is to be moved")
+                raise path_refusal(new, f"it lies within {old!r}, which is being moved")
             if new in state.files:
                 raise Refusal("write_conflict", f"There is already a file {new!r}.")
             return dict.fromkeys(moved) | {new + path.removeprefix(old): data for path, data in moved.items()}
@@ -187,7 +187,7 @@ class RecordStore(MemoryStore):
             number, files = state.last_change(plain, state.number(None)), state.taken_back
         paths = tuple(files(plain, number))
         undone = state.records[number]
-        reason = revert.reason or f"Take back {undone.version}: {undone.reason}"
+        reason = revert.reason or f"Revert {undone.version}: {undone.reason}"
         version = await self._commit(lambda state: files(plain, number), revert.actor, reason, scope)
         return MemoryReverted(paths=paths, version=version, undone=undone.version)
 

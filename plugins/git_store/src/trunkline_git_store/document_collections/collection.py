@@ -48,7 +48,7 @@ class DocumentCollection:
         held = {one.name: one.size for one in self.documents() if one.name != name}
         if len(held) >= MOST_DOCUMENTS or sum(held.values()) + len(data) > MOST_BYTES:
             raise Refusal(
-                "write_failure", "This conversation holds as many documents as it may. Clear them first."
+                "write_failure", "This conversation has reached its limit of documents. Clear them first."
             )
         head = self._repository.head()
         blob = self._repository.write_blob(data)

@@ -86,7 +86,7 @@ class CollectionStore(DocumentCollections):
         try:
             self._open_collection(conversation).put(name, text)
         except (OSError, pygit2.GitError) as error:
-            raise Refusal("write_failure", f"The document could not be kept: {error}.") from error
+            raise Refusal("write_failure", f"The document could not be stored: {error}.") from error
 
     def _close(self) -> None:
         while self._open:
@@ -134,6 +134,6 @@ def _opened(place: Path) -> DocumentCollection:
     try:
         return DocumentCollection(place)
     except (KeyError, ValueError, pygit2.GitError, StorageError) as error:
-        _log.warning("the documents in %s are damaged and thrown away: %s", place, error)
+        _log.warning("the documents in %s are damaged and are discarded: %s", place, error)
         shutil.rmtree(place, ignore_errors=True)
         return DocumentCollection(place)

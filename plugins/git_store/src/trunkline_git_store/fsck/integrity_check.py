@@ -35,7 +35,7 @@ LEFTOVERS = (
 STALE_SECONDS = 600.0
 """Seconds after which a lock or a file on its way belongs to nobody any more."""
 
-BACKUP = "What is lost can be had from a backup or another copy: git -C <memory root> fetch <copy>, and look again."
+BACKUP = "Restore lost objects from a backup or another copy: git -C <memory root> fetch <copy>, then check again."
 SHOWN = 5
 
 BRANCH = "refs/heads/main"
@@ -46,7 +46,7 @@ CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
 DATABASES = ("memory.db", "memory-history.db")
 """The derived files in the cache folder."""
 
-NEW_ROOT_MESSAGE = "Go on from the files: folders of the last version are lost\n"
+NEW_ROOT_MESSAGE = "Continue from the files: folders of the last version are lost\n"
 
 
 class IntegrityCheck:
@@ -79,7 +79,7 @@ class IntegrityCheck:
             if _age(file) > STALE_SECONDS
         ]
         if not found:
-            return _found("git.litter", "ok", "Nobody left half-written files")
+            return _found("git.litter", "ok", "There are no half-written files")
         if self._repair:
             for file in found:
                 file.unlink(missing_ok=True)
@@ -95,12 +95,12 @@ class IntegrityCheck:
                     file.unlink(missing_ok=True)
             return self._mended("git.locks", f"{_names(stale)}, older than ten minutes", "removed")
         if found:
-            said = f"Another git process holds the repository ({_names(found)}); writes go on as far as it lets them"
+            said = f"Another git process holds the repository ({_names(found)}); writes continue where its locks allow"
             return _found(
                 "git.locks",
                 "warning",
                 said,
-                "Wait for it, or end it; a lock that nobody holds is removed later.",
+                "Wait for it, or end it; a lock without an owner is removed later.",
             )
         return _found("git.locks", "ok", "No other git process holds the repository")
 
@@ -110,7 +110,7 @@ class IntegrityCheck:
         """git.objects: each loose object holds what its name says."""
         found = list(broken_loose(self._objects))
         if not found:
-            return _found("git.objects", "ok", "Every loose object is whole")
+            return _found("git.objects", "ok", "Every loose object is intact")
         if self._repair:
             for file in found:
                 self._damaged_files.move_object(file)
@@ -120,7 +120,7 @@ class IntegrityCheck:
         """git.packs: each pack is whole and has its index."""
         found = [*broken_packs(self._objects), *packs_without_index(self._objects)]
         if not found:
-            return _found("git.packs", "ok", "Every pack is whole")
+            return _found("git.packs", "ok", "Every pack is intact")
         if self._repair:
             for pack in dict.fromkeys(found):
                 self._damaged_files.move_pack(pack)
@@ -145,7 +145,7 @@ class IntegrityCheck:
         if left := self._trouble():
             return _found("git.repository", "error", left, BACKUP)
         return self._mended(
-            "git.repository", trouble, f"made anew; what was there is in {self._damaged_files.folder}"
+            "git.repository", trouble, f"created again; the old content is in {self._damaged_files.folder}"
         )
 
     def _trouble(self) -> str:
@@ -171,7 +171,7 @@ class IntegrityCheck:
         """git.history: everything that the branch needs is there."""
         if not self._repair and self._broken():
             yield _found(
-                "git.history", "warning", "Not looked at: objects are broken.", "Run it without --look."
+                "git.history", "warning", "Not checked: objects are broken.", "Run it without --look."
             )
             return
         commits, objects, lost = self._reach()
@@ -182,7 +182,7 @@ class IntegrityCheck:
             commits, objects, lost = self._reach()
             healed = len(before - {one.id for one in lost})
         if healed:
-            said = f"{healed} lost objects were made again from the files and from what could still be read"
+            said = f"{healed} lost objects were restored from the files and from readable objects"
             yield _found("git.history", "mended", said)
         if any(one.path == "" and str(one.id) == one.version for one in lost):
             yield self._branch()
@@ -209,7 +209,7 @@ class IntegrityCheck:
                 repository.advance_branch(
                     head, repository.write_commit(head, tree, "trunkline", NEW_ROOT_MESSAGE)
                 )
-            return self._mended("git.files", said, "a version was made of the files as they are now")
+            return self._mended("git.files", said, "a commit was made of the files as they are now")
         finally:
             repository.close()
 
@@ -237,14 +237,14 @@ class IntegrityCheck:
                 return _found(
                     "git.branch",
                     "error",
-                    f"The last commit {head} is lost, and none before it is known.",
+                    f"The last commit {head} is lost, and no earlier one is known.",
                     BACKUP,
                 )
             if self._repair:
                 repository.git.references.create(repository.branch(), target, force=True)
                 self._put_logs_aside(repository.branch())
             said = f"The last commit {str(head)[:10]} is lost; the files stay, and become the owner's edits"
-            return self._mended("git.branch", said, f"the branch was taken back to {str(target)[:10]}")
+            return self._mended("git.branch", said, f"the branch was reset to {str(target)[:10]}")
         finally:
             repository.close()
 
@@ -279,12 +279,12 @@ class IntegrityCheck:
             if self._repair:
                 for suffix in ("", "-wal", "-shm"):
                     file.with_name(file.name + suffix).unlink(missing_ok=True)
-            yield self._mended(name, f"{file.name} is damaged", "removed; it is made anew from history")
+            yield self._mended(name, f"{file.name} is damaged", "removed; it is rebuilt from history")
 
     def _mended(self, name: str, what: str, how: str) -> MemoryFinding:
         if self._repair:
             return _found(name, "mended", f"{what}: {how}")
-        return _found(name, "warning", what, "Run it without --look to mend that.")
+        return _found(name, "warning", what, "Run it without --look to repair that.")
 
 
 def _told(commits: int, objects: int, lost: list[LostObject]) -> MemoryFinding:

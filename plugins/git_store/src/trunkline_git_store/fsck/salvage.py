@@ -100,7 +100,7 @@ class _PackReader:
         inflater = zlib.decompressobj()
         data = inflater.decompress(self._data[at : at + size + 1024], size + 1)
         if len(data) != size or not (inflater.eof or inflater.unconsumed_tail == b""):
-            raise ValueError("the object ends too early")
+            raise ValueError("the object is truncated")
         return data
 
 
@@ -138,5 +138,5 @@ def apply_delta(base: bytes, delta: bytes) -> bytes:
         start, length = numbers[0], numbers[1] or 0x10000
         result += base[start : start + length]
     if sizes != [len(base), len(result)]:
-        raise ValueError("the difference is broken")
+        raise ValueError("the delta is broken")
     return bytes(result)

@@ -53,9 +53,9 @@ def revert_plan(steps: PathHistory, path: str, name: str | None) -> RevertPlan:
         file for file, _ in changed_files(repository.git, before, commit.tree_id) if is_under(file, path)
     ]
     if not changed:
-        raise Refusal("not_found", f"Version {str(commit.id)[:10]} did nothing at {path!r}.")
+        raise Refusal("not_found", f"Version {str(commit.id)[:10]} did not change {path!r}.")
     subject = parse_reason(commit.message).partition("\n")[0]
-    reason = f"Take back {str(commit.id)[:10]}: {subject}"
+    reason = f"Revert {str(commit.id)[:10]}: {subject}"
     return RevertPlan(str(commit.id), _states(steps, changed, old, new), reason)
 
 
@@ -112,7 +112,7 @@ class RevertFiles(WriteOperation):
                 require_free_path(view, path, without=gone)
         if not files:
             raise Refusal(
-                "write_conflict", "There is nothing to take back: it is as it was before that change."
+                "write_conflict", "There is nothing to revert: the file is as it was before that change."
             )
         return ChangePlan(files, self.undoing.reason)
 
@@ -127,7 +127,7 @@ def _reverted_content(path: str, now: bytes | None, state: FileStates) -> Conten
     if result is None:
         raise Refusal(
             "write_conflict",
-            f"{path!r} was changed again after that, at the same place. Nothing was taken back; take back the later"
+            f"{path!r} was changed again after that, at the same place. Nothing was reverted; revert the later"
             " change first, or edit the file.",
         )
     return result

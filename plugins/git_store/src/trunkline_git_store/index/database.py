@@ -43,7 +43,7 @@ class DerivedDatabase:
         try:
             return job(self._open())
         except _BROKEN as error:
-            _log.warning("the derived file %s is made anew: %s", self._file, error)
+            _log.warning("the derived file %s is rebuilt: %s", self._file, error)
             self.drop()
         try:
             return job(self._open())

@@ -34,7 +34,7 @@ def file_passages(path: str, data: bytes) -> list[Passage]:
     try:
         return _as_its_kind(path, data)
     except Exception:
-        _log.exception("%s cannot be taken apart as what it is, and is read as plain text", path)
+        _log.exception("%s cannot be parsed as its file type and is indexed as plain text", path)
         return plain_passages(path, data)
 
 

@@ -217,7 +217,7 @@ class PurgeScan:
             )
         if path.startswith("audit/"):
             return RemainingCopy(
-                where=path, what=f"It has {lines}. They go with the conversations that they name."
+                where=path, what=f"It has {lines}. They are removed with the conversations that they name."
             )
         if path in self._versions.there:
             return RemainingCopy(
@@ -225,7 +225,7 @@ class PurgeScan:
             )
         return RemainingCopy(
             where=path,
-            what=f"History has {lines} in this file, which is not there any more. Purge it by this path.",
+            what=f"History has {lines} in this file, which no longer exists. Purge it by this path.",
         )
 
     def _written(self, purge: Purge, known: Set[str]) -> Iterator[RemainingCopy]:

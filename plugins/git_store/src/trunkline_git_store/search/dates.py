@@ -1,4 +1,4 @@
-"""The time that a question speaks of: "last Tuesday", "in May", "two weeks ago", "between 3 May and 10 May". Pure.
+"""The time that a question mentions: "last Tuesday", "in May", "two weeks ago", "between 3 May and 10 May". Pure.
 
 Only English is understood, and dates in figures as ISO 8601 writes them. A name without a year means the last time it
 was. Weeks begin on Monday.

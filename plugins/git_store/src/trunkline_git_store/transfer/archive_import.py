@@ -65,7 +65,7 @@ class ArchiveImport:
         if self.manifest.head:
             self._history = IncomingHistory(self._scratch, root, self._progress_reporter("checking"))
             if str(self._history.head) != self.manifest.head:
-                raise InvalidArchive("its history does not end where it says")
+                raise InvalidArchive("its history does not end at the commit that its manifest names")
             self._refuse_purged(root, self._history)
         elif self.manifest.system == OWN:
             raise InvalidArchive("it holds no history")
@@ -102,7 +102,7 @@ class ArchiveImport:
 
     def operations(self) -> Iterator[WriteOperation]:
         """Yield the operations to commit, one after the other."""
-        reason = f"Bring in a memory of {self.manifest.created:%Y-%m-%d}"
+        reason = f"Import a memory of {self.manifest.created:%Y-%m-%d}"
         if self._history is not None:
             merging = HistoryMerge(
                 self._history.repository,
@@ -176,12 +176,12 @@ class ArchiveImport:
     def _list_files(self) -> dict[str, Path]:
         root = self._scratch / MEMORY
         if (root / ".git").exists():
-            raise InvalidArchive("it holds a history that it does not tell of")
+            raise InvalidArchive("it holds a history that its manifest does not name")
         files: dict[str, Path] = {}
         for file in sorted(file for file in root.rglob("*") if file.is_file()):
             path = file.relative_to(root).as_posix()
             if not is_normalized(path):
-                self._gaps.append(ImportGap(what=path, why="no file of memory may have that name"))
+                self._gaps.append(ImportGap(what=path, why="a memory file cannot have that name"))
             elif file.stat().st_size > MAX_FILE_BYTES:
                 self._gaps.append(
                     ImportGap(what=path, why=f"it is larger than {MAX_FILE_BYTES // 1024 // 1024} MB")

@@ -104,7 +104,7 @@ class _ExportWriter:
         safe = {path for path, _ in self._paths}
         unsafe = (
             ImportGap(
-                what=ascii_safe(path), why="not every system can have that name: it is in history alone"
+                what=ascii_safe(path), why="not every system allows that name: it is only in the history"
             )
             for path, _ in found
             if path not in safe

@@ -27,7 +27,7 @@ from trunkline_git_store.transfer.tree_rows import (
 
 EXPORTED_REFERENCES = ("refs/heads/", "refs/tags/")
 LOST = "which is lost: run trunkline memory doctor"
-TWICE = "which is there twice, or out of order"
+TWICE = "which is duplicated or out of order"
 
 
 class ExportHistory:
@@ -63,7 +63,7 @@ class ExportHistory:
                 found[name] = pygit2.Oid(hex=str(git.references[name].target))
             except (KeyError, ValueError, pygit2.GitError):
                 if isinstance(git.references[name].target, pygit2.Oid):
-                    self.left_out.append(ImportGap(what=name, why="it leads to no commit"))
+                    self.left_out.append(ImportGap(what=name, why="it does not point to a commit"))
         return found
 
     def _create_references(self) -> None:

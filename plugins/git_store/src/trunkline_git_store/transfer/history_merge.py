@@ -37,7 +37,7 @@ MAX_SEED_COMMITS = 500
 SEED_BLOBS = {str(pygit2.hash(data)) for data in INITIAL_FILES.values()}
 """The blobs that a new memory begins with."""
 
-PURGE_HINT = "As it was it came along in history; to be rid of that, purge it."
+PURGE_HINT = "Its earlier form was imported with the history; purge it to remove that."
 
 Rule = Callable[[str, bytes], bytes]
 """Gives what may stand in a file instead of what came. Raises Refusal."""
@@ -101,9 +101,9 @@ class HistoryMerge:
         merged = one.merged
         for path, ours, theirs in one.differing_paths():
             if theirs is not None and not is_normalized(path):
-                merged.gaps.append(ImportGap(what=path, why="no file of memory may have that name"))
+                merged.gaps.append(ImportGap(what=path, why="a memory file cannot have that name"))
             elif self._withheld(path):
-                merged.gaps.append(ImportGap(what=path, why="it is the owner's to bring"))
+                merged.gaps.append(ImportGap(what=path, why="only the owner can import it"))
             elif self._restore:
                 one.take(path, ours, theirs, self._rule)
             else:
@@ -176,7 +176,7 @@ class _MergeAttempt:
             ):
                 del files[path]
                 self._conflict(
-                    path, "a file and a folder of one name cannot stand beside each other: ours stays"
+                    path, "a file and a folder cannot have the same name: ours stays"
                 )
 
     def _stays(self, path: str) -> bool:
@@ -233,7 +233,7 @@ class _MergeAttempt:
             return rule(path, data)
         except Exception as error:
             why = getattr(error, "message", "a rule of this memory failed")
-            self.merged.gaps.append(ImportGap(what=path, why=f"it was not taken over: {why}"))
+            self.merged.gaps.append(ImportGap(what=path, why=f"it was not imported: {why}"))
             return None
 
     def _report_conflict(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None) -> None:

@@ -36,7 +36,7 @@ class MergeHistory(WriteOperation):
         self.tell(merged)
         known = self.merging.is_merged(view.head)
         return ChangePlan(
-            merged.files, "Bring in a memory", joins=None if known else self.merging.theirs, ruled=True
+            merged.files, "Import a memory", joins=None if known else self.merging.theirs, ruled=True
         )
 
 
@@ -96,7 +96,7 @@ class ImportFiles(WriteOperation):
         for path, file in self.files.items():
             data = file.read_bytes()
             if self.withheld(path):
-                merged.gaps.append(ImportGap(what=path, why="it is the owner's to bring"))
+                merged.gaps.append(ImportGap(what=path, why="only the owner can import it"))
             else:
                 self._import_file(path, data, view, record, merged)
         text = record.encode()
@@ -105,7 +105,7 @@ class ImportFiles(WriteOperation):
         if record.files and (entry is None or view.blob(entry) != text):
             files[ImportRecord.path(self.system)] = text
         self.tell(merged)
-        return ChangePlan(files, f"Bring in {len(merged.files)} files of {self.system}")
+        return ChangePlan(files, f"Import {len(merged.files)} files of {self.system}")
 
     def _import_file(
         self, path: str, data: bytes, view: View, record: ImportRecord, merged: MergeResult

@@ -215,9 +215,9 @@ def _commit(data: bytes) -> tuple[pygit2.Oid, list[pygit2.Oid]]:
     parents = names[1:].index(b"author") if b"author" in names[1:] else -1
     wanted = [b"tree", *[b"parent"] * max(0, parents), b"author", b"committer"]
     if parents < 0 or names[: len(wanted)] != wanted or b"\0" in head:
-        raise ValueError("a commit that is none")
+        raise ValueError("an invalid commit")
     if not all(_PERSON.fullmatch(text) for _, text in fields[1 + parents : 3 + parents]):
-        raise ValueError("a commit of nobody")
+        raise ValueError("a commit without an author")
     ids = [pygit2.Oid(hex=text.decode("ascii")) for _, text in fields[: 1 + parents]]
     return ids[0], ids[1:]
 
@@ -227,7 +227,7 @@ def _tagged(data: bytes) -> pygit2.Oid:
     lines = data.split(b"\n")
     names = [line.partition(b" ")[0] for line in lines[:3]]
     if names != [b"object", b"type", b"tag"]:
-        raise ValueError("a tag that is none")
+        raise ValueError("an invalid tag")
     return pygit2.Oid(hex=lines[0].partition(b" ")[2].decode("ascii"))
 
 

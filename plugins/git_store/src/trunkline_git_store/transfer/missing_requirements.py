@@ -62,7 +62,7 @@ def policy_gaps(policies: dict[str, bytes], identities: set[str]) -> Iterator[Im
             policy = msgspec.json.decode(data, type=PolicySummary)
         except msgspec.MsgspecError:
             yield ImportGap(
-                what=path, why="is no policy that can be read: no tool may be used until it is mended"
+                what=path, why="is not a valid policy: no tool may be used until it is corrected"
             )
             continue
         subject = policy.subject[:80]
@@ -95,7 +95,7 @@ def _tools(path: str, settings: dict[str, Any], here: InstalledComponents) -> It
     for tool in wanted if isinstance(wanted, list) and here.tools else ():
         if isinstance(tool, str) and tool.isidentifier() and tool not in here.tools:
             yield ImportGap(
-                what=f"the tool {tool} of {path}", why="no plugin here brings it", hint="Install its plugin."
+                what=f"the tool {tool} of {path}", why="no plugin here provides it", hint="Install its plugin."
             )
 
 

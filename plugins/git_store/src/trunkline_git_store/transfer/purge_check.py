@@ -46,5 +46,5 @@ def _purged_targets(data: bytes) -> Iterator[PurgedTarget]:
             raise InvalidArchive(
                 f"{PURGE_LOG_PATH}:{number} of this memory cannot be read, so what was purged here could come back",
                 hint=f'Nothing was changed. "trunkline memory history {PURGE_LOG_PATH}" shows its versions; '
-                "take it back first.",
+                "revert it first.",
             ) from None

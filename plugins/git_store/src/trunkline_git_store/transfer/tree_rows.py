@@ -73,15 +73,15 @@ def check_rows(tree: bytes) -> Iterator[TreeRow]:
         place, before = place + len(row.mode) + len(row.name) + 22, row.sort_key
         yield row
     if place != len(tree):
-        raise ValueError("a folder that is none")
+        raise ValueError("an invalid folder")
 
 
 def row_problem(row: TreeRow) -> str:
     """Return why an entry may not be in a history; "" when it may."""
     if row.mode not in (FOLDER, *FILES, *SPECIAL_MODES):
-        return "which is of a kind that git does not know"
+        return "which has a mode that git does not know"
     if row.name in (b".", b"..") or b"\\" in row.name or is_git_folder(row.display_name):
-        return "which is no name of a file of memory"
+        return "which is not a valid name of a memory file"
     if row.mode == LINK and row.name.lower().startswith(b".git"):
-        return "which is a link in the place of a file of git's"
+        return "which is a link in place of a file of git's"
     return ""

@@ -225,5 +225,5 @@ class VectorBackfill:
     def _failed(self, error: Exception) -> None:
         fault = f"{type(error).__name__}: {error}"
         if fault != self.progress.fault:
-            _log.warning("the embedder %s fails; words alone are searched: %s", self.embedder.name, fault)
+            _log.warning("the embedder %s fails; search uses words only: %s", self.embedder.name, fault)
         self.progress = msgspec.structs.replace(self.progress, fault=fault)

@@ -35,7 +35,7 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | 
             raise
         if len(texts) == 1:
             _log.warning(
-                "the embedder %s refuses a text of %d letters, which words alone find: %s",
+                "the embedder %s refused a text of %d characters, which only words find: %s",
                 embedder.name,
                 len(texts[0]),
                 error,

@@ -65,10 +65,10 @@ class VectorStore:
         """Refuse vectors of a length that none can have, or of another one than those that are kept. Raises
         ValueError."""
         if not 1 <= length <= MAX_DIMENSIONS:
-            raise ValueError(f"it answers with vectors of none or of more than {MAX_DIMENSIONS} numbers")
+            raise ValueError(f"its vectors have no numbers or more than {MAX_DIMENSIONS} numbers")
         if self.dimensions(connection) not in (0, length):
             raise ValueError(
-                "it answers with vectors of another length than before; if its model is another one now, run: "
+                "its vectors have another length than before; if its model was changed, run: "
                 "trunkline memory reindex --vectors"
             )
 
@@ -145,7 +145,7 @@ class VectorStore:
         lasting = connection.filename not in ("", ":memory:")
         place = str(self._file) if lasting else ":memory:"
         if not _opened(connection, place):
-            _log.warning("the vectors of memory in %s are damaged and made again", place)
+            _log.warning("the vectors of memory in %s are damaged and are rebuilt", place)
             for suffix in ("", "-wal", "-shm"):
                 self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
             _opened(connection, place)

@@ -77,7 +77,7 @@ def command(
     if as_json:
         print_json(found)
     elif not found:
-        click.echo("Nothing was learned that fits.", err=True)
+        click.echo("No learned fact matches.", err=True)
     for one in () if as_json else found:
         print_text(f"{format_local_time(one['said_at'])}  {one['type']:<10}  {one['text']}")
         print_text(f"{'':24}{one['id']} · {one['block']} · {one['conversation']} · {one['role']}")

@@ -46,7 +46,7 @@ def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) ->
         if gone or not missing:
             click.echo(f"Forgot {len(gone)} {'thing' if len(gone) == 1 else 'things'}.")
         for id in missing:
-            click.echo(f"There is no {id} among what was learned.", err=True)
+            click.echo(f"There is no {id} among the learned items.", err=True)
     return 1 if missing else 0
 
 

@@ -31,5 +31,5 @@ def command(as_json: bool) -> int:
     )
     click.echo(f"{'messages':<16} {profile.interaction_count}")
     told = describe_profile(profile)
-    click.echo(told or f"A model is told of it after {SHOWN_AFTER} messages, as far as it stands out.")
+    click.echo(told or f"Models receive it after {SHOWN_AFTER} messages, as far as it stands out.")
     return 0

@@ -88,7 +88,7 @@ class ServedBlock:
                 await self._stop(call, "nobody can be asked here")
                 raise CallRefusedError(
                     f"{name} asks a person a question. Over MCP no one can be asked, so it was stopped in its middle. "
-                    "It may have had an effect; find out before you call it again."
+                    "It may have had an effect; check before you call it again."
                 )
             case "approval":
                 raise CallRefusedError(self._approval_text(name))
@@ -146,7 +146,7 @@ class ServedBlock:
                 if report is not None:
                     await report(signs, reply.note)
         raise CallRefusedError(
-            f"{wish.name} gave no outcome. It may have had its effect; find out before you call it again."
+            f"{wish.name} gave no outcome. It may have had its effect; check before you call it again."
         )
 
     def _approval_text(self, name: str) -> str:

@@ -65,7 +65,7 @@ class BlockServer:
             try:
                 now = await self._block.tools()
             except (CallRefusedError, BusError) as error:
-                log.debug("the tools of %s cannot be looked at: %s", self._block.block, error)
+                log.debug("the tools of %s cannot be listed: %s", self._block.block, error)
             else:
                 if before is not None and now != before:
                     await self._notify_changes()
@@ -78,7 +78,7 @@ class BlockServer:
             try:
                 await session.send_tool_list_changed()
             except Exception as error:  # the other side is gone, which is its own business
-                log.debug("a client does not hear of the change: %s", error)
+                log.debug("a client could not be notified of the change: %s", error)
 
     async def _tools(
         self, context: "Context", params: types.PaginatedRequestParams | None
@@ -189,7 +189,7 @@ def paginate(
     """A page, and the cursor of the next one."""
     given = params.cursor if params is not None else None
     if given is not None and not given.isdecimal():
-        raise MCPError(types.INVALID_PARAMS, "That is no cursor that was given here.")
+        raise MCPError(types.INVALID_PARAMS, "This server did not issue that cursor.")
     begin = int(given or 0)
     end = begin + PAGE_SIZE
     return items[begin:end], str(end) if end < len(items) else None

@@ -42,7 +42,7 @@ async def serve_http(server: "Server[Any]", port: int, token: str, ready: Callab
             listener.bind((HOST, port))
         except OSError as error:
             raise trunkline.TrunklineError(
-                f"Port {port} of {HOST} cannot be taken: {error.strerror}.",
+                f"Port {port} of {HOST} cannot be used: {error.strerror}.",
                 hint="Choose another --port, or leave it out for any free one.",
             ) from error
         config = uvicorn.Config(build_app(server, token), log_config=None, access_log=False, lifespan="on")

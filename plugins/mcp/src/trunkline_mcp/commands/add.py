@@ -58,8 +58,8 @@ def command(home: Path, /, name: str, block: str, replace: bool, **given: Any) -
     if not (given["command_line"] or given["url"]):
         where = f" --block {block}" if block else ""
         raise trunkline.TrunklineError(
-            f"{name} needs a command, which is run, or a --url, which is asked over HTTP.",
-            hint=f"Say it like: trunkline mcp add{where} --readable ~/servers {name} ~/servers/bin/mcp-server-{name}, "
+            f"{name} needs a command to run or a --url to reach over HTTP.",
+            hint=f"For example: trunkline mcp add{where} --readable ~/servers {name} ~/servers/bin/mcp-server-{name}, "
             f"or: trunkline mcp add{where} {name} --url https://example.org/mcp",
         )
     put_server(home, block, name, _entry(**given), replace=replace)

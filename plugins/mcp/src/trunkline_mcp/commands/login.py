@@ -39,7 +39,7 @@ async def _sign_in(home: Path, server: "ServerConfig", again: bool) -> None:
     from trunkline_mcp.server_connection import error_text, root_cause
 
     async with listen_for_callback(
-        home, lambda url: print_text(f"Open this page, and agree there:\n  {url}")
+        home, lambda url: print_text(f"Open this page and grant access there:\n  {url}")
     ) as visit:
         dialler = Connector(home, home, NoSandbox(), visit=lambda _: visit)
         if again:
@@ -49,5 +49,5 @@ async def _sign_in(home: Path, server: "ServerConfig", again: bool) -> None:
                 pass
         except Exception as error:
             raise trunkline.TrunklineError(
-                f"{server.identity} did not let us in: {error_text(root_cause(error))}."
+                f"{server.identity} did not accept the sign-in:  {error_text(root_cause(error))}."
             ) from error

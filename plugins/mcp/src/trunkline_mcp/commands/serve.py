@@ -42,7 +42,7 @@ def command(home: Path, block: str, name: str, http: bool, port: int) -> None:
     from trunkline.api.memory import BLOCK_NAME_RULE, is_block_name
 
     if not is_block_name(name):
-        raise trunkline.TrunklineError(f"{name!r} is no name: {BLOCK_NAME_RULE}.")
+        raise trunkline.TrunklineError(f"{name!r} is not a valid name: {BLOCK_NAME_RULE}.")
     if not is_block_name(block):
         raise trunkline.TrunklineError(f"{block!r} is not the name of a block: {BLOCK_NAME_RULE}.")
     token = _token(home) if http else ""
@@ -58,7 +58,7 @@ def _token(home: Path) -> str:
         token = ""
     if not token:
         raise trunkline.TrunklineError(
-            f"There is no token in {home}.", hint='"trunkline up" makes one when it is started first.'
+            f"There is no token in {home}.", hint='"trunkline up" creates one at its first start.'
         )
     return token
 
@@ -95,7 +95,7 @@ async def _require_block(lent: "ServedBlock") -> None:
     if lent.block not in names:
         raise trunkline.TrunklineError(
             f"There is no block {lent.block}.",
-            hint=f'There are: {", ".join(names)}. "trunkline blocks create" makes one.',
+            hint=f'There are: {", ".join(names)}. "trunkline blocks create" creates one.',
         )
 
 

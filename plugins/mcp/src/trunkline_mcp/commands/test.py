@@ -16,7 +16,7 @@ STARTUP_SECONDS = 10.0
 """Seconds beyond the server's own time to start: for a tools worker that has to begin first."""
 
 NOT_FOUND_HINT = (
-    "The sandbox shows it the system's programs (/usr) alone. Write the program's whole path, and name the folders "
+    "The sandbox shows it only the system's programs (/usr). Give the program's absolute path and the folders "
     "that it needs: trunkline mcp add --replace --readable FOLDER ..."
 )
 """For a server whose program, or what that needs, is not there."""
@@ -58,7 +58,7 @@ def _find_server(home: Path, identity: str) -> "ServerConfig":
     said = [problem.what for problem in found.problems if problem.where.endswith(f": {identity}")]
     raise trunkline.TrunklineError(
         f"{identity} cannot be used: {said[0]}." if said else f"There is no server {identity}.",
-        hint='"trunkline mcp list" shows those that are there.'
+        hint='"trunkline mcp list" shows all servers.'
         if said
         else unknown_server_hint(home, identity),
     )
@@ -88,7 +88,7 @@ def _show(server: str, standing: "ServerStatus | None") -> None:
     from trunkline.api.cli import print_text
 
     if standing is None:
-        return click.echo(f"No tools worker of this home says anything of {server}.", err=True)
+        return click.echo(f"No tools worker of this home reports the status of {server}.", err=True)
     if standing.state != "ready":
         _refuse(server, standing.why or standing.state)
     print_text(

@@ -82,7 +82,7 @@ def decode_frame(body: bytes) -> Frame:
     try:
         return _decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HostileFrameError(f"a frame that is none: {str(error)[:200]}") from error
+        raise HostileFrameError(f"an invalid frame: {str(error)[:200]}") from error
 
 
 def frame_length(head: bytes) -> int:
@@ -98,7 +98,7 @@ def encode_frame(kind: str, *fields: Any) -> bytes:
     too much of it."""
     body = json.dumps([kind, *fields], ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     if len(body) > LARGEST:
-        raise ValueError(f"that is too much to hand on: {len(body)} bytes")
+        raise ValueError(f"that is too large to transfer: {len(body)} bytes")
     return len(body).to_bytes(4, "big") + body
 
 
@@ -109,7 +109,7 @@ def _decode_value(raw: msgspec.Raw, kind: Any) -> Any:
     try:
         value = msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise HostileFrameError(f"a value that is none: {str(error)[:200]}") from error
+        raise HostileFrameError(f"an invalid value: {str(error)[:200]}") from error
     _check_depth(value)
     return value
 

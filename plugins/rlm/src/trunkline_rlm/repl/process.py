@@ -124,7 +124,7 @@ async def start_process(sandbox: Sandbox, functions: Sequence[str], limits: Repl
         await process.end()
         raise
     await process.end()
-    raise ToolError(f"No code is run, because its process cannot be shut in: {reason}.", kind="unsupported")
+    raise ToolError(f"No code was run, because its process cannot be confined: {reason}.", kind="unsupported")
 
 
 async def _start_failure(process: ReplProcess, functions: Sequence[str], limits: ReplLimits) -> str | None:
@@ -137,7 +137,7 @@ async def _start_failure(process: ReplProcess, functions: Sequence[str], limits:
             )
             first = await process.receive()
     except TimeoutError:
-        return "it did not begin in time"
+        return "it did not start in time"
     except HostileFrameError as error:
         return str(error)
     except ProcessEndedError:
@@ -145,7 +145,7 @@ async def _start_failure(process: ReplProcess, functions: Sequence[str], limits:
         return f"it ended at once; it said: {said or 'nothing'}"
     if isinstance(first, ReadyFrame):
         return None
-    return first.reason if isinstance(first, RefusedFrame) else "it said something else first"
+    return first.reason if isinstance(first, RefusedFrame) else "its first frame was of another kind"
 
 
 def python_command(program: str) -> tuple[str, ...]:

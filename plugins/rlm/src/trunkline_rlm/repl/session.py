@@ -260,6 +260,6 @@ class _OutputBuffer:
     def add(self, text: str) -> None:
         """Keep it. Raises Hostile for more than our side of the process would send."""
         if len(text) > self.room or len(self._pieces) >= MOST_PIECES:
-            raise HostileFrameError("more output than there may be")
+            raise HostileFrameError("more output than is allowed")
         self.room -= len(text)
         self._pieces.append(text)

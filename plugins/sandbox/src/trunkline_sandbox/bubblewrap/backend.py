@@ -83,7 +83,7 @@ class Bubblewrap(Sandbox):
             return await self._start_program(executable, program, masks)
         except OSError as error:
             raise ToolError(
-                f"The sandbox could not be made for this program: {error}.", kind="unavailable"
+                f"The sandbox could not be created for this program: {error}.", kind="unavailable"
             ) from error
 
     async def serve(self) -> None:
@@ -171,7 +171,7 @@ class Bubblewrap(Sandbox):
             child = await status.child()
             if child is not None:
                 return BubblewrapProcess(raw, child, status, apply_limits(child, limits, self._place))
-        raise ToolError(f"The sandbox could not be made: {await _read_stderr(raw)}", kind="unavailable")
+        raise ToolError(f"The sandbox could not be created: {await _read_stderr(raw)}", kind="unavailable")
 
 
 async def _mask_files(process: int, repository: str) -> None:
@@ -222,7 +222,7 @@ async def _read_stderr(raw: Process) -> str:
     _end_group(raw)
     assert raw.stderr is not None
     pieces = [piece async for piece in raw.stderr]
-    return b"".join(pieces).decode(errors="replace").strip()[-500:] or "bubblewrap did not begin in time."
+    return b"".join(pieces).decode(errors="replace").strip()[-500:] or "bubblewrap did not start in time."
 
 
 def _end_group(raw: Process) -> None:

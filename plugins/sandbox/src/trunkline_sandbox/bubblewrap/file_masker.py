@@ -58,11 +58,11 @@ def wait_until_mounted(process: str) -> None:
             with open(f"/proc/{process}/mountinfo") as file:  # noqa: PTH123
                 places = {line.split()[4] for line in file}
         except (FileNotFoundError, ProcessLookupError):
-            sys.exit("the sandbox ended before it was made")
+            sys.exit("the sandbox ended before it was created")
         if EMPTY_PLACE in places and not any(place.startswith(("/newroot", "/oldroot")) for place in places):
             return
         time.sleep(PAUSE)
-    sys.exit("bubblewrap does not get ready")
+    sys.exit("bubblewrap did not become ready")
 
 
 def enter_namespaces(process: str) -> None:

@@ -11,7 +11,7 @@ from trunkline_sandbox.bubblewrap.cgroups import CgroupRoot, ControlGroup
 MIB = 1024 * 1024
 FILES = 1024
 ROOT_UNSUPPORTED = (
-    "The kernel does not bound how many processes root begins (RLIMIT_NPROC), and no control group can be made here. "
+    "The kernel does not limit the number of root's processes (RLIMIT_NPROC), and no control group can be created. "
     "Run Trunkline as an ordinary user, or let it write to /sys/fs/cgroup."
 )
 

@@ -34,7 +34,7 @@ def main() -> None:
         answer = kernel.recv(4096)
     kind, code = struct.unpack_from("=4xH10xi", answer)
     if kind != ERROR or code != 0:
-        sys.exit(f"the way out to loopback cannot be closed: {os.strerror(-code)}")
+        sys.exit(f"the network route to loopback cannot be blocked: {os.strerror(-code)}")
 
 
 def route_request(address: bytes, length: int) -> bytes:

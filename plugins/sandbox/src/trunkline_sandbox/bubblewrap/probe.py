@@ -11,7 +11,7 @@ from trunkline.api.seccomp import ARCHITECTURES
 
 MISSING = "Install bubblewrap (Debian and Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)."
 NOT_LINUX = "bubblewrap is for Linux. Use Docker here."
-UNKNOWN_MACHINE = f"There is no filter of system calls for {platform.machine()}. Use Docker here."
+UNKNOWN_MACHINE = f"There is no seccomp filter for {platform.machine()}. Use Docker here."
 
 _REMEDIES = (
     (
@@ -21,7 +21,7 @@ _REMEDIES = (
     ),
     (
         ("uid map", "user namespace", "new namespace", "Operation not permitted"),
-        "Let ordinary users make user namespaces: as root, sysctl -w user.max_user_namespaces=15000; where there are "
+        "Let ordinary users create user namespaces: as root, sysctl -w user.max_user_namespaces=15000; where there are "
         "such settings also kernel.unprivileged_userns_clone=1 (Debian) and "
         "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu). In a container: run it with --security-opt "
         "seccomp=unconfined --security-opt systempaths=unconfined, or use the Docker backend.",

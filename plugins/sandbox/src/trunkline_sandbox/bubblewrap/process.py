@@ -55,7 +55,7 @@ class BubblewrapProcess(SandboxProcess):
         with anyio.CancelScope(shield=True):
             await self._finish()
         if self._code is None and not self.killed:
-            raise ToolError("The sandbox could not be made for this program.", kind="unavailable")
+            raise ToolError("The sandbox could not be created for this program.", kind="unavailable")
         return None if self.killed else self._code
 
     async def kill(self, why: str = "killed") -> None:

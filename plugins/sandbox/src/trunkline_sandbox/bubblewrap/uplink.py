@@ -107,7 +107,7 @@ async def _wait_until_ready(handle: int) -> None:
         if os.read(handle, 1):
             return
     raise ToolError(
-        "The program's network could not be made: slirp4netns failed. Nothing was run.", kind="unavailable"
+        "The program's network could not be created: slirp4netns failed. Nothing was run.", kind="unavailable"
     )
 
 
@@ -118,7 +118,7 @@ async def _block_loopback(first: int) -> None:
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise ToolError(
-            f"The program's network could not be closed, so nothing was run: {' '.join(said)}",
+            f"The program's network could not be confined, so nothing was run: {' '.join(said)}",
             kind="unavailable",
         )
 

@@ -48,7 +48,7 @@ class Docker(Sandbox):
         except EngineError as error:
             return (
                 f"No Docker engine: {error}. Install one and start it (Debian and Ubuntu: apt install docker.io), "
-                f"and let this user reach its socket; whoever can is as good as root on this machine."
+                f"and let this user reach its socket; access to that socket equals root access to this machine."
             )
         try:
             await self._engine.call("GET", f"/images/{image}/json")
@@ -62,7 +62,7 @@ class Docker(Sandbox):
         if not self._settings.pull:
             return (
                 f"The image {image} is not on this machine: docker pull {image}, name another one as image in "
-                f"[plugins.sandbox], or let it be brought with pull = true."
+                f"[plugins.sandbox], or have it pulled with pull = true."
             )
         name, _, tag = image.partition(":")
         try:
@@ -70,10 +70,10 @@ class Docker(Sandbox):
                 query = {"fromImage": name, "tag": tag or "latest"}
                 told = await self._engine.content("POST", "/images/create", query=query, seconds=None)
         except (EngineError, TimeoutError) as error:
-            return f"The image {image} cannot be brought: {error}."
+            return f"The image {image} cannot be pulled: {error}."
         last = told.splitlines()[-1:]  # a line of progress each; only the last one can be an error
         return (
-            f"The image {image} cannot be brought: {last[0].decode()}."
+            f"The image {image} cannot be pulled: {last[0].decode()}."
             if last and b'"error"' in last[0]
             else None
         )
@@ -101,7 +101,7 @@ class Docker(Sandbox):
             )
         except EngineError as error:
             raise ToolError(
-                f"The container could not be made for this program: {error}", kind="unavailable"
+                f"The container could not be created for this program: {error}", kind="unavailable"
             ) from error
         process = ContainerProcess(self._engine, ready.container, ready.wire, self._pool.remove)
         try:

@@ -151,7 +151,7 @@ def _broken_as_engine_error() -> Iterator[None]:
     try:
         yield
     except (anyio.BrokenResourceError, OSError, h11.RemoteProtocolError) as error:
-        raise EngineError(BROKEN, f"the engine went away: {error}") from error
+        raise EngineError(BROKEN, f"the connection to the engine was lost: {error}") from error
 
 
 async def _hijack(connection: h11.Connection, stream: SocketStream) -> tuple[SocketStream, bytes]:
@@ -159,7 +159,7 @@ async def _hijack(connection: h11.Connection, stream: SocketStream) -> tuple[Soc
         event = await _next_event(connection, stream)
         if isinstance(event, h11.InformationalResponse) and event.status_code == 101:
             return stream, connection.trailing_data[0]
-        raise EngineError(getattr(event, "status_code", 0), "the engine does not hand over the connection")
+        raise EngineError(getattr(event, "status_code", 0), "the engine did not upgrade the connection")
     except BaseException:
         await anyio.aclose_forcefully(stream)
         raise

@@ -34,7 +34,7 @@ class Guardian:
                 await anyio.to_thread.run_sync(self._begin)
             except (OSError, subprocess.SubprocessError) as error:
                 raise ToolError(
-                    f"No container is made: nothing could be begun that ends it ({error}).",
+                    f"No container was created, because its guardian could not be started ({error}).",
                     kind="unavailable",
                 ) from error
             self._begun = True

@@ -31,7 +31,7 @@ def lock(memory: int, cpu_seconds: int, filters: dict[str, str]) -> None:
     """
     machine = os.uname().machine
     if machine not in filters:
-        raise LockdownError(f"there is no filter of system calls for {machine}")
+        raise LockdownError(f"there is no seccomp filter for {machine}")
     libc = ctypes.CDLL(None, use_errno=True)
     space = _used_memory() + memory
     _lower_priority()
@@ -93,4 +93,4 @@ def _filter(libc: ctypes.CDLL, code: bytes) -> None:
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise LockdownError("this process cannot give up privileges")
     if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.c_char_p(header), 0, 0) != 0:
-        raise LockdownError(f"the kernel takes no filter of system calls: {os.strerror(ctypes.get_errno())}")
+        raise LockdownError(f"the kernel does not accept a seccomp filter: {os.strerror(ctypes.get_errno())}")
