@@ -70,8 +70,8 @@ async def measure(provider: str, pending: int, clicks: int) -> Figures:
 
 
 async def _ask(running: ProcessPlatform, number: int) -> MessageAccepted:
-    wish = json.dumps({"path": f"{number}.md", "content": "x"})
-    return await running.send(f"call:write_file {wish} ;; say:done")
+    request = json.dumps({"path": f"{number}.md", "content": "x"})
+    return await running.send(f"call:write_file {request} ;; say:done")
 
 
 async def _waiting(running: ProcessPlatform, count: int) -> tuple[Approval, ...]:

@@ -48,13 +48,13 @@ class ToolCallPlugin:
         return [ScriptedModel(self._reply)]
 
     def _reply(self, request: ModelRequest) -> ReplyItems:
-        wish, _, count = next(m.content for m in reversed(request.messages) if m.role == "user").partition(
-            " "
-        )
+        call_request, _, count = next(
+            m.content for m in reversed(request.messages) if m.role == "user"
+        ).partition(" ")
         asked = sum(message.role == "assistant" for message in request.messages)
-        if wish == "calls" and not asked:
+        if call_request == "calls" and not asked:
             return [_look(number) for number in range(int(count))]
-        if wish == "steps":
+        if call_request == "steps":
             self.clock.append(process_time())
             if asked < int(count):
                 return [_look(asked)]

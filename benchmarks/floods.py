@@ -123,9 +123,9 @@ async def conversations(stage: FloodStage) -> str:
 
 async def approvals(stage: FloodStage) -> str:
     """1 000 approvals that wait, each in a conversation of its own, and their list"""
-    wish = 'call:write_file {"path": "a.md", "content": "x"} ;; say:done'
+    request = 'call:write_file {"path": "a.md", "content": "x"} ;; say:done'
     count = stage.scaled(1_000)
-    found = await stage.run_all([partial(stage.send_message, wish)] * count, together=20)
+    found = await stage.run_all([partial(stage.send_message, request)] * count, together=20)
     while len(await stage.running.gateway.waiting()) < count:  # noqa: ASYNC110  asked over the bus
         await anyio.sleep(1.0)
     began = perf_counter()

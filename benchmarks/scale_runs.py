@@ -15,7 +15,7 @@ import httpx
 
 from benchmarks.machine import CpuUsage, children
 from tests.chaos.clients import HttpClient
-from tests.chaos.programs import Wish
+from tests.chaos.programs import PlannedMessage
 from tests.chaos.transcript import HttpTranscript
 from tests.scale.concurrent_conversations import Crowd
 from tests.scale.effect_tool import PLUGIN, errand, errands, runners
@@ -251,9 +251,9 @@ class _FailoverClient:
 
     async def run(self) -> None:
         """Ask, and read the answer wherever it can be read."""
-        wish = Wish(kind="scale", mark=self.seen.client, program="slow:100:50", ending=None)
+        request = PlannedMessage(kind="scale", mark=self.seen.client, program="slow:100:50", ending=None)
         async with self._http:
-            await self._client.say(None, wish, self.seen)
+            await self._client.say(None, request, self.seen)
             await self._client.follow(self.seen, 0)
 
     async def wait(self) -> None:

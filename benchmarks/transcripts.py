@@ -147,8 +147,8 @@ async def taken_over(stage: TranscriptStage) -> None:
 async def forked(stage: TranscriptStage) -> None:
     """A turn is asked again from its middle, and an answer once more by the client."""
     answer = await stage.running.say(f"call:{LOOK} ;; call:{LOOK} ;; say:done")
-    wish = ForkTurn(turn=answer.accepted.turn, step=1)
-    await stage.running.answer(await stage.running.gateway.fork(wish))
+    request = ForkTurn(turn=answer.accepted.turn, step=1)
+    await stage.running.answer(await stage.running.gateway.fork(request))
     await stage.ask(MIXED)
     kept = list(stage._messages)
     for words in ("say:one", "say:two"):

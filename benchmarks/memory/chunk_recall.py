@@ -46,9 +46,9 @@ async def _recalled(bench: Bench, entries: Sequence[Any], embedder: Embedder | N
             progress(f"{name}: {len(entry['questions'])} questions")
             reader = ChunkReader(store.chunk_index(store), BlockPolicies(store, "main"))
             for question in entry["questions"]:
-                wish = Recall(query=question["question"], actor="agent", block="main", max_results=10)
+                request = Recall(query=question["question"], actor="agent", block="main", max_results=10)
                 if evidence := set(question["evidence"]):
-                    ids = [turns[chunk] for chunk in (await reader.recall(wish)).source_chunks]
+                    ids = [turns[chunk] for chunk in (await reader.recall(request)).source_chunks]
                     for k, into in shares.items():
                         into.append(len(evidence & set(ids[:k])) / len(evidence))
     return {k: sum(found) / max(len(found), 1) for k, found in shares.items()}

@@ -50,23 +50,23 @@ class ChunkWorkload:
 
     async def make(self, number: int) -> None:
         """Remember one."""
-        wish = Remember(content=text(), actor="agent", conversation_id="c", block="main", tags=("all",))
-        self.made += (await self.keeper.remember(wish, Scope())).chunk_ids
+        request = Remember(content=text(), actor="agent", conversation_id="c", block="main", tags=("all",))
+        self.made += (await self.keeper.remember(request, Scope())).chunk_ids
 
     async def read(self, number: int) -> None:
         """Read one."""
-        wish = GetChunk(id=self.made[number % len(self.made)], actor="agent", block="main")
-        assert (await self.reader.get(wish)).chunk is not None
+        request = GetChunk(id=self.made[number % len(self.made)], actor="agent", block="main")
+        assert (await self.reader.get(request)).chunk is not None
 
     async def link(self, number: int) -> None:
         """See what one is linked to."""
-        wish = FindLinked(id=self.made[number % len(self.made)], actor="agent", block="main", limit=10)
-        await self.reader.linked(wish)
+        request = FindLinked(id=self.made[number % len(self.made)], actor="agent", block="main", limit=10)
+        await self.reader.linked(request)
 
     async def recall(self, number: int) -> None:
         """Recall by two words."""
-        wish = Recall(query=f"{WORDS[number % 2_000]} {WORDS[-1 - number]}", actor="agent", block="main")
-        await self.reader.recall(wish)
+        request = Recall(query=f"{WORDS[number % 2_000]} {WORDS[-1 - number]}", actor="agent", block="main")
+        await self.reader.recall(request)
 
 
 async def measure(bench: Bench) -> AsyncIterator[BenchRow]:

@@ -118,5 +118,5 @@ async def _fill(running: Platform, strategies: int, episodes: int) -> None:
         )
     items = list(texts.items())
     for begin in range(0, len(items), 300):
-        wish = WriteManyMemory(files=dict(items[begin : begin + 300]), actor="learner")
-        await running.bus.call(MEMORY_WRITE_MANY, wish, timeout=60.0)
+        request = WriteManyMemory(files=dict(items[begin : begin + 300]), actor="learner")
+        await running.bus.call(MEMORY_WRITE_MANY, request, timeout=60.0)

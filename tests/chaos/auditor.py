@@ -108,7 +108,7 @@ class Auditor:
         self._account.effects = self._effects.total()
         await self._check_quiet()
         self._traces = await self._all_traces()
-        known = {mark for one in sent for mark in one.wish.marks}
+        known = {mark for one in sent for mark in one.request.marks}
         for mark, count in self._effects.items():
             if count > 1 or mark not in known:
                 self._say("doubled", mark, f"the effect {mark} happened {count} times")
@@ -199,20 +199,20 @@ class Auditor:
         for what in judged.problems:
             self._say("broken", conversation, what)
         for one in turns:
-            if one.wish.ending is not None and self._given and not judged.calls[one.turn]:
-                self._say("broken", f"{one.wish.mark} {one.turn}", "no model call about it was seen")
+            if one.request.ending is not None and self._given and not judged.calls[one.turn]:
+                self._say("broken", f"{one.request.mark} {one.turn}", "no model call about it was seen")
 
     # A turn ---------------------------------------------------------------------------------------------------
 
     def _audit_turn(self, one: Sent, messages: list[Message], past: Past) -> None:
-        where = f"{one.wish.kind} {one.wish.mark} {one.conversation} {one.turn}"
+        where = f"{one.request.kind} {one.request.mark} {one.conversation} {one.turn}"
         self._count(past)
         for sort, what in (
             *_ends(past),
             *_told(one, messages),
             *_answered(one, messages, past),
             *self._effects_told(one, past),
-            *decided(one, past, self._effects[one.wish.mark]),
+            *decided(one, past, self._effects[one.request.mark]),
             *self._traced(one, past),
             *_watched(one, messages),
         ):
@@ -249,12 +249,12 @@ class Auditor:
 
     def _check_steered(self, one: Sent, messages: list[Message]) -> None:
         for id in one.steered:
-            where = f"steered {one.wish.mark} {one.conversation} {one.turn}"
+            where = f"steered {one.request.mark} {one.conversation} {one.turn}"
             count = sum(message.id == id for message in messages)
             if count != 1:
                 self._say("doubled" if count else "lost", where, f"{id} is stored {count} times")
             text = "\n".join(message.content for message in messages if message.role == "assistant")
-            answers = text.count(one.wish.steered)
+            answers = text.count(one.request.steered)
             if answers != 1:
                 self._say("doubled" if answers else "lost", where, f"answered {answers} times")
 
@@ -275,7 +275,7 @@ def _ends(past: Past) -> Iterator[tuple[Sort, str]]:
 
 
 def _told(one: Sent, messages: list[Message]) -> Iterator[tuple[Sort, str]]:
-    count = sum(m.role == "user" and m.content == one.wish.program for m in messages)
+    count = sum(m.role == "user" and m.content == one.request.program for m in messages)
     if count != 1:
         yield ("doubled" if count else "lost"), f"its message is stored {count} times"
 
@@ -284,18 +284,18 @@ def _answered(one: Sent, messages: list[Message], past: Past) -> Iterator[tuple[
     answers = [message for message in messages if message.role == "assistant"]
     if not answers and not past.all(CancelRecorded):
         yield "lost", "no answer is stored"
-    if one.wish.ending is not None:
+    if one.request.ending is not None:
         text = _text(messages)
-        count = text.count(one.wish.ending)
-        if count != 1 or not text.endswith(one.wish.ending):
+        count = text.count(one.request.ending)
+        if count != 1 or not text.endswith(one.request.ending):
             yield ("doubled" if count > 1 else "lost"), f"the stored answer is {text[-300:]!r}"
-        if one.wish.whole is not None and text != one.wish.whole:
-            yield "broken", f"the stored answer is {text!r}, not {one.wish.whole!r}"
+        if one.request.whole is not None and text != one.request.whole:
+            yield "broken", f"the stored answer is {text!r}, not {one.request.whole!r}"
 
 
 def decided(one: Sent, past: Past, count: int) -> Iterator[tuple[Sort, str]]:
     """What does not fit in what people decided about its call, which had ``count`` effects."""
-    if not one.wish.verdicts:
+    if not one.request.verdicts:
         return
     asked, recorded = len(past.all(ApprovalAsked)), past.all(ApprovalRecorded)
     if asked != 1:

@@ -14,7 +14,7 @@ import httpx
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline_bus import ConnectionFailed
 
-from .programs import Wish
+from .programs import PlannedMessage
 from .transcript import FeedTranscript, HttpTranscript
 
 PAUSE = 0.1
@@ -54,12 +54,12 @@ class HttpClient:
         self._client = client
         self._gateways = deque(gateways)
 
-    async def say(self, conversation: str | None, wish: Wish, seen: HttpTranscript) -> None:
+    async def say(self, conversation: str | None, request: PlannedMessage, seen: HttpTranscript) -> None:
         """Send a message until it is accepted, and note the turn; its events go on in ``follow``."""
         path = f"/conversations/{conversation}/messages" if conversation else "/conversations/messages"
-        headers = {"Idempotency-Key": wish.mark}
+        headers = {"Idempotency-Key": request.mark}
         while not seen.turn:
-            await self._stream("POST", path, seen, 1, headers=headers, json={"content": wish.program})
+            await self._stream("POST", path, seen, 1, headers=headers, json={"content": request.program})
 
     async def follow(self, seen: HttpTranscript, drop: int) -> None:
         """Follow the turn to its end, leaving once after ``drop`` events."""

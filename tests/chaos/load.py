@@ -18,7 +18,7 @@ from trunkline_bus import BusError, RemoteFault
 
 from .clients import LEAVES_AFTER, HttpClient, read_feed
 from .platform_processes import Stage
-from .programs import Wish, draw_wish
+from .programs import PlannedMessage, draw_message
 from .transcript import FeedTranscript, HttpTranscript, Transcript
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Sent:
     """A message that was accepted. ``steered`` are the ids of messages said into its turn; ``granted`` are the
     decisions about its call that were taken."""
 
-    wish: Wish
+    request: PlannedMessage
     conversation: str
     turn: str
     seen: list[Transcript] = field(default_factory=list)
@@ -95,32 +95,32 @@ class Load:
         conversation: str | None = None
         turn = 0
         while not self.stopping:
-            wish = draw_wish(draw, f"s{self._seed}p{number}t{turn}", self._file)
-            sent = await self._say(conversation, wish)
+            request = draw_message(draw, f"s{self._seed}p{number}t{turn}", self._file)
+            sent = await self._say(conversation, request)
             turn += 1
-            if not wish.queued:
+            if not request.queued:
                 await sent.over.wait()
             conversation = sent.conversation if turn % LENGTH else None
 
-    async def _say(self, conversation: str | None, wish: Wish) -> Sent:
-        if wish.http:
+    async def _say(self, conversation: str | None, request: PlannedMessage) -> Sent:
+        if request.http:
             seen = HttpTranscript("http")
-            await self._http.say(conversation, wish, seen)
-            sent = Sent(wish, seen.conversation, seen.turn, [seen])
-            self._go(lambda: self._http.follow(seen, wish.drop))
+            await self._http.say(conversation, request, seen)
+            sent = Sent(request, seen.conversation, seen.turn, [seen])
+            self._go(lambda: self._http.follow(seen, request.drop))
         else:
-            message = SendMessage(content=wish.program, conversation=conversation, client_id=wish.mark)
+            message = SendMessage(content=request.program, conversation=conversation, client_id=request.mark)
             accepted = await self._persist(lambda: self._gateway.send(message))
-            sent = Sent(wish, accepted.conversation, accepted.turn)
+            sent = Sent(request, accepted.conversation, accepted.turn)
         self.sent.append(sent)
         self._go(lambda: self._watch(sent))
-        if wish.late is not None:
-            self._go(lambda: self._attach(sent, wish.late or 0.0))
-        if wish.cancel is not None:
-            self._go(lambda: self._cancel(sent, wish.cancel or 0.0))
-        if wish.steer is not None:
-            self._go(lambda: self._steer(sent, wish.steer or 0.0))
-        if wish.verdicts:
+        if request.late is not None:
+            self._go(lambda: self._attach(sent, request.late or 0.0))
+        if request.cancel is not None:
+            self._go(lambda: self._cancel(sent, request.cancel or 0.0))
+        if request.steer is not None:
+            self._go(lambda: self._steer(sent, request.steer or 0.0))
+        if request.verdicts:
             self._go(lambda: self._decide(sent))
         return sent
 
@@ -146,15 +146,15 @@ class Load:
 
     async def _cancel(self, sent: Sent, after: float) -> None:
         await anyio.sleep(after)
-        await self._persist(lambda: self._gateway.cancel(sent.turn, mode=sent.wish.mode))
+        await self._persist(lambda: self._gateway.cancel(sent.turn, mode=sent.request.mode))
 
     async def _steer(self, sent: Sent, after: float) -> None:
         await anyio.sleep(after)
-        wish = sent.wish
+        request = sent.request
         message = SendMessage(
-            content=wish.steering,
+            content=request.steering,
             conversation=sent.conversation,
-            client_id=f"{wish.mark}-steer",
+            client_id=f"{request.mark}-steer",
             steer=sent.turn,
         )
         accepted: MessageAccepted = await self._persist(lambda: self._gateway.send(message))
@@ -166,10 +166,10 @@ class Load:
         while not sent.over.is_set():
             for asked in await self._persist(self._gateway.waiting):
                 if asked.turn == sent.turn and asked.id not in known:
-                    await anyio.sleep(0.0 if known else sent.wish.decide)
+                    await anyio.sleep(0.0 if known else sent.request.decide)
                     known.add(asked.id)
                     async with anyio.create_task_group() as people:
-                        for channel, allow in zip(CHANNELS, sent.wish.verdicts, strict=False):
+                        for channel, allow in zip(CHANNELS, sent.request.verdicts, strict=False):
                             people.start_soon(self._say_so, sent, asked, channel, allow)
             await anyio.sleep(0.2)
 

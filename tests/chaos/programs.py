@@ -12,7 +12,7 @@ Mode = Literal["now", "after_step"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlannedMessage:
     """A message to send.
 
     ``ending``: how the answer must end, None when it may be cut short. ``whole``: the whole answer, where it is known
@@ -49,7 +49,7 @@ class Wish:
         return f"steered-{self.mark}"
 
 
-def draw_wish(draw: random.Random, mark: str, file: str) -> Wish:
+def draw_message(draw: random.Random, mark: str, file: str) -> PlannedMessage:
     """A turn. ``mark`` is unique in the run; ``file`` is where effects go."""
     common: dict[str, Any] = {
         "http": draw.random() < 0.4,
@@ -61,9 +61,9 @@ def draw_wish(draw: random.Random, mark: str, file: str) -> Wish:
     return made(draw, mark, file, common)
 
 
-def _slow(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+def _slow(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> PlannedMessage:
     count = draw.randint(15, 60)
-    return Wish(
+    return PlannedMessage(
         kind="slow",
         mark=mark,
         program=f"slow:{count}:{draw.randint(30, 60)} ;; say:end-{mark}",
@@ -78,8 +78,8 @@ def _transfer(draw: random.Random, mark: str, file: str) -> str:
     return f"transfer {json.dumps({'file': file, 'mark': mark, 'before': before, 'after': after})}"
 
 
-def _write(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
-    return Wish(
+def _write(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> PlannedMessage:
+    return PlannedMessage(
         kind="write",
         mark=mark,
         program=f"say:Working. ;; call:{_transfer(draw, mark, file)} ;; quote ;; say:end-{mark}",
@@ -89,11 +89,11 @@ def _write(draw: random.Random, mark: str, file: str, common: dict[str, Any]) ->
     )
 
 
-def _parallel(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+def _parallel(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> PlannedMessage:
     marks = tuple(f"{mark}-{number}" for number in range(draw.randint(2, 3)))
     look = f"look {json.dumps({'mark': mark, 'seconds': round(draw.uniform(0, 1.0), 2)})}"
     calls = " ".join([*(_transfer(draw, one, file) for one in marks), look])
-    return Wish(
+    return PlannedMessage(
         kind="parallel",
         mark=mark,
         program=f"parallel:{calls} ;; slow:{draw.randint(10, 30)}:40 ;; say:end-{mark}",
@@ -103,10 +103,10 @@ def _parallel(draw: random.Random, mark: str, file: str, common: dict[str, Any])
     )
 
 
-def _cancelled(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+def _cancelled(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> PlannedMessage:
     tools = draw.random() < 0.5
     first = f"call:{_transfer(draw, mark, file)} ;; " if tools else ""
-    return Wish(
+    return PlannedMessage(
         kind="cancel",
         mark=mark,
         program=f"{first}slow:60:50 ;; say:end-{mark}",
@@ -118,9 +118,9 @@ def _cancelled(draw: random.Random, mark: str, file: str, common: dict[str, Any]
     )
 
 
-def _steered(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+def _steered(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> PlannedMessage:
     look = json.dumps({"mark": mark, "seconds": 0.7})
-    return Wish(
+    return PlannedMessage(
         kind="steer",
         mark=mark,
         program=f"call:look {look} ;; slow:25:40 ;; say:end-{mark}",
@@ -130,8 +130,8 @@ def _steered(draw: random.Random, mark: str, file: str, common: dict[str, Any]) 
     )
 
 
-def _queued(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
-    return Wish(
+def _queued(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> PlannedMessage:
+    return PlannedMessage(
         kind="queue",
         mark=mark,
         program=f"slow:{draw.randint(3, 12)}:40 ;; say:end-{mark}",
@@ -141,11 +141,11 @@ def _queued(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -
     )
 
 
-def _asked(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+def _asked(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> PlannedMessage:
     """Often others wait behind it; people agree, or not."""
     call = _transfer(draw, mark, file).replace("transfer", "pay", 1)
     verdicts = draw.choice(((True,), (True, True), (True, True, True), (False,), (True, False)))
-    return Wish(
+    return PlannedMessage(
         kind="asked",
         mark=mark,
         program=f"say:Working. ;; call:{call} ;; slow:{draw.randint(10, 50)}:40 ;; say:end-{mark}",
@@ -158,7 +158,7 @@ def _asked(draw: random.Random, mark: str, file: str, common: dict[str, Any]) ->
     )
 
 
-_MAKERS: dict[str, Callable[[random.Random, str, str, dict[str, Any]], Wish]] = {
+_MAKERS: dict[str, Callable[[random.Random, str, str, dict[str, Any]], PlannedMessage]] = {
     "slow": _slow,
     "write": _write,
     "parallel": _parallel,

@@ -23,7 +23,7 @@ from .faults import Struck
 from .feed_listener import Ear
 from .load import Sent
 from .model_requests import given_of, judge
-from .programs import Wish
+from .programs import PlannedMessage
 from .stream_gaps import gaps, longest, shown
 from .tcp_relay import Wire
 from .transcript import FeedTranscript, HttpTranscript
@@ -213,11 +213,11 @@ def test_what_people_decided_is_held_against_what_happened(
     granted: list[bool], recorded: list[bool], asked: int, count: int, sorts: list[str]
 ) -> None:
     """Asked once, the decision that was taken is the one in the journal, and what was denied did not happen."""
-    wish = Wish(kind="asked", mark="m", program="", ending=None, verdicts=(True,))
+    request = PlannedMessage(kind="asked", mark="m", program="", ending=None, verdicts=(True,))
     past = Past(
         [
             *(ApprovalAsked(call_id="c", call_hash="h", question="Pay?") for _ in range(asked)),
             *(ApprovalRecorded(call_id="c", allow=allow, by="owner") for allow in recorded),
         ]
     )
-    assert [sort for sort, _ in decided(Sent(wish, "c", "t", granted=granted), past, count)] == sorts
+    assert [sort for sort, _ in decided(Sent(request, "c", "t", granted=granted), past, count)] == sorts

@@ -75,9 +75,9 @@ async def test_ARCH_4_requests_of_tomorrow_pass(house: Open) -> None:
 
 async def test_ARCH_4_the_correlation_id_is_ours(house: Open) -> None:
     """PA-D4: nothing in a request's metadata replaces an id of the platform."""
-    wish = {"correlation_id": "forged", "conversation_id": "conv_forged", "trigger": "schedule"}
+    request = {"correlation_id": "forged", "conversation_id": "conv_forged", "trigger": "schedule"}
     async with house() as running:
-        reply = await running.client.say("say:hi", **wish)
+        reply = await running.client.say("say:hi", **request)
         assert reply.conversation != "conv_forged"
         assert b"x-correlation-id: forged" not in running.client.heard
         assert (await running.client.page()).conversations[0].id == reply.conversation
@@ -90,8 +90,8 @@ def body(*said: str, **metadata: Any) -> dict[str, Any]:
     return {"messages": messages, "metadata": {"correlation_id": "req_1", **metadata}}
 
 
-async def ask(http: httpx.AsyncClient, wish: Any) -> list[contract.Event]:
-    response = await http.post("/engine/chat", json=wish, headers=OWNER)
+async def ask(http: httpx.AsyncClient, request: Any) -> list[contract.Event]:
+    response = await http.post("/engine/chat", json=request, headers=OWNER)
     assert response.status_code == 200 and response.headers["content-type"].startswith("text/event-stream")
     events = list(contract.events_in(response.content, contract.LOOP_EVENTS))
     assert [event.name in ("done", "error") for event in events] == [*[False] * (len(events) - 1), True]

@@ -126,9 +126,12 @@ async def test_ARCH_5_ARCH_6_faults_at_the_loop(house: Open) -> None:
         http.headers["authorization"] = f"Bearer {running.platform.token}"
         heard = b""
         for program, code in FAULTS.items():
-            wish = {"messages": [{"role": "user", "content": program}], "metadata": {"correlation_id": "r"}}
+            request = {
+                "messages": [{"role": "user", "content": program}],
+                "metadata": {"correlation_id": "r"},
+            }
             headers = {"x-actor-id": "owner", "x-actor-permissions": "*"}
-            response = await http.post("/engine/chat", json=wish, headers=headers)
+            response = await http.post("/engine/chat", json=request, headers=headers)
             heard += response.content
             last = list(contract.events_in(response.content, contract.LOOP_EVENTS))[-1]
             assert (last.name, last.data.code) == ("error", code), program
@@ -145,14 +148,14 @@ async def test_ARCH_5_ARCH_6_faults_at_openais_door(house: Open) -> None:
         heard = ""
         for program, code in FAULTS.items():
             before = len(running.provider.answer_requests)
-            wish: dict[str, Any] = {"model": "main", "messages": [{"role": "user", "content": program}]}
+            request: dict[str, Any] = {"model": "main", "messages": [{"role": "user", "content": program}]}
             with pytest.raises(openai.APIStatusError) as failed:
-                await client.chat.completions.create(**wish)
+                await client.chat.completions.create(**request)
             expected = {"context_overflow": ("context_length_exceeded", 400)}.get(code, (code, 502))
             assert (failed.value.code, failed.value.status_code) == expected, program
             heard += failed.value.response.text + str(failed.value.response.headers)
             with pytest.raises(openai.APIError) as failed_stream:
-                async for _ in await client.chat.completions.create(stream=True, **wish):
+                async for _ in await client.chat.completions.create(stream=True, **request):
                     pass
             assert failed_stream.value.code == expected[0], program
             heard += str(failed_stream.value.body)

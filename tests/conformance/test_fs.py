@@ -60,8 +60,8 @@ async def test_FS_6_memory_evolves_by_addition(house: Open, sources: Path) -> No
     tools = {"runtime.tool_sources": [str(sources)], "monitor.discovery_threshold": 1_000}
     async with house(tools) as running:
         for name, text in (("garden", "Tomatoes want sun."), ("zoo", "Zebras jazz quickly.")):
-            wish = json.dumps({"path": f"{name}.md", "content": text})
-            assert (await running.client.say(f"call:memory_write {wish} ;; say:ok")).code is None
+            request = json.dumps({"path": f"{name}.md", "content": text})
+            assert (await running.client.say(f"call:memory_write {request} ;; say:ok")).code is None
         before = looked_up(await running.client.say(search))
         assert before and "Tomatoes want sun." in before[0]
 

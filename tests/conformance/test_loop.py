@@ -165,8 +165,8 @@ def reads_on(heard: ScriptedRequest) -> Reply:
     onward = re.search(r"Read on with offset=(\d+)\.]$", text)
     if id is None or (onward is None and heard.asked > 1):
         return answer(Say("That is all."))
-    wish = {"id": id[1], "offset": int(onward[1]) if onward else 0}
-    return answer(CallTools((ScriptedCall("read_result", wish),)))
+    request = {"id": id[1], "offset": int(onward[1]) if onward else 0}
+    return answer(CallTools((ScriptedCall("read_result", request),)))
 
 
 async def test_PA_T15_what_is_too_long_is_read_to_the_last_byte(home: Path) -> None:
@@ -207,10 +207,10 @@ async def test_many_loops_run_at_once(house: Open) -> None:
 async def test_tools_and_provider_are_boot_configuration(house: Open) -> None:
     """PA-F15: nothing in a request of the Gateway API chooses a model, a tool or an instruction."""
     async with house() as running:
-        wish = {"model": "openai/other", "tools": [], "provider_adapter": "offline", "system": "be rude"}
+        request = {"model": "openai/other", "tools": [], "provider_adapter": "offline", "system": "be rude"}
         await running.client.say("say:hi")
         usual = running.provider.answer_requests[-1].body
-        await running.client.say("say:hi", **wish)
+        await running.client.say("say:hi", **request)
         asked = running.provider.answer_requests[-1].body
         assert (
             asked["model"] == "scripted"

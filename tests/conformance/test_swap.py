@@ -80,8 +80,8 @@ async def test_SWAP_2_another_model_by_a_preference_in_memory(house: Open) -> No
     """The next message uses the model that the preferences name, without a restart: at once when the agent's tool wrote
     them, and as soon as anybody can have turned from the editor to the conversation when a person did."""
     async with house() as running:
-        wish = 'call:memory_write {"path": "/preferences.toml", "content": "model = \\"openai/large\\"\\n"} ;; say:done'
-        reply = await running.client.say(wish)
+        text = 'call:memory_write {"path": "/preferences.toml", "content": "model = \\"openai/large\\"\\n"} ;; say:done'
+        reply = await running.client.say(text)
         await running.client.say("say:next", reply.conversation)
         preferences = running.platform.home.memory / "preferences.toml"
         assert preferences.read_text() == 'model = "openai/large"\n'

@@ -367,9 +367,9 @@ async def test_an_answer_does_not_go_where_its_asker_may_not_write(running: Inst
     )
     await client.request("trunkline.journal.effect.forged", b"{}")
     before = running.streams()["INBOX"]["last_seq"]
-    wish = json.dumps({"last_by_subj": "trunkline.journal.effect.forged"}).encode()
-    await client.publish("$JS.API.DIRECT.GET.EFFECT", wish, reply="trunkline.turn.inbox.forged")
-    await client.request("$JS.API.DIRECT.GET.EFFECT", wish)
+    request = json.dumps({"last_by_subj": "trunkline.journal.effect.forged"}).encode()
+    await client.publish("$JS.API.DIRECT.GET.EFFECT", request, reply="trunkline.turn.inbox.forged")
+    await client.request("$JS.API.DIRECT.GET.EFFECT", request)
     await client.close()
     await anyio.sleep(0.2)
     assert running.streams()["INBOX"]["last_seq"] == before

@@ -151,8 +151,8 @@ def test_the_compose_file_s_services_hold_a_conversation_in_containers(tmp_path:
 
 def _converse(running: Composed) -> None:
     """By the operator's container, and by the published port with the token."""
-    wish = '/tool memory_write path=notes/vole.md content="A vole lives in a burrow."'
-    operator = running.start("operator", ["say", wish])
+    request = '/tool memory_write path=notes/vole.md content="A vole lives in a burrow."'
+    operator = running.start("operator", ["say", request])
     assert operator.wait(timeout=120)["StatusCode"] == 0, operator.logs().decode()
     gateway = running.containers["gateway"].get_wrapped_container()
     token = gateway.exec_run(["cat", "/data/token"]).output.decode().strip()

@@ -48,10 +48,10 @@ class Pair:
     def registry(self) -> RemoteRegistry:
         return RemoteRegistry(self.hub.home.remotes)
 
-    async def says(self, wish: str, wanted: str, *, seconds: float = 60.0) -> None:
+    async def says(self, request: str, wanted: str, *, seconds: float = 60.0) -> None:
         """Ask until the answer holds the text."""
         with anyio.fail_after(seconds):
-            while wanted not in (answer := await self.hub.say(f"/tool {wish}")).text:
+            while wanted not in (answer := await self.hub.say(f"/tool {request}")).text:
                 print(answer.text[-300:])  # noqa: T201 - shown when it fails
                 await anyio.sleep(0.1)
 
@@ -109,8 +109,8 @@ async def test_policies_reach_the_tools_of_a_remote(tmp_path: Path, monkeypatch:
         deny = (
             '{"subject": "block:main", "resource": "tool:remote:laptop:*", "action": "*", "effect": "deny"}'
         )
-        wish = WriteManyMemory(files={"policies/not-there.json": deny}, actor="owner")
-        await running.hub.bus.call(MEMORY_WRITE_MANY, wish)
+        request = WriteManyMemory(files={"policies/not-there.json": deny}, actor="owner")
+        await running.hub.bus.call(MEMORY_WRITE_MANY, request)
         await running.says("laptop__work key=denied seconds=0", "was refused to the block main")
         assert "denied" not in (running.remote / "effects").read_text()
 

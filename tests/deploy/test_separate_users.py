@@ -151,9 +151,9 @@ async def lent(
         "turn": "turn_1",
         "actor": "owner",
     }
-    wish = CallTool(name=name, arguments=arguments, **(known | said))
+    request = CallTool(name=name, arguments=arguments, **(known | said))
     async with bus.call_streaming(
-        DELEGATED_CALL_TOOL, wish, idle_timeout=patience, agent=agent, block=block
+        DELEGATED_CALL_TOOL, request, idle_timeout=patience, agent=agent, block=block
     ) as replies:
         async for reply in replies:
             if isinstance(reply, ToolOutcome):
@@ -202,11 +202,11 @@ def granted(conversation: str) -> dict[str, str]:
 
 
 async def said_to(bus: Bus, endpoint: Endpoint[CallTool, ToolReply], arguments: dict[str, Any]) -> None:
-    wish = CallTool(
+    request = CallTool(
         call=new_id("call"), name="memory_write", arguments=arguments, block="main", conversation="conv_1",
         turn="turn_1", actor="owner",
     )  # fmt: skip
-    async with bus.call_streaming(endpoint, wish, idle_timeout=2) as replies:
+    async with bus.call_streaming(endpoint, request, idle_timeout=2) as replies:
         _ = [reply async for reply in replies]
 
 

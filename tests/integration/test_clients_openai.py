@@ -169,9 +169,9 @@ async def test_what_cannot_be_done_is_refused(
     """The package raises its own exception for it, and no model is asked."""
     if "x" * 2000 in str(given):
         given = {"messages": [{"role": "user", "content": "x" * 1_000_001}]}
-    wish: dict[str, Any] = {"model": "main", "messages": [{"role": "user", "content": "say:hi"}], **given}
+    request: dict[str, Any] = {"model": "main", "messages": [{"role": "user", "content": "say:hi"}], **given}
     with pytest.raises(error):
-        await desk.client.chat.completions.create(**wish)
+        await desk.client.chat.completions.create(**request)
     assert desk.asked == []
 
 

@@ -137,9 +137,9 @@ async def test_a_fork_may_do_what_both_may(provider: str, tmp_path: Path) -> Non
         again = await fork(ForkTurn(turn=begun.turn, step=1, content=WRITE))
         assert LEFT_OUT not in await house.results(again)
         house.written.unlink()
-        for wish in ({"step": 0}, {"step": 0, "content": WRITE}):
+        for request in ({"step": 0}, {"step": 0, "content": WRITE}):
             done = await house.http.post(
-                f"/api/turns/{again.turn}/fork", json=wish, headers={HEADER: "reader"}
+                f"/api/turns/{again.turn}/fork", json=request, headers={HEADER: "reader"}
             )
             taken = done.json()
             forked = MessageAccepted(

@@ -128,8 +128,8 @@ async def test_a_kind_is_carried_to_everybody_who_may_ask(shop: Platform) -> Non
     assert [outcome.kind for outcome in outcomes] == ["conflict"]
     ledger = [one.data async for one in shop.bus.history(EFFECT, call=outcomes[0].call)]
     assert [one.outcome.kind for one in ledger if isinstance(one, EffectFinished)] == ["conflict"]
-    wish = LoadConversation(block="main", conversation=conversation, after=0)
-    messages = (await shop.bus.call(LOAD_MESSAGES, wish)).messages
+    request = LoadConversation(block="main", conversation=conversation, after=0)
+    messages = (await shop.bus.call(LOAD_MESSAGES, request)).messages
     assert [one.error_kind for one in messages if one.role == "tool"] == ["conflict"]
     assert await span_kind(shop, turn) == "conflict"
 

@@ -387,11 +387,11 @@ async def test_the_ledger_holds_each_write_once(stage: ProcessPlatform, tmp_path
     """Three parallel writes and a killed monitor: three started, three finished, three effects."""
     async with manned(stage) as running:
         file = tmp_path / "bank"
-        wishes = " ".join(
+        calls = " ".join(
             f"transfer {json.dumps({'file': str(file), 'amount': n, 'seconds': 0.8})}" for n in (1, 2, 3)
         )
         before = await running.bus.last_seq(EFFECT)
-        accepted = await running.send(f"parallel:{wishes} ;; say:done")
+        accepted = await running.send(f"parallel:{calls} ;; say:done")
         await moment(file)
         await kill_and_restart(running, "monitor")
         answer = await running.answer(accepted)

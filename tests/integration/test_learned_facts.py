@@ -80,8 +80,8 @@ class Desk:
 
     async def facts(self) -> dict[str, str]:
         """The learned facts of the block by what they say."""
-        wish = ListChunks(actor="owner", block="main", tags=("learned",))
-        return {one.content: one.id for one in (await self.running.bus.call(MEMORY_CHUNKS, wish)).chunks}
+        request = ListChunks(actor="owner", block="main", tags=("learned",))
+        return {one.content: one.id for one in (await self.running.bus.call(MEMORY_CHUNKS, request)).chunks}
 
 
 async def until(done: Callable[[], Awaitable[Any] | Any]) -> None:
@@ -262,8 +262,8 @@ async def test_tasks_strategies_and_the_profile_stay_where_they_were_learned(tmp
 async def test_what_an_agent_kept_itself_is_no_learned_fact(tmp_path: Path) -> None:
     """Only what the learner found in a person's words is told as a fact."""
     async with desk(tmp_path / "home") as here:
-        wish = Remember(content="Rex is a cat.", actor="tools", conversation_id="c", block="main")
-        await here.running.bus.call(MEMORY_REMEMBER, wish)
+        request = Remember(content="Rex is a cat.", actor="tools", conversation_id="c", block="main")
+        await here.running.bus.call(MEMORY_REMEMBER, request)
         assert "Rex" not in await here.sent("What is Rex?")
 
 

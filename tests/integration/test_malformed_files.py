@@ -44,9 +44,9 @@ async def a_tool(running: Platform) -> str:
 
 async def a_memory(running: Platform) -> str:
     """Nothing is remembered."""
-    wish = Remember(content="x", actor="owner", conversation_id="c", block="main")
+    request = Remember(content="x", actor="owner", conversation_id="c", block="main")
     with pytest.raises(RemoteFault) as refused:
-        await running.bus.call(MEMORY_REMEMBER, wish, timeout=30)
+        await running.bus.call(MEMORY_REMEMBER, request, timeout=30)
     return refused.value.message
 
 

@@ -122,11 +122,11 @@ async def test_the_reason_reaches_the_owner_on_every_way(kind: str) -> None:
         async with openai.AsyncOpenAI(
             base_url=f"{running.url}/v1", api_key=running.token, timeout=60
         ) as client:
-            wish: dict[str, Any] = {"model": "main", "messages": [{"role": "user", "content": "hello"}]}
+            request: dict[str, Any] = {"model": "main", "messages": [{"role": "user", "content": "hello"}]}
             with pytest.raises(openai.APIStatusError) as whole:
-                await client.chat.completions.create(**wish)
+                await client.chat.completions.create(**request)
             with pytest.raises(openai.APIError) as streamed:
-                async for _ in await client.chat.completions.create(stream=True, **wish):
+                async for _ in await client.chat.completions.create(stream=True, **request):
                     pass
         assert_told(whole.value.message.replace("\n", " "), told)
         assert_told(streamed.value.message, told)
@@ -137,9 +137,9 @@ async def test_who_is_not_the_owner_is_told_the_code_alone() -> None:
     async with failing("an unknown model", Visitors(GUEST)) as (running, _):
         async with httpx.AsyncClient(base_url=running.url, headers={HEADER: GUEST.id}, timeout=60) as http:
             stream = await http.post("/conversations/messages", json={"content": "hello"})
-            wish = {"model": "main", "messages": [{"role": "user", "content": "hello"}]}
-            whole = await http.post("/v1/chat/completions", json=wish)
-            streamed = await http.post("/v1/chat/completions", json={**wish, "stream": True})
+            request = {"model": "main", "messages": [{"role": "user", "content": "hello"}]}
+            whole = await http.post("/v1/chat/completions", json=request)
+            streamed = await http.post("/v1/chat/completions", json={**request, "stream": True})
         for heard in (stream, whole, streamed):
             assert "The model provider failed to answer." in heard.text
             assert "gpt-nope" not in heard.text and "404" not in heard.text

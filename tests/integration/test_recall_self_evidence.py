@@ -72,8 +72,8 @@ async def at(
 ) -> AsyncIterator[Platform]:
     config = {"runtime.provider_adapter": "scripted" if desk else "offline", "memory.embedder": embedder}
     async with platform(home, plugins=[desk] if desk else [], config=config) as running:
-        wish = WriteManyMemory(files=NOTES, actor="owner")
-        await running.bus.call(MEMORY_WRITE_MANY, wish)
+        request = WriteManyMemory(files=NOTES, actor="owner")
+        await running.bus.call(MEMORY_WRITE_MANY, request)
         await embedded(running)
         yield running
 
@@ -88,8 +88,8 @@ async def embedded(running: Platform) -> None:
 
 
 async def messages(running: Platform, conversation: str) -> tuple[Message, ...]:
-    wish = LoadConversation(block="main", conversation=conversation)
-    return (await running.bus.call(LOAD_MESSAGES, wish)).messages
+    request = LoadConversation(block="main", conversation=conversation)
+    return (await running.bus.call(LOAD_MESSAGES, request)).messages
 
 
 async def found_by(running: Platform, answer: TurnAnswer) -> list[dict[str, Any]]:
@@ -101,8 +101,8 @@ async def found_by(running: Platform, answer: TurnAnswer) -> list[dict[str, Any]
 
 
 async def search(running: Platform, query: str, **narrowed: Any) -> tuple[MemoryHit, ...]:
-    wish = SearchMemory(query=query, **narrowed)
-    return (await running.bus.call(MEMORY_SEARCH, wish)).hits
+    request = SearchMemory(query=query, **narrowed)
+    return (await running.bus.call(MEMORY_SEARCH, request)).hits
 
 
 def said(hits: Sequence[MemoryHit]) -> set[str]:
@@ -188,8 +188,8 @@ async def test_parts_of_a_long_result_are_as_derived_as_the_result() -> None:
     lines = "".join(f"Line {number} speaks of rhubarb.\n" for number in range(5_000))
     desk = Desk("memory_read", path="/documents/long.md")
     async with at(desk) as running:
-        wish = WriteManyMemory(files={"documents/long.md": lines}, actor="owner")
-        await running.bus.call(MEMORY_WRITE_MANY, wish)
+        request = WriteManyMemory(files={"documents/long.md": lines}, actor="owner")
+        await running.bus.call(MEMORY_WRITE_MANY, request)
         for pattern, derived in (("rhubarb", True), ("plumber", False)):
             answer = await running.say("Read it, please.")
             stored = await messages(running, answer.accepted.conversation)

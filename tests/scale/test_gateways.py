@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.chaos.clients import HttpClient
-from tests.chaos.programs import Wish
+from tests.chaos.programs import PlannedMessage
 from tests.chaos.transcript import HttpTranscript
 from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.workers.messages import WorkerKind
@@ -39,7 +39,7 @@ async def test_a_client_goes_on_at_the_other_gateway(tmp_path: Path) -> None:
                 view = (await http.get(f"{other.address}/conversations/{seen.conversation}")).json()
                 assert [message["role"] for message in view["messages"]] == ["user", "assistant"]
                 again = HttpTranscript("again")
-                await moving.say(seen.conversation, wish("again", "say:still here"), again)
+                await moving.say(seen.conversation, request("again", "say:still here"), again)
                 await moving.follow(again, 0)
                 assert (again.conversation, again.text) == (seen.conversation, "still here")
 
@@ -49,7 +49,7 @@ async def watched(
 ) -> tuple[HttpTranscript, HttpTranscript]:
     """A turn as a client sees it whose gateway dies, and as one at the other gateway sees it."""
     seen, beside = HttpTranscript("moving"), HttpTranscript("staying")
-    await moving.say(None, wish("first", "slow:80:50"), seen)
+    await moving.say(None, request("first", "slow:80:50"), seen)
     beside.turn = seen.turn
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(staying.follow, beside, 0)
@@ -62,6 +62,6 @@ async def watched(
     return seen, beside
 
 
-def wish(mark: str, program: str) -> Wish:
+def request(mark: str, program: str) -> PlannedMessage:
     """A message."""
-    return Wish(kind="scale", mark=mark, program=program, ending=None)
+    return PlannedMessage(kind="scale", mark=mark, program=program, ending=None)

@@ -44,11 +44,11 @@ def command(place: str, model: str | None, content: str | None, as_json: bool, s
     if not at or not turn or not step.isdecimal():
         raise click.UsageError(f"{place!r} is not of the form TURN@STEP, such as last@0.")
     streams = sys.stdout.isatty() if stream is None else stream
-    wish = ForkTurn(turn=turn, step=int(step), content=content, model=model)
-    return run(_fork, wish, JsonTurnPrinter() if as_json else TurnPrinter(stream=streams))
+    request = ForkTurn(turn=turn, step=int(step), content=content, model=model)
+    return run(_fork, request, JsonTurnPrinter() if as_json else TurnPrinter(stream=streams))
 
 
-async def _fork(wish: "ForkTurn", saying: "TurnPrinter") -> int:
+async def _fork(request: "ForkTurn", saying: "TurnPrinter") -> int:
     from msgspec.structs import replace
 
     from trunkline.cli.log_file import log_to_file
@@ -63,5 +63,5 @@ async def _fork(wish: "ForkTurn", saying: "TurnPrinter") -> int:
     with log_to_file(config, "fork"):
         async with connect_to_platform(config, load_worker, name="fork") as bus:
             gateway = GatewayClient(bus, CHANNEL)
-            accepted = await gateway.fork(replace(wish, turn=await resolve_turn(bus, wish.turn)))
+            accepted = await gateway.fork(replace(request, turn=await resolve_turn(bus, request.turn)))
             return await follow_turn(gateway, accepted, saying)

@@ -117,8 +117,8 @@ class Ingester:
         """The files under a folder of memory that come from none of these files."""
         there = {one.target for one in found}
         try:
-            wish = ListMemory(path=base, recursive=True)
-            entries = (await self._bus.call(MEMORY_LIST, wish, timeout=CALL_SECONDS)).entries
+            request = ListMemory(path=base, recursive=True)
+            entries = (await self._bus.call(MEMORY_LIST, request, timeout=CALL_SECONDS)).entries
         except RemoteFault as fault:
             if fault.code == "not_found":
                 return []
@@ -128,8 +128,8 @@ class Ingester:
     async def remove(self, paths: Sequence[str]) -> None:
         """Take files out of memory; history keeps them."""
         for path in paths:
-            wish = DeleteMemory(path=path, actor=self._actor, reason="Its source is gone")
-            await self._bus.call(MEMORY_DELETE, wish, timeout=CALL_SECONDS)
+            request = DeleteMemory(path=path, actor=self._actor, reason="Its source is gone")
+            await self._bus.call(MEMORY_DELETE, request, timeout=CALL_SECONDS)
 
     async def _bring(self, portion: list[SourceFile], outcome: IngestReport) -> None:
         held = await self._held([one.target for one in portion])
@@ -167,9 +167,9 @@ class Ingester:
             self._note(outcome)
 
     async def _held(self, targets: list[str]) -> dict[str, MemoryFile]:
-        wish = ReadManyMemory(paths=tuple(filter(is_text, targets)), letters=FRONT_MATTER_CHARACTERS)
+        request = ReadManyMemory(paths=tuple(filter(is_text, targets)), letters=FRONT_MATTER_CHARACTERS)
         try:
-            files = (await self._bus.call(MEMORY_READ_MANY, wish, timeout=CALL_SECONDS)).files
+            files = (await self._bus.call(MEMORY_READ_MANY, request, timeout=CALL_SECONDS)).files
         except RemoteFault:  # a name that memory refuses; writing says of which file that is
             return {}
         return {file.path: file for file in files}
@@ -204,9 +204,9 @@ class Ingester:
         """Write files in one commit; when memory refuses, each on its own, so that only the bad ones are left out."""
         files = {one.target: one.text for one in batch}
         noun = "file" if len(files) == 1 else "files"
-        wish = WriteManyMemory(files=files, actor=self._actor, reason=f"Add {len(files)} {noun}")
+        request = WriteManyMemory(files=files, actor=self._actor, reason=f"Add {len(files)} {noun}")
         try:
-            await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=CALL_SECONDS)
+            await self._bus.call(MEMORY_WRITE_MANY, request, timeout=CALL_SECONDS)
             outcome.added += files
         except RemoteFault as fault:
             if len(batch) == 1:

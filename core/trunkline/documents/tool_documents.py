@@ -123,24 +123,24 @@ class BlockDocuments:
 
     async def collect(self, name: str, text: str) -> None:
         """Keep a text with the conversation."""
-        wish = CollectDocument(conversation=self._conversation, name=name, text=text)
-        await self._call(MEMORY_COLLECTION_ADD, wish)
+        request = CollectDocument(conversation=self._conversation, name=name, text=text)
+        await self._call(MEMORY_COLLECTION_ADD, request)
 
     async def collected(self) -> Sequence[CollectedDocument]:
         """Return the documents that are kept with the conversation."""
-        wish = ListCollected(conversation=self._conversation)
-        return (await self._call(MEMORY_COLLECTION_LIST, wish)).documents
+        request = ListCollected(conversation=self._conversation)
+        return (await self._call(MEMORY_COLLECTION_LIST, request)).documents
 
     async def clear(self) -> int:
         """Throw away what is kept with the conversation."""
-        wish = ClearCollected(conversation=self._conversation)
-        return (await self._call(MEMORY_COLLECTION_CLEAR, wish)).documents
+        request = ClearCollected(conversation=self._conversation)
+        return (await self._call(MEMORY_COLLECTION_CLEAR, request)).documents
 
     async def search(self, query: str, *, limit: int = 8) -> Sequence[Excerpt]:
         """The best places. Scores of different collections do not compare, so they take turns: the conversation's own
         documents, then the block's, then those for all blocks."""
-        wish = SearchCollected(conversation=self._conversation, query=query, limit=limit)
-        own = (await self._call(MEMORY_COLLECTION_SEARCH, wish)).excerpts
+        request = SearchCollected(conversation=self._conversation, query=query, limit=limit)
+        own = (await self._call(MEMORY_COLLECTION_SEARCH, request)).excerpts
         kept = [await self._kept(documents_folder(block), query, limit) for block in (self._block, None)]
         places = {(one.source, one.line): one for one in chain.from_iterable(zip_longest(own, *kept)) if one}
         return list(places.values())[:limit]
@@ -154,9 +154,9 @@ class BlockDocuments:
                 texts[hit.path] = (await self._memory.read(hit.path)).content
         return [_excerpt(hit, texts[hit.path], f"/{root_path(self._block, hit.path)}") for hit in hits]
 
-    async def _call(self, endpoint: Endpoint[Q, A], wish: Q) -> A:
+    async def _call(self, endpoint: Endpoint[Q, A], request: Q) -> A:
         try:
-            return await self._bus.call(endpoint, wish, timeout=CALL_SECONDS)
+            return await self._bus.call(endpoint, request, timeout=CALL_SECONDS)
         except RemoteFault as fault:
             raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
         except BusError as error:

@@ -75,14 +75,14 @@ class ScriptedCall:
 class CallTools:
     """Tool calls, all in one answer."""
 
-    wishes: tuple[ScriptedCall, ...]
+    calls: tuple[ScriptedCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RanTools:
     """A tool that the scripted side ran itself (an agent loop does, a model does not)."""
 
-    wish: ScriptedCall
+    request: ScriptedCall
     output: str
 
 
@@ -272,12 +272,12 @@ def answer_as_agent_loop(script: Script, heard: ScriptedRequest) -> Reply:
 
 
 def _run(ask: CallTools) -> list[Step]:
-    return [RanTools(wish, f"{wish.name} ran with {wish.text}") for wish in ask.wishes]
+    return [RanTools(request, f"{request.name} ran with {request.text}") for request in ask.calls]
 
 
 def _ran_lines(asks: list[CallTools]) -> list[HeardMessage]:
     runs = [run for ask in asks for run in _run(ask) if isinstance(run, RanTools)]
-    called = HeardMessage(role="assistant", calls=tuple(run.wish.name for run in runs))
+    called = HeardMessage(role="assistant", calls=tuple(run.request.name for run in runs))
     return [called, *(HeardMessage(role="tool", text=run.output) for run in runs)]
 
 

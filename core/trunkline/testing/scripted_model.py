@@ -197,10 +197,10 @@ def _items(step: Step, call_id: str) -> Iterator[Item]:
                 yield from (pause, Text(piece)) if number and pause else (Text(piece),)
         case Think(text):
             yield from (Reasoning(piece) for piece in pieces(text))
-        case CallTools(wishes):
-            yield from (Call(_call(wish, f"{call_id}_{number}")) for number, wish in enumerate(wishes))
-        case RanTools(wish, output):
-            yield ToolRan(_call(wish, call_id), output)
+        case CallTools(calls):
+            yield from (Call(_call(request, f"{call_id}_{number}")) for number, request in enumerate(calls))
+        case RanTools(request, output):
+            yield ToolRan(_call(request, call_id), output)
         case Wait(None) | Hang():
             yield anyio.sleep_forever
         case Wait(float(seconds)):
@@ -211,9 +211,9 @@ def _items(step: Step, call_id: str) -> Iterator[Item]:
             yield _fault(step)
 
 
-def _call(wish: ScriptedCall, call_id: str) -> ToolCall:
-    arguments = wish.arguments if isinstance(wish.arguments, dict) else {"": wish.arguments}
-    return ToolCall(id=call_id, name=wish.name, arguments=arguments)
+def _call(request: ScriptedCall, call_id: str) -> ToolCall:
+    arguments = request.arguments if isinstance(request.arguments, dict) else {"": request.arguments}
+    return ToolCall(id=call_id, name=request.name, arguments=arguments)
 
 
 def _fault(step: Step) -> ModelError:

@@ -333,10 +333,10 @@ class _Player:
         match step:
             case Think(text):
                 yield from (self._wire.reasoning(piece) for piece in pieces(text))
-            case CallTools(wishes):
-                yield from self._wire.calls(wishes)
-            case RanTools(wish, output):
-                yield self._wire.ran(wish, output)
+            case CallTools(calls):
+                yield from self._wire.calls(calls)
+            case RanTools(request, output):
+                yield self._wire.ran(request, output)
             case Malformed():
                 yield self._wire.malformed()
             case Refuse():

@@ -11,6 +11,7 @@ from typing import Any
 
 from trunkline.testing.script import (
     OVERFLOW,
+    CallTools,
     HeardMessage,
     Refuse,
     Reply,
@@ -67,9 +68,9 @@ class WireFormat(ABC):
     def reasoning(self, piece: str) -> bytes: ...
 
     @abstractmethod
-    def calls(self, wishes: tuple[ScriptedCall, ...]) -> Iterable[bytes]: ...
+    def calls(self, calls: tuple[ScriptedCall, ...]) -> Iterable[bytes]: ...
 
-    def ran(self, wish: ScriptedCall, output: str) -> bytes:
+    def ran(self, request: ScriptedCall, output: str) -> bytes:
         """A tool that this side has run; models' protocols have no such thing."""
         return b""
 
@@ -128,12 +129,12 @@ class ChatWireFormat(WireFormat):
         self.output_words += len(piece.split())
         return self._delta({"reasoning_content": piece})
 
-    def calls(self, wishes: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
-        for index, wish in enumerate(wishes):
-            half = len(wish.text) // 2
+    def calls(self, calls: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
+        for index, request in enumerate(calls):
+            half = len(request.text) // 2
             head = {"index": index, "id": self.call_id(index), "type": "function"}
-            yield self._delta({"tool_calls": [{**head, "function": {"name": wish.name, "arguments": ""}}]})
-            for part in (wish.text[:half], wish.text[half:]):
+            yield self._delta({"tool_calls": [{**head, "function": {"name": request.name, "arguments": ""}}]})
+            for part in (request.text[:half], request.text[half:]):
                 yield self._delta({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
 
     def stop(self, reason: str) -> bytes:
@@ -147,9 +148,9 @@ class ChatWireFormat(WireFormat):
             {
                 "id": self.call_id(index),
                 "type": "function",
-                "function": {"name": wish.name, "arguments": wish.text},
+                "function": {"name": request.name, "arguments": request.text},
             }
-            for index, wish in enumerate(_wishes(reply))
+            for index, request in enumerate(_tool_calls(reply))
         ]
         text = self.said(reply)
         self.output_words = len(text.split())
@@ -215,16 +216,16 @@ class ResponsesWireFormat(WireFormat):
         self._said += piece
         return opened + self._event("response.reasoning_summary_text.delta", **place, delta=piece)
 
-    def calls(self, wishes: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
-        for number, wish in enumerate(wishes):
+    def calls(self, calls: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
+        for number, request in enumerate(calls):
             yield self._close()
-            yield self._item("function_call", call_id=self.call_id(number), name=wish.name, arguments="")
+            yield self._item("function_call", call_id=self.call_id(number), name=request.name, arguments="")
             place = self._place()
-            half = len(wish.text) // 2
-            for part in (wish.text[:half], wish.text[half:]):
+            half = len(request.text) // 2
+            for part in (request.text[:half], request.text[half:]):
                 yield self._event("response.function_call_arguments.delta", **place, delta=part)
-            self._open = {**(self._open or {}), "arguments": wish.text}
-            yield self._event("response.function_call_arguments.done", **place, arguments=wish.text)
+            self._open = {**(self._open or {}), "arguments": request.text}
+            yield self._event("response.function_call_arguments.done", **place, arguments=request.text)
         yield self._close()
 
     def stop(self, reason: str) -> bytes:
@@ -244,7 +245,7 @@ class ResponsesWireFormat(WireFormat):
                 self.text(step.text)
             elif isinstance(step, Think):
                 self.reasoning(step.text)
-        for _ in self.calls(_wishes(reply)):
+        for _ in self.calls(_tool_calls(reply)):
             pass
         return self._response("completed")
 
@@ -350,14 +351,14 @@ class EngineWireFormat(WireFormat):
     def reasoning(self, piece: str) -> bytes:
         return b": thinking\n\n"
 
-    def calls(self, wishes: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
+    def calls(self, calls: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
         return ()
 
-    def ran(self, wish: ScriptedCall, output: str) -> bytes:
+    def ran(self, request: ScriptedCall, output: str) -> bytes:
         call = f"call_{self._ran}"
         self._ran += 1
-        arguments = wish.arguments if isinstance(wish.arguments, dict) else {"": wish.arguments}
-        asked = sse({"id": call, "name": wish.name, "arguments": arguments}, "tool-call")
+        arguments = request.arguments if isinstance(request.arguments, dict) else {"": request.arguments}
+        asked = sse({"id": call, "name": request.name, "arguments": arguments}, "tool-call")
         return asked + sse({"id": call, "output": output}, "tool-result")
 
     def stop(self, reason: str) -> bytes:
@@ -378,8 +379,8 @@ class EngineWireFormat(WireFormat):
         return {"code": _ENGINE_CODES.get(refuse.status, "internal"), "message": refuse.message}
 
 
-def _wishes(reply: Reply) -> tuple[ScriptedCall, ...]:
-    return tuple(wish for step in reply for wish in getattr(step, "wishes", ()))
+def _tool_calls(reply: Reply) -> tuple[ScriptedCall, ...]:
+    return tuple(request for step in reply if isinstance(step, CallTools) for request in step.calls)
 
 
 def _reason(reply: Reply) -> str:

@@ -77,8 +77,8 @@ async def test_memory_finds_what_is_meant_once_it_is_switched_on(tmp_path):
             while (await running.bus.call(MEMORY_INDEX_STATS, GetIndexStats())).vectors.missing:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         found = await running.bus.call(MEMORY_SEARCH, SearchMemory(query="sleeping cats"))
-        wish = Recall(query="what pet do we have", actor="owner")
-        recalled = await running.bus.call(MEMORY_RECALL, wish)
+        request = Recall(query="what pet do we have", actor="owner")
+        recalled = await running.bus.call(MEMORY_RECALL, request)
     assert (recalled.source_chunks, list(recalled.chunks[0].why)) == (kept.chunk_ids, ["meaning"])
     assert recalled.vectors == 1.0
     assert found.hits[0].path == "pet.md"

@@ -247,7 +247,7 @@ async def test_nothing_to_take_back_is_told(store: GitMemoryStore, write: Write)
     """Unknown versions, versions that did nothing there, and what is taken back already."""
     other = await write("b.md", "b")
     await write("a.md", "a")
-    for wish, code in (
+    for request, code in (
         (RevertMemory(path="none.md", actor="o"), "not_found"),
         (RevertMemory(path="a.md", version="feed", actor="o"), "not_found"),
         (RevertMemory(path="a.md", version=other, actor="o"), "not_found"),
@@ -255,7 +255,7 @@ async def test_nothing_to_take_back_is_told(store: GitMemoryStore, write: Write)
         (RevertMemory(path="../a.md", actor="o"), "invalid_path"),
     ):
         with pytest.raises(Refusal) as refused:
-            await store.revert(wish)
+            await store.revert(request)
         assert refused.value.code == code
     await store.delete("b.md", actor="o", reason="")
     with pytest.raises(Refusal, match="nothing to revert"):

@@ -61,10 +61,10 @@ class Place:
         await self.store.export(self.base / name)
         return self.base / name
 
-    async def bring(self, archive: Path, **wish: Any) -> MemoryImport:
+    async def bring(self, archive: Path, **request: Any) -> MemoryImport:
         copy = self.base / "coming.tar"
         shutil.copyfile(archive, copy)
-        wanted = ImportMemory(**{"object": "x", "actor": "owner", "settings": True, **wish})
+        wanted = ImportMemory(**{"object": "x", "actor": "owner", "settings": True, **request})
         return await self.store.bring_in(copy, wanted, lambda progress: None)
 
     def files(self) -> dict[str, bytes]:
@@ -479,9 +479,9 @@ async def main():
     base = Path(sys.argv[1])
     store = GitMemoryStore()
     await store.open(StoreContext(base / "memory", base / "cache"))
-    wish = ImportMemory(object="x", actor="owner", settings=True)
+    request = ImportMemory(object="x", actor="owner", settings=True)
     shutil.copyfile(sys.argv[2], base / "cache/import-x.tar")
-    await store.bring_in(base / "cache/import-x.tar", wish, told)
+    await store.bring_in(base / "cache/import-x.tar", request, told)
 
 anyio.run(main)
 """

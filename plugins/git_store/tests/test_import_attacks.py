@@ -38,8 +38,8 @@ async def good(opened: Opened, tmp_path: Path) -> Path:
 async def bring(store: GitMemoryStore, archive: Path, tmp_path: Path) -> MemoryImport:
     copy = tmp_path / "coming.tar"
     shutil.copyfile(archive, copy)
-    wish = ImportMemory(object="x", actor="owner", settings=True)
-    return await store.bring_in(copy, wish, lambda progress: None)
+    request = ImportMemory(object="x", actor="owner", settings=True)
+    return await store.bring_in(copy, request, lambda progress: None)
 
 
 async def refused(store: GitMemoryStore, archive: Path, tmp_path: Path, root: Path) -> str:

@@ -127,17 +127,17 @@ class Model(RuleBasedStateMachine):
         if inside(then, path):
             self.back(RevertMemory(path=path, to=version, actor="a"), path, then)
 
-    def back(self, wish: RevertMemory, path: str, then: Files) -> None:
+    def back(self, request: RevertMemory, path: str, then: Files) -> None:
         """A revert makes the path what it was, unless it is that already or there is no room for it."""
         after = {file: data for file, data in self.files.items() if not is_under(file, path)} | inside(
             then, path
         )
         room = all(self.fits(file, after) for file in inside(then, path))
-        self.change(lambda: self.reverted(wish), after, room and after != self.files)
+        self.change(lambda: self.reverted(request), after, room and after != self.files)
 
-    async def reverted(self, wish: RevertMemory) -> str:
+    async def reverted(self, request: RevertMemory) -> str:
         """The version that a revert made."""
-        return (await self.store.revert(wish)).version
+        return (await self.store.revert(request)).version
 
     # By hand, and from outside -------------------------------------------------------------------------------
 

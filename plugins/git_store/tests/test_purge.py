@@ -35,8 +35,8 @@ async def purge(
     chunks: Chunks, target: str, confirm: str | None = None, purgers: tuple[Purger, ...] = ()
 ) -> MemoryPurged:
     """Purge as the owner does, with nothing around memory."""
-    wish = PurgeMemory(target=target, confirm=confirm or target, actor="owner", reason="asked to")
-    return await PurgeService(chunks.store, purgers, None, PurgedTurnRule()).purge(wish, Scope())
+    request = PurgeMemory(target=target, confirm=confirm or target, actor="owner", reason="asked to")
+    return await PurgeService(chunks.store, purgers, None, PurgedTurnRule()).purge(request, Scope())
 
 
 def everything(git: Git) -> str:
@@ -121,8 +121,8 @@ async def test_no_other_conversation_goes_because_it_is_alike(chunks: Chunks, gi
             Message(id=f"m{number}{role}", role=role, content=text)
             for role, text in (("user", said), ("assistant", always))
         )
-        wish = AppendConversation(block="main", conversation=name, messages=messages, actor="gateway")
-        await chunks.store.append_conversation(wish)
+        request = AppendConversation(block="main", conversation=name, messages=messages, actor="gateway")
+        await chunks.store.append_conversation(request)
         if not number:
             (path,) = [one for one in git("ls-tree", "-r", "--name-only", "HEAD").split() if name in one]
             await chunks.store.delete(path, actor="owner", reason="no longer wanted")

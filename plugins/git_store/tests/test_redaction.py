@@ -25,8 +25,8 @@ async def test_rlm_t15_in_every_layer(tmp_path: Path, layer: Layer) -> None:
     """RLM-T15: three secrets become three marks, in the file and in what is recalled."""
     async with chunks_at(tmp_path) as chunks:
         block = "main" if layer.startswith("project") else None
-        wish = Remember(content=THREE, actor="owner", conversation_id="c", block=block, layer=layer)
-        (chunk,) = (await chunks.keeper.remember(wish, Scope())).chunk_ids
+        request = Remember(content=THREE, actor="owner", conversation_id="c", block=block, layer=layer)
+        (chunk,) = (await chunks.keeper.remember(request, Scope())).chunk_ids
         held = await chunks.get(chunk, actor="owner", block=block)
         assert held is not None
         assert held.content == "api_key=[REDACTED] token: [REDACTED] password=[REDACTED]"

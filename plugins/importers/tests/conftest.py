@@ -32,8 +32,8 @@ class Place:
         with prepare_import(source, list(trunkline_importers()), self.base / "cache", **options) as archive:
             copy = self.base / "coming.tar"
             shutil.copyfile(archive, copy)
-        wish = ImportMemory(object="x", actor="owner", settings=True)
-        return await self.store.bring_in(copy, wish, lambda progress: None)
+        request = ImportMemory(object="x", actor="owner", settings=True)
+        return await self.store.bring_in(copy, request, lambda progress: None)
 
     async def text(self, path: str) -> str:
         return (await self.store.read(path)).content

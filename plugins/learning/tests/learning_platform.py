@@ -92,5 +92,5 @@ async def said(running: Platform, text: str, **given: Any) -> TurnAnswer:
 
 
 async def facts_of(running: Platform, **given: Any) -> list[Chunk]:
-    wish = ListChunks(actor="owner", block="main", tags=("learned",), **given)
-    return list((await running.bus.call(MEMORY_CHUNKS, wish)).chunks)
+    request = ListChunks(actor="owner", block="main", tags=("learned",), **given)
+    return list((await running.bus.call(MEMORY_CHUNKS, request)).chunks)

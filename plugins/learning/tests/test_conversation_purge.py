@@ -60,8 +60,8 @@ class Shop:
 
 
 async def purge(running: Platform, target: str) -> MemoryPurged:
-    wish = PurgeMemory(target=target, confirm=target, actor="owner")
-    return await running.bus.call(MEMORY_PURGE, wish, timeout=120.0)
+    request = PurgeMemory(target=target, confirm=target, actor="owner")
+    return await running.bus.call(MEMORY_PURGE, request, timeout=120.0)
 
 
 async def purged(running: Platform, target: str) -> MemoryPurged:
@@ -107,8 +107,8 @@ async def test_a_purged_conversation_is_in_no_byte_of_the_home(tmp_path: Path) -
         assert await facts_of(running) == []
         [episode] = texts(running, "models/*/episodes/*/*.json")
         assert episode["source"]["conversation"] == other.accepted.conversation
-        wish = LoadConversation(block="main", conversation=other.accepted.conversation)
-        assert (await running.bus.call(MEMORY_LOAD_CONVERSATION, wish)).count == 4
+        request = LoadConversation(block="main", conversation=other.accepted.conversation)
+        assert (await running.bus.call(MEMORY_LOAD_CONVERSATION, request)).count == 4
         assert [one async for one in running.bus.history(JOURNAL, conversation=other.accepted.conversation)]
         again = await running.say("say:hello", conversation=other.accepted.conversation)
         assert again.text == "hello"
@@ -140,11 +140,11 @@ async def test_a_turn_that_is_not_over_holds_a_purge_up(tmp_path: Path) -> None:
         with pytest.raises(RemoteFault) as refused:
             await purge(running, conversation)
         assert refused.value.code == "turn_running" and conversation in refused.value.message
-        wish = LoadConversation(block="main", conversation=conversation)
-        assert (await running.bus.call(MEMORY_LOAD_CONVERSATION, wish)).count == 2
+        request = LoadConversation(block="main", conversation=conversation)
+        assert (await running.bus.call(MEMORY_LOAD_CONVERSATION, request)).count == 2
         await running.answer(slow)
         assert (await purged(running, conversation)).conversations == (conversation,)
-        assert not (await running.bus.call(MEMORY_LOAD_CONVERSATION, wish)).exists
+        assert not (await running.bus.call(MEMORY_LOAD_CONVERSATION, request)).exists
 
 
 async def test_a_turn_that_waits_for_a_decision_holds_a_purge_up(tmp_path: Path) -> None:

@@ -73,8 +73,8 @@ async def acknowledged(running: ProcessPlatform) -> bool:
 
 
 async def facts(running: ProcessPlatform) -> list[str]:
-    wish = ListChunks(actor="owner", block="main", tags=("learned",))
-    return sorted(chunk.content for chunk in (await running.bus.call(MEMORY_CHUNKS, wish)).chunks)
+    request = ListChunks(actor="owner", block="main", tags=("learned",))
+    return sorted(chunk.content for chunk in (await running.bus.call(MEMORY_CHUNKS, request)).chunks)
 
 
 def switch_on(running: ProcessPlatform) -> None:

@@ -70,10 +70,10 @@ async def test_a_model_finds_facts_and_says_what_they_repeat_and_contradict(tmp_
         assert all(
             one.metadata.fields["found_by"] == "model" and one.metadata.message_id for one in kept.values()
         )
-        wish = FindLinked(
+        request = FindLinked(
             id=kept["The bees are gone."].id, actor="owner", block="main", link_type="contradicts"
         )
-        [link] = (await running.bus.call(MEMORY_LINKED, wish)).links
+        [link] = (await running.bus.call(MEMORY_LINKED, request)).links
         assert link.chunk.content == "The person keeps bees."
 
 

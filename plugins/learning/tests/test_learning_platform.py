@@ -106,10 +106,10 @@ async def test_the_same_fact_is_kept_once_and_a_contradiction_is_linked_and_not_
         kept = {one.content: one for one in await facts_of(running)}
         assert "I live in Porto now." in kept and "I live in Lisbon." in kept
         assert "I live in Lisbon" not in kept
-        wish = FindLinked(
+        request = FindLinked(
             id=kept["I live in Lisbon."].id, actor="owner", block="main", link_type="contradicts"
         )
-        links = (await running.bus.call(MEMORY_LINKED, wish)).links
+        links = (await running.bus.call(MEMORY_LINKED, request)).links
         assert kept["I live in Porto now."].id in {link.chunk.id for link in links}
         await said(running, "I live in Lisbon.")
         newest, *_ = await facts_of(running)
@@ -214,8 +214,8 @@ async def test_every_line_of_what_was_learned_names_the_turn_it_comes_from(tmp_p
             "models/*/metrics.json",
         ):
             [path] = running.home.memory.glob(pattern)
-            wish = BlameMemory(path=path.relative_to(running.home.memory).as_posix())
-            for span in (await running.bus.call(MEMORY_BLAME, wish)).spans:
+            request = BlameMemory(path=path.relative_to(running.home.memory).as_posix())
+            for span in (await running.bus.call(MEMORY_BLAME, request)).spans:
                 accepted = answer.accepted
                 assert (span.author, span.turn) == ("learner", accepted.turn)
                 assert span.conversation == accepted.conversation
@@ -365,8 +365,8 @@ async def test_rlm_f22_a_task_that_is_done_and_an_issue_that_is_resolved_are_not
     """RLM-F22: once the person says that it worked, a note of the task is kept with its source, once; talk is none."""
 
     async def notes(running: Platform) -> dict[str, Chunk]:
-        wish = ListChunks(actor="owner", block="main", tags=("milestone",))
-        return {one.content: one for one in (await running.bus.call(MEMORY_CHUNKS, wish)).chunks}
+        request = ListChunks(actor="owner", block="main", tags=("milestone",))
+        return {one.content: one for one in (await running.bus.call(MEMORY_CHUNKS, request)).chunks}
 
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         done = await said(running, 'call:open_shelf {"name": "a"} ;; say:Open.')

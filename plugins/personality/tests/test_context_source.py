@@ -50,8 +50,8 @@ class Place:
 
     async def write(self, path: str, text: str) -> None:
         """As the owner's own command does."""
-        wish = WriteMemory(path=path, content=text, actor="owner")
-        await self.running.bus.call(MEMORY_WRITE, wish)
+        request = WriteMemory(path=path, content=text, actor="owner")
+        await self.running.bus.call(MEMORY_WRITE, request)
 
     async def read(self, path: str) -> str:
         return (await self.running.bus.call(MEMORY_READ, ReadMemory(path=path))).content
@@ -161,8 +161,8 @@ async def test_only_files_of_which_the_owner_wrote_every_line_are_the_owners_wor
 async def test_memory_is_kept_by_the_tool_and_told_in_every_conversation() -> None:
     """Added at once by eight calls in parallel, none is lost; the next turn of any conversation has them."""
     async with place() as here:
-        wishes = ["", *(f'call:memory {{"action": "add", "text": "Fact {n}."}}' for n in range(8))]
-        await here.running.say(" ;; ".join(wishes[1:]) + " ;; say:done")
+        calls = ["", *(f'call:memory {{"action": "add", "text": "Fact {n}."}}' for n in range(8))]
+        await here.running.say(" ;; ".join(calls[1:]) + " ;; say:done")
         text = await here.read("MEMORY.md")
         assert sorted(text.strip().split("\n---\n")) == [f"Fact {n}." for n in range(8)]
         assert "already exists" in await here.call("memory", action="add", text="fact 3.")
@@ -215,7 +215,7 @@ async def test_modes_personalities_and_reset() -> None:
 
 async def test_a_bad_wish_changes_nothing() -> None:
     """It is refused with what would be possible."""
-    wishes: list[tuple[dict[str, Any], str]] = [
+    calls: list[tuple[dict[str, Any], str]] = [
         ({}, "Say what to change"),
         ({"command": "make me a sandwich"}, "not understood"),
         ({"command": "set humor to 500%"}, "0 to 100"),
@@ -224,7 +224,7 @@ async def test_a_bad_wish_changes_nothing() -> None:
         ({"personality": "../../identity/USER"}, "not a valid name of a personality"),
     ]
     async with place() as here:
-        for arguments, says in wishes:
+        for arguments, says in calls:
             assert says in await here.call("personality_set", **arguments)
         assert not (here.running.home.memory / "blocks/main/sliders.json").exists()
 

@@ -30,15 +30,15 @@ class Home:
         self.running, self.provider = running, provider
 
     async def write(self, path: str, text: str) -> None:
-        wish = WriteMemory(path=path, content=text, actor="owner")
-        await self.running.bus.call(MEMORY_WRITE, wish)
+        request = WriteMemory(path=path, content=text, actor="owner")
+        await self.running.bus.call(MEMORY_WRITE, request)
 
     async def keep(self, conversation: str, messages: Sequence[Message]) -> None:
         """Have memory keep a conversation, as if it had been held."""
-        wish = AppendConversation(
+        request = AppendConversation(
             block="main", conversation=conversation, messages=tuple(messages), actor="owner"
         )
-        await self.running.bus.call(MEMORY_APPEND_CONVERSATION, wish)
+        await self.running.bus.call(MEMORY_APPEND_CONVERSATION, request)
 
     async def say(self, text: str = "hello", **given: Any) -> tuple[str, list[str], str]:
         """Say something; the system message, what stands before the person's message, and the conversation."""

@@ -53,10 +53,10 @@ def test_a_project_s_own_programs(
         (tmp_path / name).write_text(text)
     with open_beneath(tmp_path) as folder:
         project = ProjectFolder.read(folder, "")
-        for wish, argv in expected.items():
-            verb, _, what = wish.partition(" ")
+        for request, argv in expected.items():
+            verb, _, what = request.partition(" ")
             made = find_command(project, verb, what)  # type: ignore[arg-type]
-            assert (None if made is None else " ".join(made)) == argv, wish
+            assert (None if made is None else " ".join(made)) == argv, request
 
 
 def test_the_nearest_project_is_linted(tmp_path: Path) -> None:

@@ -113,7 +113,10 @@ async def test_a_long_text_is_read_in_parts(site: Any, fetch: Any, make_page: An
     [
         ({"status": "404 Not Found"}, "404: there is no such page"),
         ({"status": "429 Too Many", "Retry_After": "30"}, "too many requests.*pause of 30 seconds"),
-        ({"status": "503 Busy", "Retry_After": "Fri, 01 Jan 2027 00:00:00 GMT"}, "503: the server is unavailable"),
+        (
+            {"status": "503 Busy", "Retry_After": "Fri, 01 Jan 2027 00:00:00 GMT"},
+            "503: the server is unavailable",
+        ),
         ({"status": "401 No", "WWW_Authenticate": "Basic"}, "requires a sign-in"),
         ({"status": "204 No Content"}, "has no content"),
         ({"status": "418 Teapot"}, "answers 418"),

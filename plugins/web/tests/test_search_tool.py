@@ -122,7 +122,12 @@ async def test_nothing_found_is_no_error(brave: Any, site: Any, context: ToolCon
 @pytest.mark.parametrize(
     ("status", "headers", "body", "said"),
     [
-        ("429 Too Many Requests", {"Retry_After": "7"}, "{}", "received too many requests. Try again in 7 seconds"),
+        (
+            "429 Too Many Requests",
+            {"Retry_After": "7"},
+            "{}",
+            "received too many requests. Try again in 7 seconds",
+        ),
         ("429 Too Many Requests", {"X_RateLimit_Reset": "1, 1419704"}, "{}", "Try again in 1 seconds"),
         ("429 Too Many Requests", {"Retry_After": "\u0661"}, "{}", "Try again later"),
         ("401 Unauthorized", {}, "{}", "refuses the key that BRAVE_API_KEY holds"),

@@ -52,7 +52,7 @@ def test_a_prefix_shows_one_section(trunkline: Run) -> None:
 
 def test_init_makes_a_private_home_and_the_second_run_changes_nothing(trunkline: Run, home: Path) -> None:
     """--yes asks nothing; what was set stays as it is."""
-    wishes = (
+    arguments = (
         "init",
         "--yes",
         "--adapter",
@@ -62,11 +62,11 @@ def test_init_makes_a_private_home_and_the_second_run_changes_nothing(trunkline:
         "--base-url",
         "http://127.0.0.1:9/v1",
     )
-    assert trunkline(*wishes).returncode == 0
+    assert trunkline(*arguments).returncode == 0
     text = (home / "trunkline.toml").read_text()
     assert 'provider_adapter = "openai"' in text and 'env = "MY_KEY"' in text
     assert home.stat().st_mode & 0o077 == 0
-    again = trunkline(*wishes)
+    again = trunkline(*arguments)
     assert (again.returncode, (home / "trunkline.toml").read_text()) == (0, text)
     assert "nothing to change" in again.stdout
 
@@ -99,23 +99,23 @@ def test_init_asks_nothing_where_there_is_no_terminal(trunkline: Run, home: Path
 
 def test_init_names_the_variable_that_is_missing(trunkline: Run) -> None:
     """MB-T1: in words, and as JSON for a script. Nobody is asked for an answer without the key."""
-    wishes = ("init", "--yes", "--adapter", "openai", "--key-env", "GARDEN_KEY", "--test")
-    done = trunkline(*wishes)
+    arguments = ("init", "--yes", "--adapter", "openai", "--key-env", "GARDEN_KEY", "--test")
+    done = trunkline(*arguments)
     assert done.returncode == 0 and "GARDEN_KEY is not set" in done.stderr
-    found = json.loads(trunkline(*wishes, "--json").stdout)
+    found = json.loads(trunkline(*arguments, "--json").stdout)
     assert (found["missing"], found["answer"], found["changed"]) == (["GARDEN_KEY"], None, {})
-    assert json.loads(trunkline(*wishes, "--json", env={"GARDEN_KEY": "x"}).stdout)["missing"] == []
+    assert json.loads(trunkline(*arguments, "--json", env={"GARDEN_KEY": "x"}).stdout)["missing"] == []
 
 
 def test_init_shows_the_first_answer_when_it_is_asked_to(trunkline: Run) -> None:
     """The model is asked once, by its adapter; what it says is shown. A server that is away is an error, named, and
     the settings stay."""
     with ScriptedProvider() as provider:
-        wishes = ("init", "--yes", "--adapter", "openai", "--base-url", provider.url, "--model", "tiny")
-        done = trunkline(*wishes, "--test")
+        arguments = ("init", "--yes", "--adapter", "openai", "--base-url", provider.url, "--model", "tiny")
+        done = trunkline(*arguments, "--test")
         assert (done.returncode, "openai answers: " in done.stdout) == (0, True), done.stderr
         assert len(provider.requests) == 1 and provider.requests[0].body["model"] == "tiny"
-        assert trunkline(*wishes).returncode == 0 and len(provider.requests) == 1
+        assert trunkline(*arguments).returncode == 0 and len(provider.requests) == 1
     away = trunkline("init", "--yes", "--test")
     assert away.returncode == 1 and "openai did not answer: nothing answers at its address" in away.stderr
     assert "tiny" in trunkline("config").stdout

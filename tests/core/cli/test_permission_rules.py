@@ -65,8 +65,8 @@ async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: 
     for name in ("fs_read", "native:trunkline-files:fs_read"):
         refused = await cli("permissions", "rules", "add", "deny", "*", "*", f"tool:{name}", status=1)
         assert "alias" in refused and "tool:read_file, " in refused
-    wish = WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
-    await running.bus.call(MEMORY_WRITE_MANY, wish)
+    request = WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
+    await running.bus.call(MEMORY_WRITE_MANY, request)
     assert (await call(running, "read_file", path="x")).output.count("odd.json")
     done = await anyio.to_thread.run_sync(lambda: trunkline("permissions", "rules", "list", "--json"))
     assert done.returncode == 1 and "odd.json" in json.loads(done.stdout)["policies"][0]["broken"]

@@ -97,8 +97,10 @@ async def test_what_a_block_may_do_is_in_the_audit_log(own_house: House) -> None
 async def test_a_merge_patch_over_http(house: House) -> None:
     """``PATCH``: null takes out, what is not named stays, and the reply is the block as it stands."""
     await house.terminal.create_block("patched", BlockConfig(description="d", goals=("a",), model="m"))
-    wish = {"config": {"model": None, "goals": ["b", "c"], "permissions": {"plan": True, "max_timeout": 9}}}
-    response = await house.http.patch("/api/blocks/patched", json=wish)
+    request = {
+        "config": {"model": None, "goals": ["b", "c"], "permissions": {"plan": True, "max_timeout": 9}}
+    }
+    response = await house.http.patch("/api/blocks/patched", json=request)
     assert response.status_code == 200, response.text
     state = msgspec.json.decode(response.content, type=BlockState)
     assert state.config == BlockConfig(

@@ -38,8 +38,8 @@ async def half_archived(house: House) -> Path:
     """As a gateway leaves it that dies after memory has moved; the workspace."""
     await house.terminal.create_block("garden")
     workspace = filled(house.platform.home.workspace("garden"))
-    wish = MoveMemory(source="blocks/garden", target=f"archive/{ARCHIVE}", actor="test")
-    await house.bus.call(MEMORY_MOVE, wish)
+    request = MoveMemory(source="blocks/garden", target=f"archive/{ARCHIVE}", actor="test")
+    await house.bus.call(MEMORY_MOVE, request)
     return workspace
 
 
@@ -180,8 +180,8 @@ async def test_a_half_restored_block_that_was_used_keeps_both_sets_of_files(own_
     workspace = filled(places.workspace("garden"), "mine")
     await house.terminal.archive_block("garden")
     (archive,) = places.workspaces.glob(".archive/*")
-    wish = MoveMemory(source=f"archive/{archive.name}", target="blocks/garden", actor="test")
-    await house.bus.call(MEMORY_MOVE, wish)
+    request = MoveMemory(source=f"archive/{archive.name}", target="blocks/garden", actor="test")
+    await house.bus.call(MEMORY_MOVE, request)
     filled(workspace, "since")
     with pytest.raises(RemoteFault, match=str(workspace)):
         await house.terminal.restore_block("garden")

@@ -129,10 +129,10 @@ async def test_the_clients_tools(house: House, client: openai.AsyncOpenAI, strea
         await desk.end("blue")
 
     house.monitor.script = script
-    wish = {"id": id, "type": "function", "function": {"name": "look", "arguments": '{"at": "ä"}'}}
+    call_request = {"id": id, "type": "function", "function": {"name": "look", "arguments": '{"at": "ä"}'}}
     transcript: Any = [
         *HI,
-        {"role": "assistant", "content": None, "tool_calls": [wish]},
+        {"role": "assistant", "content": None, "tool_calls": [call_request]},
         {"role": "tool", "tool_call_id": id, "content": "it is blue"},
     ]
     answer = await client.chat.completions.create(model="main", messages=transcript, tools=[LOOK])

@@ -85,8 +85,8 @@ def bus(running: Platform) -> Bus:
 
 async def write(bus: Bus, path: str, content: str, **more: Any) -> str:
     """Write one file; returns the version."""
-    wish = WriteMemory(path=path, content=content, actor="agent", **more)
-    return (await bus.call(MEMORY_WRITE, wish)).version
+    request = WriteMemory(path=path, content=content, actor="agent", **more)
+    return (await bus.call(MEMORY_WRITE, request)).version
 
 
 async def test_every_endpoint_answers(bus: Bus) -> None:
@@ -133,13 +133,13 @@ async def test_many_files_change_together_or_not_at_all(bus: Bus) -> None:
     """Writing, taking out and insisting on what is there are one commit; a hash that does not fit stops all of it."""
     await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={"a.md": "1", "b.md": "2"}, actor="agent"))
     [one] = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("a.md",)))).files
-    wish = WriteManyMemory(
+    request = WriteManyMemory(
         files={"c.md": "3"}, gone=("b.md",), expected={"a.md": one.hash, "c.md": ""}, actor="x"
     )
-    changed = await bus.call(MEMORY_WRITE_MANY, wish)
+    changed = await bus.call(MEMORY_WRITE_MANY, request)
     assert sorted(changed.paths) == ["b.md", "c.md"]
     with pytest.raises(RemoteFault) as fault:  # c.md is there now
-        await bus.call(MEMORY_WRITE_MANY, msgspec.structs.replace(wish, gone=("a.md",)))
+        await bus.call(MEMORY_WRITE_MANY, msgspec.structs.replace(request, gone=("a.md",)))
     assert fault.value.code == "write_conflict"
     paths = ("a.md", "b.md", "c.md")
     left = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=paths))).files
@@ -358,9 +358,9 @@ async def test_nothing_makes_a_block_by_mistake(bus: Bus, emptied: bool) -> None
             AppendConversation(block="garden", conversation="c", messages=(said,), actor="agent"),
         ),
     ]
-    for endpoint, wish in late:
+    for endpoint, request in late:
         with pytest.raises(RemoteFault, match="no block called 'garden'") as refused:
-            await bus.call(endpoint, wish)
+            await bus.call(endpoint, request)
         assert refused.value.code == "not_found", endpoint.name
     entries = (await bus.call(MEMORY_LIST, ListMemory(path="blocks"))).entries
     assert [entry.path for entry in entries] == ["blocks/main"]

@@ -86,8 +86,10 @@ async def test_a_tool_asks_the_model_that_its_block_prefers() -> None:
         running,
         plugin,
     ):
-        wish = WriteMemory(path="preferences.toml", content='model = "scripted/wise"\n', actor="owner")
-        await running.bus.call(MEMORY_WRITE, wish)
+        call_request = WriteMemory(
+            path="preferences.toml", content='model = "scripted/wise"\n', actor="owner"
+        )
+        await running.bus.call(MEMORY_WRITE, call_request)
         answer = await running.say("go")
         assert answer.text == "The tool says: blue"
         (asked,) = (request for request in plugin.passed if request.purpose == "repl")

@@ -82,8 +82,8 @@ class World:
             "load_tools": {"names": argument.split()},
             "wrong": {"nothing": "fits"},
         }
-        wish = arguments.get(name, {"value": argument} if argument else {"nothing": "fits"})
-        return [Call(ToolCall(id="c", name=name, arguments=wish))]
+        call_request = arguments.get(name, {"value": argument} if argument else {"nothing": "fits"})
+        return [Call(ToolCall(id="c", name=name, arguments=call_request))]
 
     def running(self, home: Path, **config: Any) -> Any:
         settings = {
@@ -315,7 +315,9 @@ def test_what_is_visible_follows_from_the_transcript() -> None:
         "d",
     ]
     assert missing_tools(specs, own, told) == ("zz",)
-    assert [selection_settings(wish, None, 4, 3).discovery for wish in ("auto", "on", "off")] == [
+    assert [
+        selection_settings(call_request, None, 4, 3).discovery for call_request in ("auto", "on", "off")
+    ] == [
         True,
         True,
         False,

@@ -42,7 +42,7 @@ async def serving(
         yield running, http
 
 
-def wish(program: str) -> dict[str, Any]:
+def request(program: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": program}], "metadata": {"correlation_id": "c"}}
 
 
@@ -72,17 +72,19 @@ async def test_pa_t8_nobody_without_the_token_or_from_elsewhere_comes_in(tmp_pat
                 (403, [*token.items(), ("sec-fetch-site", "cross-site")]),
             ]
             for status, headers in attempts:
-                answer = await http.post("/engine/chat", json=wish(WRITE), headers=[*headers, *ALL.items()])
+                answer = await http.post(
+                    "/engine/chat", json=request(WRITE), headers=[*headers, *ALL.items()]
+                )
                 assert answer.status_code == status, headers
             for headers in (
                 token,
                 {**token, "x-actor-id": "owner"},
                 {**token, "x-actor-permissions": "tools:*"},
             ):
-                answer = await http.post("/engine/chat", json=wish(WRITE), headers=headers)
+                answer = await http.post("/engine/chat", json=request(WRITE), headers=headers)
                 assert answer.status_code == 401
             assert provider.answer_requests == []
-            answer = await http.post("/engine/chat", json=wish("say:hello"), headers={**token, **ALL})
+            answer = await http.post("/engine/chat", json=request("say:hello"), headers={**token, **ALL})
             assert answer.status_code == 200 and "hello" in answer.text
 
 
@@ -109,7 +111,7 @@ async def test_pa_f33_the_permissions_of_the_request_hold(
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider) as (running, http):
             headers = {**owner(running), "x-actor-id": "owner", "x-actor-permissions": permissions}
-            answer = await http.post("/engine/chat", json=wish(program), headers=headers)
+            answer = await http.post("/engine/chat", json=request(program), headers=headers)
             assert answer.status_code == 200, answer.text
             written = (running.home.path / "workspaces" / "main" / "x.txt").exists()
             assert (written if program == WRITE else "4711" in answer.text) is done, answer.text
@@ -120,7 +122,7 @@ async def test_permissions_do_not_widen_what_a_block_may_do(tmp_path: Path) -> N
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider) as (running, http):
             program = 'call:execute_command {"command": "touch x"} ;; quote'
-            answer = await http.post("/engine/chat", json=wish(program), headers={**owner(running), **ALL})
+            answer = await http.post("/engine/chat", json=request(program), headers={**owner(running), **ALL})
             assert "execute_command (exec) was refused to the block main" in answer.text
 
 
@@ -165,7 +167,7 @@ async def test_a_credential_that_permits_less_is_not_widened_by_a_header(
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider, Visitors(*PEOPLE)) as (running, http):
             headers = {HEADER: who, "x-actor-id": actor, "x-actor-permissions": permissions}
-            answer = await http.post("/engine/chat", json=wish(WRITE), headers=headers)
+            answer = await http.post("/engine/chat", json=request(WRITE), headers=headers)
             assert answer.status_code == status, answer.text
             assert (running.home.path / "workspaces" / "main" / "x.txt").exists() is writes, answer.text
 
@@ -181,7 +183,7 @@ async def test_a_body_that_no_reader_follows_is_refused(tmp_path: Path, body: by
 
 
 def of_block(name: object) -> dict[str, Any]:
-    return {**wish(WRITE), "metadata": {"correlation_id": "c", "client_context": {"block": name}}}
+    return {**request(WRITE), "metadata": {"correlation_id": "c", "client_context": {"block": name}}}
 
 
 async def test_a_block_that_takes_no_messages_takes_none_here(tmp_path: Path) -> None:
@@ -229,7 +231,7 @@ async def test_the_default_block_is_there_before_its_first_message(tmp_path: Pat
             httpx.AsyncClient(base_url=running.engine_url, timeout=60) as http,
         ):
             http.headers.update({**owner(running), **ALL})
-            answer = await http.post("/engine/chat", json=wish("say:hello"))
+            answer = await http.post("/engine/chat", json=request("say:hello"))
             assert answer.status_code == 200 and "hello" in answer.text
             assert (await http.post("/engine/chat", json=of_block("garden"))).status_code == 404
 
@@ -242,7 +244,7 @@ async def test_which_file_is_wrong_is_told_to_the_owner_alone(tmp_path: Path) ->
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider, Visitors(*PEOPLE)) as (_, http):
             headers = {HEADER: "ann", "x-actor-id": "ann", "x-actor-permissions": "*"}
-            answer = await http.post("/engine/chat", json=wish("say:hi"), headers=headers)
+            answer = await http.post("/engine/chat", json=request("say:hi"), headers=headers)
             assert answer.status_code == 409 and "block.toml" not in answer.text
 
 
@@ -272,6 +274,6 @@ async def test_a_request_that_is_not_valid_is_told_which_field(
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider) as (running, http):
             headers = {**owner(running), **ALL}
-            answer = await http.post("/engine/chat", json={**wish("say:hi"), **change}, headers=headers)
+            answer = await http.post("/engine/chat", json={**request("say:hi"), **change}, headers=headers)
             assert answer.status_code == 400 and answer.json()["metadata"]["field"] == field
             assert "wizard" not in answer.text

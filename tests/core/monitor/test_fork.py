@@ -79,9 +79,9 @@ async def stored(running: Platform, conversation: str) -> tuple[Message, ...]:
     return (await running.gateway.conversation(conversation, include_tools=True)).messages
 
 
-async def forked(running: Platform, answer: TurnAnswer, step: int, **wish: Any) -> TurnAnswer:
+async def forked(running: Platform, answer: TurnAnswer, step: int, **request: Any) -> TurnAnswer:
     turn = answer.accepted.turn
-    return await running.answer(await running.gateway.fork(ForkTurn(turn=turn, step=step, **wish)))
+    return await running.answer(await running.gateway.fork(ForkTurn(turn=turn, step=step, **request)))
 
 
 PROGRAM = 'call:note {"text": "one"} ;; say:first ;; call:note {"text": "two"} ;; say:second'
@@ -204,11 +204,11 @@ async def test_a_repeat_is_the_same_fork_and_a_fork_can_be_driven_again() -> Non
     async with world.running() as running:
         said = await running.gateway.send(SendMessage(content=PROGRAM, client_id="one"))
         answer = await running.answer(said)
-        wish = ForkTurn(turn=said.turn, step=1, client_id="one")
-        once, twice = await running.gateway.fork(wish), await running.gateway.fork(wish)
+        request = ForkTurn(turn=said.turn, step=1, client_id="one")
+        once, twice = await running.gateway.fork(request), await running.gateway.fork(request)
         assert once.turn == twice.turn and once.conversation == twice.conversation != said.conversation
         await running.answer(once)
-        assert (await running.gateway.fork(wish)).duplicate and world.notes == ["one", "two", "two"]
+        assert (await running.gateway.fork(request)).duplicate and world.notes == ["one", "two", "two"]
         raw = [
             s.data
             async for s in running.bus.history(RAW_JOURNAL, turn=once.turn, conversation=once.conversation)

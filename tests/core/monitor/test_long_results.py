@@ -64,8 +64,8 @@ def result(answer: TurnAnswer) -> str:
 
 
 async def forked(running: Platform, answer: TurnAnswer, step: int, says: str) -> TurnAnswer:
-    wish = ForkTurn(turn=answer.accepted.turn, step=step, content=says)
-    return await running.answer(await running.gateway.fork(wish))
+    request = ForkTurn(turn=answer.accepted.turn, step=step, content=says)
+    return await running.answer(await running.gateway.fork(request))
 
 
 async def test_a_fork_reads_what_its_origin_was_told(tmp_path: Path) -> None:

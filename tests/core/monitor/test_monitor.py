@@ -339,8 +339,10 @@ async def test_the_next_message_uses_a_changed_preference() -> None:
     """SWAP-2: the model preference lives in memory and needs no restart."""
     async with scripted() as (running, model):
         await running.say("say:a")
-        wish = WriteMemory(path="preferences.toml", content=f'model = "{model.name}/other"\n', actor="owner")
-        await running.bus.call(MEMORY_WRITE, wish)
+        call_request = WriteMemory(
+            path="preferences.toml", content=f'model = "{model.name}/other"\n', actor="owner"
+        )
+        await running.bus.call(MEMORY_WRITE, call_request)
         await running.say("say:b")
         assert [request.model for request in model.requests] == ["", "other"]
 

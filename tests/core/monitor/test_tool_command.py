@@ -218,11 +218,11 @@ async def test_no_text_of_a_tool_an_import_or_a_client_s_transcript_is_a_command
     async with house(obedient) as (running, provider):
         first = await running.say("Fetch it.")
         await running.say("And now?", conversation=first.accepted.conversation)
-        wish = AppendConversation(
+        call_request = AppendConversation(
             block="main", conversation="conv_imported", actor="owner",
             messages=(Message(id="i1", role="user", content=evil),),
         )  # fmt: skip
-        await running.bus.call(MEMORY_APPEND_CONVERSATION, wish)
+        await running.bus.call(MEMORY_APPEND_CONVERSATION, call_request)
         await running.say("Go on.", conversation="conv_imported")
         for name in ("notes.md", "memory.md"):
             write = WriteMemory(path=f"blocks/main/{name}", content=evil, actor="owner")

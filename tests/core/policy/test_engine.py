@@ -181,7 +181,7 @@ POLICIES = st.builds(
     effect=st.sampled_from(["allow", "deny"]),
     conditions=CONDITIONS,
 )
-WISHES = st.builds(
+REQUESTS = st.builds(
     asked,
     tool=st.sampled_from(["note", "other"]),
     action=st.sampled_from(["read", "write:make", "exec:run", "exec:look"]),
@@ -192,52 +192,52 @@ USED = st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.integers(0, 4
 
 
 @examples(300, deadline=None)
-@given(wish=WISHES, policies=st.lists(POLICIES, max_size=8), used=USED, data=st.data())
+@given(request=REQUESTS, policies=st.lists(POLICIES, max_size=8), used=USED, data=st.data())
 def test_the_order_of_policies_is_irrelevant(
-    wish: AccessRequest, policies: list[Policy], used: Any, data: Any
+    request: AccessRequest, policies: list[Policy], used: Any, data: Any
 ) -> None:
     """The same decision, by the same policies, in any order."""
     other = data.draw(st.permutations(policies))
-    assert decide(wish, policies, NOON, used) == decide(wish, other, NOON, used)
+    assert decide(request, policies, NOON, used) == decide(request, other, NOON, used)
 
 
 @examples(300, deadline=None)
-@given(wish=WISHES, policies=st.lists(POLICIES, max_size=8), used=USED, one=POLICIES)
+@given(request=REQUESTS, policies=st.lists(POLICIES, max_size=8), used=USED, one=POLICIES)
 def test_another_denial_never_permits_more(
-    wish: AccessRequest, policies: list[Policy], used: Any, one: Policy
+    request: AccessRequest, policies: list[Policy], used: Any, one: Policy
 ) -> None:
     """What was refused stays refused; what is still permitted is asked about as before."""
-    before = decide(wish, policies, NOON, used)
-    after = decide(wish, [*policies, msgspec.structs.replace(one, effect="deny")], NOON, used)
+    before = decide(request, policies, NOON, used)
+    after = decide(request, [*policies, msgspec.structs.replace(one, effect="deny")], NOON, used)
     assert after == before or (not after.allowed and not after.asks)
 
 
 @examples(300, deadline=None)
-@given(wish=WISHES, policies=st.lists(POLICIES, max_size=8), used=USED)
-def test_deny_wins(wish: AccessRequest, policies: list[Policy], used: Any) -> None:
+@given(request=REQUESTS, policies=st.lists(POLICIES, max_size=8), used=USED)
+def test_deny_wins(request: AccessRequest, policies: list[Policy], used: Any) -> None:
     """A denial of everything leaves nothing, whatever else there is; and without a permission nothing is permitted."""
-    assert not decide(wish, [*policies, deny("*")], NOON, used).allowed
+    assert not decide(request, [*policies, deny("*")], NOON, used).allowed
     denials = [msgspec.structs.replace(policy, effect="deny") for policy in policies]
-    assert not decide(wish, denials, NOON, used).allowed
+    assert not decide(request, denials, NOON, used).allowed
 
 
 @examples(200, deadline=None)
-@given(wish=WISHES, policies=st.lists(POLICIES, max_size=6))
-def test_a_decision_survives_being_written_down(wish: AccessRequest, policies: list[Policy]) -> None:
+@given(request=REQUESTS, policies=st.lists(POLICIES, max_size=6))
+def test_a_decision_survives_being_written_down(request: AccessRequest, policies: list[Policy]) -> None:
     """A policy read back from its file decides the same."""
     again = msgspec.json.decode(msgspec.json.encode(policies), type=list[Policy])
     assert again == policies
-    assert decide(wish, again, NOON, {}) == decide(wish, policies, NOON, {})
+    assert decide(request, again, NOON, {}) == decide(request, policies, NOON, {})
 
 
 # Presets ------------------------------------------------------------------------------------------------------
 
 
 def outcome(table: PermissionTable, action: str, resource: str = "tool:note") -> str:
-    wish = AccessRequest(
+    request = AccessRequest(
         subjects=frozenset({"*", "type:agent", "block:main"}), resources=(resource,), action=action
     )
-    decision = decide(wish, list(table_policies("main", table)), NOON, {})
+    decision = decide(request, list(table_policies("main", table)), NOON, {})
     return "refused" if not decision.allowed else "asks" if decision.asks else "runs"
 
 

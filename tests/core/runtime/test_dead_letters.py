@@ -69,8 +69,8 @@ async def buried(bus: Bus, subject: str, body: bytes, *, size: int | None = None
 
 
 def cancel() -> bytes:
-    wish = TurnCancelRequested(turn="turn_1", by="ann")
-    return msgspec.json.encode(Envelope(id="01ABC", time=datetime.now(UTC), source="gateway", data=wish))
+    request = TurnCancelRequested(turn="turn_1", by="ann")
+    return msgspec.json.encode(Envelope(id="01ABC", time=datetime.now(UTC), source="gateway", data=request))
 
 
 async def test_a_message_of_the_inbox_is_sent_again_byte_for_byte(tmp_path: Path) -> None:

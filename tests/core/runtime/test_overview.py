@@ -38,8 +38,8 @@ async def test_counts_what_waits_when_nobody_takes_it(tmp_path: Path) -> None:
     """Without a monitor messages wait in their partition, with the age of the oldest; failures are counted once."""
     async with platform(tmp_path, workers=("memory",)) as running:
         for number in range(3):
-            wish = TurnCancelRequested(turn=f"turn_{number}", by="ann")
-            await running.bus.append(INBOX, wish, conversation="conv_1")
+            request = TurnCancelRequested(turn=f"turn_{number}", by="ann")
+            await running.bus.append(INBOX, request, conversation="conv_1")
         lookout = OverviewReader(running.bus)
         before: PlatformOverview = await lookout.read()
         fact = TurnFact(turn="t", block="main", conversation="conv_1", fact="finished", reason="error")

@@ -29,8 +29,8 @@ async def fill(bus: Bus) -> None:
     """Ten messages for each conversation, in turn."""
     for number in range(10):
         for conversation in CONVERSATIONS:
-            wish = TurnCancelRequested(turn=f"turn_{number}", by="ann")
-            await bus.append(INBOX, wish, conversation=conversation)
+            request = TurnCancelRequested(turn=f"turn_{number}", by="ann")
+            await bus.append(INBOX, request, conversation=conversation)
 
 
 async def waiting(bus: Bus) -> dict[str, list[str]]:

@@ -169,15 +169,15 @@ class Lent:
 async def test_a_yes_is_for_the_tool_of_one_server_and_not_for_what_takes_its_name(tools: Any) -> None:
     """While a person thinks, a server may go and another bring a tool that is called the same."""
     lent, other = Lent("known"), Lent("unknown")
-    wish, some = request("note", text="x"), {"permissions.approvals": "some"}
+    call_request, some = request("note", text="x"), {"permissions.approvals": "some"}
     async with tools(lent, config=some) as caller:
-        asked = await last_of(caller.bus, CALL_TOOL, wish)
-        same = msgspec.structs.replace(wish, call=new_id("call"), approved=asked.call_hash)
+        asked = await last_of(caller.bus, CALL_TOOL, call_request)
+        same = msgspec.structs.replace(call_request, call=new_id("call"), approved=asked.call_hash)
         assert (await last_of(caller.bus, CALL_DECIDED_TOOL, same)).status == "ok"
-    approved = msgspec.structs.replace(wish, approved=asked.call_hash)
+    approved = msgspec.structs.replace(call_request, approved=asked.call_hash)
     async with tools(other, config=some) as caller:
         refused = await last_of(caller.bus, CALL_DECIDED_TOOL, approved)
-        caller.refused[wish.call] = refused.status
+        caller.refused[call_request.call] = refused.status
     assert (refused.status, other.ran, lent.ran) == ("error", [], ["x"])
 
 
@@ -186,29 +186,29 @@ async def test_a_question_stands_for_every_worker_that_may_have_the_call(tools: 
     has had a person asked; nor does it run without the approval when the rules change. With it, it runs once."""
     shop = Shop()
     async with tools(shop, config={"permissions.approvals": "some"}) as caller:
-        wish = msgspec.structs.replace(request("note", text="x"), again=True)
-        asked = await last_of(caller.bus, CALL_TOOL, wish)
+        call_request = msgspec.structs.replace(request("note", text="x"), again=True)
+        asked = await last_of(caller.bus, CALL_TOOL, call_request)
         assert asked.status == "approval"
-        begun = EffectStarted(call=wish.call, tool="note", worker="another", effect="write", turn="t")
+        begun = EffectStarted(call=call_request.call, tool="note", worker="another", effect="write", turn="t")
         with pytest.raises(SequenceConflict):
-            await caller.bus.append(EFFECT, begun, expect=0, call=wish.call)
+            await caller.bus.append(EFFECT, begun, expect=0, call=call_request.call)
         await caller.remember("blocks/main/block.toml", '[permissions]\napprovals = "none"')
         fresh = request("note", text="free")
         await caller.until(lambda: _runs(caller, fresh))
-        again = await last_of(caller.bus, CALL_TOOL, wish)
+        again = await last_of(caller.bus, CALL_TOOL, call_request)
         assert (again.status, again.call_hash, shop.ran) == ("approval", asked.call_hash, ["free"])
-        other = msgspec.structs.replace(wish, approved=fresh.call)
+        other = msgspec.structs.replace(call_request, approved=fresh.call)
         assert (await last_of(caller.bus, CALL_DECIDED_TOOL, other)).status == "approval"
-        approved = msgspec.structs.replace(wish, approved=asked.call_hash, again=False)
+        approved = msgspec.structs.replace(call_request, approved=asked.call_hash, again=False)
         done = await last_of(caller.bus, CALL_DECIDED_TOOL, approved)
         assert (done.status, shop.ran) == ("ok", ["free", "x"])
         assert (await last_of(caller.bus, CALL_DECIDED_TOOL, approved)).repeated
-        kinds = [type(one) for one in await caller.records(wish.call)]
+        kinds = [type(one) for one in await caller.records(call_request.call)]
         assert kinds == [EffectAsked, EffectStarted, EffectFinished] and shop.ran == ["free", "x"]
 
 
-async def _runs(caller: Any, wish: CallTool) -> bool:
-    return (await last_of(caller.bus, CALL_TOOL, wish)).status == "ok"
+async def _runs(caller: Any, call_request: CallTool) -> bool:
+    return (await last_of(caller.bus, CALL_TOOL, call_request)).status == "ok"
 
 
 async def _denied(caller: Any, call: str) -> bool:
@@ -220,14 +220,16 @@ async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
     """A server or a plugin cannot park a turn for ever; the tool is told, and with it the model."""
     shop = Shop()
     async with tools(shop) as caller:
-        wish = request("pester")
-        outcome = await last_of(caller.bus, CALL_TOOL, wish)
+        call_request = request("pester")
+        outcome = await last_of(caller.bus, CALL_TOOL, call_request)
         while outcome.status == "approval":
             said = QuestionAnswer(question=outcome.call_hash, by="owner", text="yes")
-            wish = msgspec.structs.replace(wish, answers=(*wish.answers, said), again=True)
-            outcome = await last_of(caller.bus, CALL_DECIDED_TOOL, wish)
+            call_request = msgspec.structs.replace(
+                call_request, answers=(*call_request.answers, said), again=True
+            )
+            outcome = await last_of(caller.bus, CALL_DECIDED_TOOL, call_request)
         assert outcome.status == "ok" and f"asked {MAX_QUESTIONS} times" in outcome.output
-        assert len(wish.answers) == MAX_QUESTIONS
+        assert len(call_request.answers) == MAX_QUESTIONS
 
 
 async def test_a_call_that_is_held_asks_so_often_too_when_nobody_answers(tools: Any) -> None:

@@ -68,9 +68,9 @@ def said(name: str, arguments: dict[str, Any], **more: Any) -> CallTool:
     return CallTool(name=name, arguments=arguments, **(claims | more))
 
 
-async def lent(caller: Any, wish: CallTool, agent: str = "claude", block: str = "garden") -> ToolOutcome:
+async def lent(caller: Any, request: CallTool, agent: str = "claude", block: str = "garden") -> ToolOutcome:
     async with caller.bus.call_streaming(
-        DELEGATED_CALL_TOOL, wish, idle_timeout=20, agent=agent, block=block
+        DELEGATED_CALL_TOOL, request, idle_timeout=20, agent=agent, block=block
     ) as replies:
         async for reply in replies:
             if isinstance(reply, ToolOutcome):
@@ -96,7 +96,7 @@ async def test_the_subject_says_who_asks_and_of_which_block(tools: Any) -> None:
 
 
 async def test_the_catalogue_is_that_of_the_block_that_is_lent(tools: Any) -> None:
-    """Whichever block the wish names."""
+    """Whichever block the request names."""
     async with tools(Diary()) as caller:
         caller.files["blocks/garden/block.toml"] = 'tools = ["who"]\n'
         told = await caller.bus.call(
@@ -149,8 +149,8 @@ async def test_it_cannot_say_what_people_decided(tools: Any) -> None:
     """It is refused, and nothing is run."""
     diary = Diary()
     async with tools(diary, config={"permissions.approvals": "some"}) as caller:
-        wish = said("write", {"text": "x"}, call="call_1")
-        asked = await lent(caller, wish)
+        request = said("write", {"text": "x"}, call="call_1")
+        asked = await lent(caller, request)
         assert asked.status == "approval"
         with pytest.raises(RemoteFault, match="Only the monitor"):
             await lent(caller, said("write", {"text": "x"}, call="call_1", approved=asked.call_hash))

@@ -138,17 +138,17 @@ async def test_a_yes_is_for_exactly_this_call() -> None:
 async def test_a_policy_of_this_shape_silences_it_and_a_denial_refuses() -> None:
     """What the owner allowed for longer is not asked about; what he denies is refused without a question."""
     conditions = {"shape": shape_of(note.spec, {"path": "a", "content": "x"})}
-    wish = {
+    request = {
         "subject": "*",
         "resource": "tool:note",
         "action": "write",
         "effect": "allow",
         "conditions": conditions,
     }
-    granted = msgspec.convert(wish, Policy)
+    granted = msgspec.convert(request, Policy)
     assert (await outcome_of(note, {"path": "a", "content": "y"}, rules=(granted,))).output == "ran"
     assert (await outcome_of(note, {"path": "b", "content": "y"}, rules=(granted,))).status == "approval"
-    denied = msgspec.convert({**wish, "effect": "deny", "conditions": {}}, Policy)
+    denied = msgspec.convert({**request, "effect": "deny", "conditions": {}}, Policy)
     assert (await outcome_of(note, {"path": "a"}, rules=(granted, denied))).status == "error"
 
 
@@ -271,14 +271,14 @@ def test_huge_files_are_not_compared_line_by_line() -> None:
 
 def rule(effect: str, resource: str, action: str = "read", **conditions: Any) -> Policy:
     """A policy for everybody."""
-    wish = {
+    request = {
         "subject": "*",
         "resource": resource,
         "action": action,
         "effect": effect,
         "conditions": conditions,
     }
-    return msgspec.convert(wish, Policy)
+    return msgspec.convert(request, Policy)
 
 
 async def test_a_read_from_a_host_of_the_models_choice_is_asked_about() -> None:

@@ -41,11 +41,11 @@ class Call:
 
     async def make(self) -> None:
         """Make it; a second without a sign of life, ten times over, and it fails."""
-        wish = CallTool(
+        request = CallTool(
             call=self.key, name="write_file", arguments={"path": self._path, "content": "x"}, block="main",
             conversation="conv_1", turn="turn_1", actor="owner",
         )  # fmt: skip
-        async with self._running.bus.call_streaming(CALL_TOOL, wish, idle_timeout=10.0) as replies:
+        async with self._running.bus.call_streaming(CALL_TOOL, request, idle_timeout=10.0) as replies:
             async for reply in replies:
                 self.signs += isinstance(reply, ToolProgress)
                 self.outcome = reply if isinstance(reply, ToolOutcome) else None

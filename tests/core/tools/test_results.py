@@ -73,14 +73,14 @@ class Memory:
         self.has: dict[str, str | None] = {"conv_1": None}
 
     async def load(self, request: Request[LoadConversation]) -> ConversationSlice:
-        wish = request.data
-        if wish.conversation not in self.has:
+        call_request = request.data
+        if call_request.conversation not in self.has:
             return ConversationSlice(exists=False)
-        origin = self.has[wish.conversation]
+        origin = self.has[call_request.conversation]
         forked = ForkedFrom(conversation=origin, turn="turn_1", step=0) if origin else None
         summary = ConversationSummary(
-            id=wish.conversation,
-            block=wish.block,
+            id=call_request.conversation,
+            block=call_request.block,
             created_at=utc_now(),
             updated_at=utc_now(),
             forked_from=forked,
@@ -171,8 +171,8 @@ async def test_lines_are_found_by_a_text(tools: Any) -> None:
     async with tools(Talkative()) as caller, remembering(caller):
         id = stored(await caller.call("numbers", {"count": 50_000})).id
 
-        async def search(**wish: Any) -> str:
-            return str((await caller.call("read_result", {"id": id, **wish})).output)
+        async def search(**call_request: Any) -> str:
+            return str((await caller.call("read_result", {"id": id, **call_request})).output)
 
         offset, _, line = (await search(pattern="LINE 49999")).partition(": ")
         assert line == "line 49999"
@@ -208,8 +208,10 @@ async def test_only_its_conversation_and_those_forked_from_it_read_a_result(tool
         }
 
         async def reads(conversation: str, block: str = "main", **more: Any) -> bool:
-            wish = {"id": id, "limit": 10}
-            outcome = await caller.call("read_result", wish, conversation=conversation, block=block, **more)
+            call_request = {"id": id, "limit": 10}
+            outcome = await caller.call(
+                "read_result", call_request, conversation=conversation, block=block, **more
+            )
             assert outcome.status == "ok" or "There is no result" in outcome.output
             return bool(outcome.status == "ok")
 

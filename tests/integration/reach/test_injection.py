@@ -214,8 +214,8 @@ async def test_PA_T21_what_is_read_is_no_approval(carrier: str, tmp_path: Path) 
             workspace = running.home.workspace("main")
             workspace.mkdir(parents=True, exist_ok=True)
             (workspace / "page.md").write_text(order)
-            wish = WriteMemory(path="blocks/main/page.md", content=order, actor="owner", reason="a page")
-            await running.bus.call(MEMORY_WRITE, wish)
+            request = WriteMemory(path="blocks/main/page.md", content=order, actor="owner", reason="a page")
+            await running.bus.call(MEMORY_WRITE, request)
             await obeyed(running, outside, model, name)
 
 

@@ -37,8 +37,8 @@ async def chosen(reached: Reached, row: Row) -> None:
         )
         for kind, names in KINDS.items()
     }  # fmt: skip
-    wish = WriteManyMemory(files=rules, actor="owner", reason="rules of the owner")
-    await reached.running.bus.call(MEMORY_WRITE_MANY, wish)
+    request = WriteManyMemory(files=rules, actor="owner", reason="rules of the owner")
+    await reached.running.bus.call(MEMORY_WRITE_MANY, request)
 
 
 async def test_policy_reaches_every_call(reached: Reached) -> None:

@@ -174,7 +174,8 @@ class OpenAIAdapter(ModelAdapter):
                     self._texts = _stream_type()
                 except Exception as error:
                     raise model_error(
-                        "unavailable", f"no HTTP client could be created for this address: {type(error).__name__}"
+                        "unavailable",
+                        f"no HTTP client could be created for this address: {type(error).__name__}",
                     ) from None
             return self._client
 

@@ -12,7 +12,9 @@ class TerminalChannel(ForegroundChannel):
     """Standard input and output. The input history is stored in ``home``."""
 
     name = "terminal"
-    shows = "A terminal. It shows Markdown (headings, lists, tables, code blocks), but no pictures and no HTML."
+    shows = (
+        "A terminal. It shows Markdown (headings, lists, tables, code blocks), but no pictures and no HTML."
+    )
 
     def __init__(self, settings: TerminalSettings, home: Path) -> None:
         self._settings, self._home = settings, home

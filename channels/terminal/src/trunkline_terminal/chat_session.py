@@ -228,7 +228,9 @@ class ChatSession:
         first."""
         found = await self.outage.retry(lambda: waiting_approval(self.gateway, verdict.id))
         if found is None:
-            raise TrunklineError(f"There is no open approval {verdict.id}.", hint="/approvals lists the open ones.")
+            raise TrunklineError(
+                f"There is no open approval {verdict.id}.", hint="/approvals lists the open ones."
+            )
         await self.outage.retry(lambda: submit_decision(self.gateway, found, verdict))
 
     # Keys ----------------------------------------------------------------------------------------------------

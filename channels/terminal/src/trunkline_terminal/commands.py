@@ -179,7 +179,9 @@ async def _approvals(session: "ChatSession", rest: str) -> None:
 async def _approve(session: "ChatSession", rest: str) -> None:
     verdict = parse_decision(f"approve {rest}", short=True)
     if verdict is None:
-        raise TrunklineError("Name an approval: /approve ID, or /approve ID conversation, or /approve ID always.")
+        raise TrunklineError(
+            "Name an approval: /approve ID, or /approve ID conversation, or /approve ID always."
+        )
     await session.decide(verdict)
 
 
@@ -193,7 +195,9 @@ async def _deny(session: "ChatSession", rest: str) -> None:
 async def _answer(session: "ChatSession", rest: str) -> None:
     verdict = parse_decision(f"answer {rest}", short=True)
     if verdict is None:
-        raise TrunklineError("Name the question, then answer: /answer ID TEXT.", hint="/approvals lists the open ones.")
+        raise TrunklineError(
+            "Name the question, then answer: /answer ID TEXT.", hint="/approvals lists the open ones."
+        )
     await session.decide(verdict)
 
 
@@ -263,7 +267,9 @@ async def _conversations(session: "ChatSession", rest: str) -> None:
 
 async def _open(session: "ChatSession", rest: str) -> None:
     if not rest:
-        raise TrunklineError("Name a conversation: /open NUMBER or /open ID.", hint="/conversations lists them.")
+        raise TrunklineError(
+            "Name a conversation: /open NUMBER or /open ID.", hint="/conversations lists them."
+        )
     is_number = rest.isascii() and rest.isdigit()
     if is_number and not 0 < int(rest) <= len(session.listed):
         raise TrunklineError(f"There is no number {rest} in the list.", hint="/conversations lists them.")

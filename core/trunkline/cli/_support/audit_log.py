@@ -39,8 +39,8 @@ class AuditFilter:
     def matches(self, entry: AuditEntry) -> bool:
         """Report whether the entry is one of them."""
         named = ("block", "tool", "effect", "event", "decision")
-        wishes = ((getattr(self, name), getattr(entry, name)) for name in named)
-        return entry.at >= self.since and all(wish in (None, has) for wish, has in wishes)
+        conditions = ((getattr(self, name), getattr(entry, name)) for name in named)
+        return entry.at >= self.since and all(request in (None, has) for request, has in conditions)
 
 
 def parse_since(text: str) -> datetime:

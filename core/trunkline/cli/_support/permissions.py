@@ -138,13 +138,13 @@ async def change_permissions(bus: Bus, block: str, changes: Mapping[str, Any]) -
             file, {f"permissions.{name}": value for name, value in changes.items()}
         )
     said = ", ".join(f"{name} = {_shown(value)}" for name, value in changes.items())
-    wish = WriteManyMemory(
+    request = WriteManyMemory(
         files={file.path: text},
         expected={file.path: file.hash},
         actor=OWNER,
         reason=f"permissions of {block}: {said}",
     )
-    await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+    await bus.call(MEMORY_WRITE_MANY, request, timeout=SECONDS)
     await append_audit_entry(bus, block, f"{said}.")
 
 
@@ -177,10 +177,10 @@ async def grant_for_minutes(
     where = f" in {conversation}" if conversation else ""
     said = f"{given.title} for {minutes} minutes{where}." if minutes else f"{given.title} was ended."
     if files or gone:
-        wish = WriteManyMemory(
+        request = WriteManyMemory(
             files=files, gone=tuple(gone), actor=OWNER, reason=f"permissions of {block}: {said}"
         )
-        await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+        await bus.call(MEMORY_WRITE_MANY, request, timeout=SECONDS)
     await append_audit_entry(bus, block, said)
 
 

@@ -100,8 +100,8 @@ async def save_rule(bus: Bus, policy: Policy) -> RuleFile:
     kept = msgspec.structs.replace(named, id="")  # the name of the file says it
     text = msgspec.json.format(msgspec.json.encode(kept), indent=2).decode() + "\n"
     path, said = f"{POLICY_FOLDER}/{named.id}.json", describe_policy(named)
-    wish = WriteManyMemory(files={path: text}, expected={path: ""}, actor=OWNER, reason=f"a rule: {said}")
-    await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+    request = WriteManyMemory(files={path: text}, expected={path: ""}, actor=OWNER, reason=f"a rule: {said}")
+    await bus.call(MEMORY_WRITE_MANY, request, timeout=SECONDS)
     await append_audit_entry(bus, _about(named), f"{named.id}: {said}.")
     return RuleFile(id=named.id, says=said, policy=named)
 
@@ -109,10 +109,10 @@ async def save_rule(bus: Bus, policy: Policy) -> RuleFile:
 async def delete_rule(bus: Bus, id: str) -> RuleFile:
     """Take a rule out; one that cannot be read too. Raises ConfigError when there is none of that id."""
     rule = await get_rule(bus, id)
-    wish = DeleteMemory(
+    request = DeleteMemory(
         path=f"{POLICY_FOLDER}/{id}.json", actor=OWNER, reason=f"no rule any more: {rule.says or id}"
     )
-    await bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
+    await bus.call(MEMORY_DELETE, request, timeout=SECONDS)
     block = _about(rule.policy) if rule.policy else ALL_BLOCKS
     await append_audit_entry(bus, block, f"{id} was removed{f': {rule.says}' if rule.says else ''}.")
     return rule

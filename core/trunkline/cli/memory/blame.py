@@ -45,9 +45,10 @@ def command(path: str, lines: tuple[int, int | None], version: str | None, as_js
     from trunkline.contracts.memory.messages import BlameMemory
     from trunkline.contracts.memory.subjects import MEMORY_BLAME
 
-    wish = BlameMemory(path=path, version=version, first=lines[0], last=lines[1])
+    request = BlameMemory(path=path, version=version, first=lines[0], last=lines[1])
     found = with_memory(
-        lambda bus: bus.call(MEMORY_BLAME, wish, timeout=COMMAND_SECONDS), hint=VERSIONS if version else FILES
+        lambda bus: bus.call(MEMORY_BLAME, request, timeout=COMMAND_SECONDS),
+        hint=VERSIONS if version else FILES,
     )
     if as_json:
         print_json(found)

@@ -31,11 +31,11 @@ def line(chunk: "Chunk") -> str:
     return f"{chunk.id}  {chunk.type:<10}  {chunk.metadata.confidence:.2f}  {text}"
 
 
-def _changed(endpoint: "Endpoint[Q, MemoryChanged]", wish: Q, what: str, as_json: bool) -> None:
+def _changed(endpoint: "Endpoint[Q, MemoryChanged]", request: Q, what: str, as_json: bool) -> None:
     """Have a chunk changed, and say so."""
     from trunkline.cli.output import print_json
 
-    done = with_memory(lambda bus: bus.call(endpoint, wish, timeout=COMMAND_SECONDS), hint=CHUNKS)
+    done = with_memory(lambda bus: bus.call(endpoint, request, timeout=COMMAND_SECONDS), hint=CHUNKS)
     if as_json:
         print_json(done)
     else:
@@ -87,7 +87,7 @@ def list_chunks(
     from trunkline.contracts.memory.chunks import ListChunks
     from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
 
-    wish = ListChunks(
+    request = ListChunks(
         actor=OWNER,
         block=block,
         tags=tags,
@@ -98,7 +98,7 @@ def list_chunks(
         archived=archived,
         limit=limit,
     )
-    page = with_memory(lambda bus: bus.call(MEMORY_CHUNKS, wish, timeout=COMMAND_SECONDS))
+    page = with_memory(lambda bus: bus.call(MEMORY_CHUNKS, request, timeout=COMMAND_SECONDS))
     if as_json:
         print_json(page)
     for chunk in () if as_json else page.chunks:
@@ -117,8 +117,8 @@ def show(chunk: str, as_json: bool) -> int:
     from trunkline.contracts.memory.chunks import GetChunk
     from trunkline.contracts.memory.subjects import MEMORY_CHUNK
 
-    wish = GetChunk(id=chunk, actor=OWNER, archived=True)
-    found = with_memory(lambda bus: bus.call(MEMORY_CHUNK, wish, timeout=COMMAND_SECONDS)).chunk
+    request = GetChunk(id=chunk, actor=OWNER, archived=True)
+    found = with_memory(lambda bus: bus.call(MEMORY_CHUNK, request, timeout=COMMAND_SECONDS)).chunk
     if as_json:
         print_json(found)
     elif found is None:
@@ -165,8 +165,10 @@ def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
     from trunkline.contracts.memory.chunks import FindLinked
     from trunkline.contracts.memory.subjects import MEMORY_LINKED
 
-    wish = FindLinked(id=chunk, actor=OWNER, link_type=kind, limit=limit)
-    found = with_memory(lambda bus: bus.call(MEMORY_LINKED, wish, timeout=COMMAND_SECONDS), hint=CHUNKS).links
+    request = FindLinked(id=chunk, actor=OWNER, link_type=kind, limit=limit)
+    found = with_memory(
+        lambda bus: bus.call(MEMORY_LINKED, request, timeout=COMMAND_SECONDS), hint=CHUNKS
+    ).links
     if as_json:
         print_json(found)
     for link in () if as_json else found:
@@ -199,10 +201,10 @@ def change(
     from trunkline.contracts.memory.chunks import UpdateChunk
     from trunkline.contracts.memory.subjects import MEMORY_UPDATE_CHUNK
 
-    wish = UpdateChunk(
+    request = UpdateChunk(
         id=chunk, actor=OWNER, content=text, tags=tags or None, confidence=confidence, chunk_type=kind
     )
-    _changed(MEMORY_UPDATE_CHUNK, wish, f"Changed {chunk}", as_json)
+    _changed(MEMORY_UPDATE_CHUNK, request, f"Changed {chunk}", as_json)
 
 
 @command.command("delete", examples="trunkline memory chunks delete chunk-2026-05-04-1f3a9c2b")
@@ -213,8 +215,8 @@ def delete(chunk: str, as_json: bool) -> None:
     from trunkline.contracts.memory.chunks import DeleteChunk
     from trunkline.contracts.memory.subjects import MEMORY_DELETE_CHUNK
 
-    wish = DeleteChunk(id=chunk, actor=OWNER)
-    _changed(MEMORY_DELETE_CHUNK, wish, f"Archived {chunk}", as_json)
+    request = DeleteChunk(id=chunk, actor=OWNER)
+    _changed(MEMORY_DELETE_CHUNK, request, f"Archived {chunk}", as_json)
 
 
 @command.command("restore", examples="trunkline memory chunks restore chunk-2026-05-04-1f3a9c2b")
@@ -225,8 +227,8 @@ def restore(chunk: str, as_json: bool) -> None:
     from trunkline.contracts.memory.chunks import RestoreChunk
     from trunkline.contracts.memory.subjects import MEMORY_RESTORE_CHUNK
 
-    wish = RestoreChunk(id=chunk, actor=OWNER)
-    _changed(MEMORY_RESTORE_CHUNK, wish, f"Restored {chunk}", as_json)
+    request = RestoreChunk(id=chunk, actor=OWNER)
+    _changed(MEMORY_RESTORE_CHUNK, request, f"Restored {chunk}", as_json)
 
 
 @command.command("prune", examples="trunkline memory chunks prune --block garden --days 90 --dry-run")
@@ -244,8 +246,8 @@ def prune(block: str | None, days: int | None, dry_run: bool, as_json: bool) -> 
     from trunkline.contracts.memory.chunks import PruneChunks
     from trunkline.contracts.memory.subjects import MEMORY_PRUNE
 
-    wish = PruneChunks(actor=OWNER, block=block, days=days, dry_run=dry_run)
-    done = with_memory(lambda bus: bus.call(MEMORY_PRUNE, wish, timeout=600.0))
+    request = PruneChunks(actor=OWNER, block=block, days=days, dry_run=dry_run)
+    done = with_memory(lambda bus: bus.call(MEMORY_PRUNE, request, timeout=600.0))
     if as_json:
         print_json(done)
         return

@@ -59,8 +59,8 @@ def _examined(look: bool) -> "Sequence[MemoryFinding]":
     if config.settings.bus.url is None and running_pid(home) is None:
         store = choose_store(Plugins.load(config), config.settings.memory.store)
         return [*store.check_root(home.memory, home.cache, mend=not look), *_started(look)]
-    wish = CheckMemory(mend=not look)
-    return with_memory(lambda bus: bus.call(MEMORY_CHECK, wish, timeout=SECONDS)).findings
+    request = CheckMemory(mend=not look)
+    return with_memory(lambda bus: bus.call(MEMORY_CHECK, request, timeout=SECONDS)).findings
 
 
 def _started(look: bool) -> "list[MemoryFinding]":

@@ -17,8 +17,8 @@ def command(chunk: str, reason: str, as_json: bool) -> None:
     from trunkline.contracts.memory.chunks import ForgetChunk
     from trunkline.contracts.memory.subjects import MEMORY_FORGET
 
-    wish = ForgetChunk(id=chunk, actor=OWNER, reason=reason)
-    done = with_memory(lambda bus: bus.call(MEMORY_FORGET, wish, timeout=COMMAND_SECONDS), hint=CHUNKS)
+    request = ForgetChunk(id=chunk, actor=OWNER, reason=reason)
+    done = with_memory(lambda bus: bus.call(MEMORY_FORGET, request, timeout=COMMAND_SECONDS), hint=CHUNKS)
     if as_json:
         print_json(done)
     else:

@@ -23,9 +23,9 @@ def command(path: str, limit: int, as_json: bool) -> None:
     from trunkline.contracts.memory.messages import MemoryHistory
     from trunkline.contracts.memory.subjects import MEMORY_HISTORY
 
-    wish = MemoryHistory(path=path, limit=limit)
+    request = MemoryHistory(path=path, limit=limit)
     changes = with_memory(
-        lambda bus: bus.call(MEMORY_HISTORY, wish, timeout=COMMAND_SECONDS), hint=FILES
+        lambda bus: bus.call(MEMORY_HISTORY, request, timeout=COMMAND_SECONDS), hint=FILES
     ).changes
     if as_json:
         print_json(changes)

@@ -30,10 +30,10 @@ def command(source: str, kind: str, target: str, strength: float, remove: bool, 
     from trunkline.contracts.memory.chunks import LinkChunks
     from trunkline.contracts.memory.subjects import MEMORY_LINK
 
-    wish = LinkChunks(
+    request = LinkChunks(
         source_id=source, target_id=target, link_type=kind, actor=OWNER, strength=strength, remove=remove
     )
-    done = with_memory(lambda bus: bus.call(MEMORY_LINK, wish, timeout=COMMAND_SECONDS), hint=CHUNKS)
+    done = with_memory(lambda bus: bus.call(MEMORY_LINK, request, timeout=COMMAND_SECONDS), hint=CHUNKS)
     if as_json:
         print_json(done)
     else:

@@ -17,9 +17,9 @@ def command(path: str, recursive: bool, as_json: bool) -> None:
     from trunkline.contracts.memory.messages import ListMemory
     from trunkline.contracts.memory.subjects import MEMORY_LIST
 
-    wish = ListMemory(path=path, recursive=recursive)
+    request = ListMemory(path=path, recursive=recursive)
     entries = with_memory(
-        lambda bus: bus.call(MEMORY_LIST, wish, timeout=COMMAND_SECONDS), hint=FILES
+        lambda bus: bus.call(MEMORY_LIST, request, timeout=COMMAND_SECONDS), hint=FILES
     ).entries
     if as_json:
         print_json(entries)

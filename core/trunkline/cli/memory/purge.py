@@ -46,9 +46,9 @@ def command(target: str, confirm: str | None, reason: str, as_json: bool) -> Non
     confirm = confirm or _confirmed(target)
     if confirm != target:
         raise click.UsageError(f"{confirm!r} is not {target!r}: nothing was purged.")
-    wish = PurgeMemory(target=target, confirm=confirm, actor=OWNER, reason=reason)
+    request = PurgeMemory(target=target, confirm=confirm, actor=OWNER, reason=reason)
     click.echo("Rewriting history; a long history may take minutes.", err=True)
-    done = with_memory(lambda bus: bus.call(MEMORY_PURGE, wish, timeout=PURGE_SECONDS), hint=PURGEABLE)
+    done = with_memory(lambda bus: bus.call(MEMORY_PURGE, request, timeout=PURGE_SECONDS), hint=PURGEABLE)
     if as_json:
         print_json(done)
     else:

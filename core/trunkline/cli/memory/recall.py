@@ -51,7 +51,7 @@ def command(
     from trunkline.contracts.memory.chunks import Recall
     from trunkline.contracts.memory.subjects import MEMORY_RECALL
 
-    wish = Recall(
+    request = Recall(
         query=" ".join(words),
         actor=OWNER,
         block=block,
@@ -59,7 +59,7 @@ def command(
         min_confidence=confidence,
         tags=tags,
     )
-    found = with_memory(lambda bus: bus.call(MEMORY_RECALL, wish, timeout=COMMAND_SECONDS))
+    found = with_memory(lambda bus: bus.call(MEMORY_RECALL, request, timeout=COMMAND_SECONDS))
     if as_json:
         print_json(found)
     elif not found.chunks:

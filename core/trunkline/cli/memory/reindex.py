@@ -40,8 +40,8 @@ async def _reindex(bus: "Bus", vectors: bool, quiet: bool) -> "IndexStats":
     from trunkline.contracts.memory.subjects import MEMORY_REINDEX
     from trunkline.errors import Unavailable
 
-    wish = RebuildIndex(vectors=vectors)
-    async with bus.call_streaming(MEMORY_REINDEX, wish, idle_timeout=IDLE_SECONDS) as replies:
+    request = RebuildIndex(vectors=vectors)
+    async with bus.call_streaming(MEMORY_REINDEX, request, idle_timeout=IDLE_SECONDS) as replies:
         async for said in replies:
             if isinstance(said, IndexStats):
                 if not quiet:

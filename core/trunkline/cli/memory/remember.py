@@ -47,7 +47,7 @@ def command(
     from trunkline.contracts.memory.subjects import MEMORY_REMEMBER
     from trunkline_bus import new_id
 
-    wish = Remember(
+    request = Remember(
         content=_piped() if text == "-" else text,
         actor=OWNER,
         conversation_id=conversation or new_id("hand"),
@@ -57,7 +57,7 @@ def command(
         chunk_type=kind,
         source="owner",
     )
-    done = with_memory(lambda bus: bus.call(MEMORY_REMEMBER, wish, timeout=COMMAND_SECONDS))
+    done = with_memory(lambda bus: bus.call(MEMORY_REMEMBER, request, timeout=COMMAND_SECONDS))
     if as_json:
         print_json(done)
     elif not done.success:

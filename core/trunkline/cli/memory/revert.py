@@ -32,9 +32,9 @@ def command(path: str, version: str | None, to: str | None, as_json: bool) -> No
         raise click.UsageError("Give --version or --to, not both.")
     if not path and version is None:
         raise click.UsageError("Give the file or folder, or the version to undo.")
-    wish = RevertMemory(path=path, actor=OWNER, version=version, to=to)
+    request = RevertMemory(path=path, actor=OWNER, version=version, to=to)
     hint = VERSIONS if version or to else FILES
-    done = with_memory(lambda bus: bus.call(MEMORY_REVERT, wish, timeout=COMMAND_SECONDS), hint=hint)
+    done = with_memory(lambda bus: bus.call(MEMORY_REVERT, request, timeout=COMMAND_SECONDS), hint=hint)
     if as_json:
         print_json(done)
         return

@@ -72,7 +72,7 @@ def command(
     from trunkline.contracts.memory.messages import SearchMemory
     from trunkline.contracts.memory.subjects import MEMORY_SEARCH
 
-    wish = msgspec.convert(
+    request = msgspec.convert(
         {
             "query": " ".join(words), "path": path, "limit": limit, "kind": "filename" if names else "content",
             "kinds": kinds, "tags": tags, "speaker": speaker, "conversation": conversation,
@@ -81,7 +81,7 @@ def command(
         },
         SearchMemory,
     )  # fmt: skip
-    found = with_memory(lambda bus: bus.call(MEMORY_SEARCH, wish, timeout=COMMAND_SECONDS))
+    found = with_memory(lambda bus: bus.call(MEMORY_SEARCH, request, timeout=COMMAND_SECONDS))
     if as_json:
         print_json(found.hits)
     else:

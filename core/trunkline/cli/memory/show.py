@@ -18,9 +18,10 @@ def command(path: str, version: str | None, as_json: bool) -> None:
     from trunkline.contracts.memory.messages import ReadMemory
     from trunkline.contracts.memory.subjects import MEMORY_READ
 
-    wish = ReadMemory(path=path, version=version)
+    request = ReadMemory(path=path, version=version)
     file = with_memory(
-        lambda bus: bus.call(MEMORY_READ, wish, timeout=COMMAND_SECONDS), hint=VERSIONS if version else FILES
+        lambda bus: bus.call(MEMORY_READ, request, timeout=COMMAND_SECONDS),
+        hint=VERSIONS if version else FILES,
     )
     if as_json:
         print_json(file)

@@ -26,7 +26,7 @@ model said it, none is given it, and it is no evidence of anything."""
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's wish to run a tool. ``id`` is unique within the turn; ``arguments`` is what the model sent."""
+    """A model's request to run a tool. ``id`` is unique within the turn; ``arguments`` is what the model sent."""
 
     id: str
     name: str

@@ -149,11 +149,11 @@ class GatewayClient:
         """Take such a permission back."""
         await self._call_once(gateway.FORGET_GRANT, ForgetGrant(id=id))
 
-    async def fork(self, wish: ForkTurn) -> MessageAccepted:
+    async def fork(self, request: ForkTurn) -> MessageAccepted:
         """Ask again from a step of a turn, in a new conversation; counts once however often it was sent."""
-        if wish.client_id is None:
-            wish = msgspec.structs.replace(wish, client_id=new_id())
-        return await self._call_until_answered(gateway.FORK_TURN, wish)
+        if request.client_id is None:
+            request = msgspec.structs.replace(request, client_id=new_id())
+        return await self._call_until_answered(gateway.FORK_TURN, request)
 
     async def turn(self, turn: str) -> TurnView:
         """Where a turn stands."""

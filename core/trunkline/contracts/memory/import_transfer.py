@@ -44,8 +44,10 @@ async def import_memory(
     told(ImportProgress(stage="sending", total=size))
     try:
         await objects.put_file(name, archive)
-        wish = ImportMemory(object=name, actor=actor, mode=mode, settings=settings, dry_run=dry_run)
-        async with bus.call_streaming(MEMORY_IMPORT, wish, scope=scope, idle_timeout=IDLE_SECONDS) as replies:
+        request = ImportMemory(object=name, actor=actor, mode=mode, settings=settings, dry_run=dry_run)
+        async with bus.call_streaming(
+            MEMORY_IMPORT, request, scope=scope, idle_timeout=IDLE_SECONDS
+        ) as replies:
             async for said in replies:
                 if isinstance(said, MemoryImport):
                     return said

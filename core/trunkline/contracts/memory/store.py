@@ -63,7 +63,7 @@ class LinkType:
 
 
 class Change:
-    """One wish to change files, before it is committed: path to new text, or to None for a deletion.
+    """One change of files, before it is committed: path to new text, or to None for a deletion.
 
     ``scope`` tells the conversation and turn it belongs to, if any; history names them. ``known`` says how many bytes
     at the beginning of a file are in memory already, of those that only grow or move: rules saw them before.

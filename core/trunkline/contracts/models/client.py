@@ -107,10 +107,10 @@ def _messages(prompt: str | Sequence[Message]) -> tuple[Message, ...]:
     return tuple(prompt)
 
 
-def _checked(wish: Complete) -> Complete:
+def _checked(request: Complete) -> Complete:
     """The question, when a monitor can read it. Raises CompletionError."""
     try:
-        return msgspec.convert(msgspec.to_builtins(wish), Complete)
+        return msgspec.convert(msgspec.to_builtins(request), Complete)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise CompletionError(ErrorCode.INVALID_REQUEST, f"The model cannot be asked so: {error}.") from error
 

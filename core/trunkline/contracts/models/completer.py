@@ -44,6 +44,6 @@ class Completer(Protocol):
 class NoModel:
     """There is no model here: on other hosts, and in tests that give none."""
 
-    async def complete(self, prompt: str | Sequence[Message], **wishes: object) -> Completion:
+    async def complete(self, prompt: str | Sequence[Message], **options: object) -> Completion:
         """Refuse."""
         raise CompletionError(ErrorCode.ENGINE_UNAVAILABLE, "No model can be asked from here.")

@@ -83,7 +83,7 @@ class SandboxResult:
 class SandboxProcess(ABC):
     """A program that runs. As a context manager it leaves nothing running: whatever it began ends with it.
 
-    ``killed`` says, once it has ended, which limit or wish ended it; "" when it ended by itself. Closing ``stdin``
+    ``killed`` says, once it has ended, which limit or request ended it; "" when it ended by itself. Closing ``stdin``
     tells the program that there is no more.
     """
 

@@ -32,5 +32,5 @@ class PollLimiter:
             self._readers -= 1
 
     def interval(self, wished: float) -> float:
-        """Seconds until a reader may look again: longer than it wishes where there are very many."""
+        """Seconds until a reader may look again: longer than it asked for where there are very many."""
         return max(wished, self._readers / PER_SECOND)

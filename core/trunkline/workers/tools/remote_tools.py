@@ -95,8 +95,8 @@ class RemoteToolIndex:
     async def _poll_remote(self, name: str) -> None:
         known = self._offers.get(name, _NOTHING).version
         try:
-            wish = ListTools(block="", version=known)
-            offer = await self._bus.call(REMOTE_LIST_TOOLS, wish, timeout=ASK_SECONDS, remote=name)
+            request = ListTools(block="", version=known)
+            offer = await self._bus.call(REMOTE_LIST_TOOLS, request, timeout=ASK_SECONDS, remote=name)
         except BusError as error:
             return log.debug("remote %s does not say what it offers: %s", name, error)
         if offer.tools is not None and offer.version != known:

@@ -39,11 +39,7 @@ class PdfReader(Reader):
 
 
 def _why(said: str) -> str:
-    return (
-        "it is protected by a password"
-        if "assword" in said
-        else "it is broken: it is not a readable PDF"
-    )
+    return "it is protected by a password" if "assword" in said else "it is broken: it is not a readable PDF"
 
 
 def _text(page: "PdfPage") -> str:

@@ -32,7 +32,7 @@ class CommitOrigin:
 
     @classmethod
     def from_scope(cls, actor: str, scope: Scope) -> "CommitOrigin":
-        """The origin of a wish."""
+        """Return the origin of an operation."""
         return cls(actor, scope.conversation, scope.turn)
 
 

@@ -322,7 +322,7 @@ def _may_be_concurrent_git(error: Exception) -> bool:
 
 def change_after_rules(
     rules: Sequence[MemoryRule],
-    wish: WriteOperation,
+    request: WriteOperation,
     plan: ChangePlan,
     files: Mapping[str, bytes | None],
     view: View,
@@ -331,9 +331,9 @@ def change_after_rules(
     against. Raises Refusal when a rule refuses or fails, or wants a path that is not allowed."""
     change = Change(
         dict(files),
-        actor=wish.actor,
-        reason=wish.reason or plan.reason,
-        scope=wish.scope,
+        actor=request.actor,
+        reason=request.reason or plan.reason,
+        scope=request.scope,
         known=_unchanged_bytes(plan, files),
         homeless=missing_blocks(files, lambda path: view.entry(path) is not None),
     )

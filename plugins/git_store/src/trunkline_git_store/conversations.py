@@ -187,7 +187,7 @@ class AppendMessages(WriteOperation):
 
     @classmethod
     def from_request(cls, append: AppendConversation, cache: ConversationCache) -> "AppendMessages":
-        """The wish behind a request. Raises Refusal ``invalid_path``."""
+        """Return the write operation of a request. Raises Refusal ``invalid_path``."""
         conversation_paths(append.block, append.conversation)
         scope = Scope(block=append.block, conversation=append.conversation, turn=append.turn)
         return cls(actor=append.actor, scope=scope, append=append, cache=cache)

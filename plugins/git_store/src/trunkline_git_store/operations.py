@@ -186,7 +186,7 @@ class CommitExternalEdits(WriteOperation):
 def edit_operation(
     path: str, old: str, new: str, *, actor: str, reason: str, scope: Scope, expected: str | None
 ) -> EditFile:
-    """The wish to replace the first ``old``. Raises Refusal for a path or text that is not allowed."""
+    """Return the operation that replaces the first ``old``. Raises Refusal for a path or text that is not allowed."""
     return EditFile(
         actor=actor,
         reason=reason,
@@ -201,7 +201,7 @@ def edit_operation(
 def move_operation(
     source: str, target: str, *, actor: str, reason: str, scope: Scope, expected: str | None
 ) -> MovePath:
-    """The wish to move a file or folder. Raises Refusal for a path that is not allowed."""
+    """Return the operation to move a file or folder. Raises Refusal for a path that is not allowed."""
     return MovePath(
         actor=actor,
         reason=reason,
@@ -213,7 +213,7 @@ def move_operation(
 
 
 def delete_operation(path: str, *, actor: str, reason: str, scope: Scope, expected: str | None) -> DeletePath:
-    """The wish to delete a file or folder. Raises Refusal for a path that is not allowed."""
+    """Return the operation to delete a file or folder. Raises Refusal for a path that is not allowed."""
     return DeletePath(actor=actor, reason=reason, scope=scope, path=normalize_path(path), expected=expected)
 
 
@@ -228,9 +228,7 @@ def _files_at(view: View, path: str) -> dict[str, BlobEntry]:
 def _require_file_hash(view: View, path: str, wanted: str | None) -> None:
     """As ``_require_hash``, of something that must be there; a folder has no hash."""
     if wanted is not None and view.entry(path) is None and view.is_folder(path):
-        raise Refusal(
-            "write_conflict", f"{path!r} is a folder; only a file can have an expected content."
-        )
+        raise Refusal("write_conflict", f"{path!r} is a folder; only a file can have an expected content.")
     _require_hash(view, path, wanted)
 
 

@@ -459,8 +459,8 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             lambda connection: question(connection, lambda blob: repository.data(repository.object_id(blob)))
         )
 
-    async def _commit(self, wishes: Sequence[WriteOperation]) -> CommitResult:
-        result = await self._executor.write(lambda: self._components.committer.commit(wishes))
+    async def _commit(self, operations: Sequence[WriteOperation]) -> CommitResult:
+        result = await self._executor.write(lambda: self._components.committer.commit(operations))
         for changed in result.commits:
             self._context.on_change(changed)
         if result.commits:

@@ -54,10 +54,10 @@ class Chunks:
 
     async def keep(self, content: str, *, actor: str = "agent", conversation: str = "c1", **more: Any) -> str:
         """Remember one chunk; returns its id."""
-        wish = Remember(
+        request = Remember(
             content=content, actor=actor, conversation_id=conversation, **{"block": "main", **more}
         )
-        (chunk,) = (await self.keeper.remember(wish, Scope())).chunk_ids
+        (chunk,) = (await self.keeper.remember(request, Scope())).chunk_ids
         return chunk
 
     async def recall(self, query: str, *, actor: str = "agent", **more: Any) -> RecallResult:
@@ -75,15 +75,15 @@ class Chunks:
 
     async def links(self, chunk: str, kind: str | None = None, *, actor: str = "agent") -> list[LinkedChunk]:
         """The links of a chunk."""
-        wish = FindLinked(id=chunk, actor=actor, block="main", link_type=kind)
-        return list((await self.reader.linked(wish)).links)
+        request = FindLinked(id=chunk, actor=actor, block="main", link_type=kind)
+        return list((await self.reader.linked(request)).links)
 
     async def link(self, source: str, target: str, kind: str, **more: Any) -> None:
         """Link two by hand."""
-        wish = LinkChunks(
+        request = LinkChunks(
             source_id=source, target_id=target, link_type=kind, actor="agent", block="main", **more
         )
-        await self.keeper.link(wish, Scope())
+        await self.keeper.link(request, Scope())
 
     async def delete(self, chunk: str, *, actor: str = "agent") -> None:
         """Put one into the archive."""

@@ -92,10 +92,10 @@ class ChunkMachine(RuleBasedStateMachine):
 
     @rule(chunk=made, word=st.sampled_from(WORDS), tags=st.sets(st.sampled_from("xyz")))
     def update(self, chunk: str, word: str, tags: set[str]) -> None:
-        wish = UpdateChunk(
+        request = UpdateChunk(
             id=chunk, actor="agent", block="main", content=f"The {word} is here", tags=tuple(sorted(tags))
         )
-        if not self.refused(self.chunks.keeper.update(wish, Scope())):
+        if not self.refused(self.chunks.keeper.update(request, Scope())):
             self.held[chunk] = replace(self.held[chunk], word=word, tags=frozenset(tags))
         assert self.is_live(chunk) == (self.run(self.chunks.get(chunk)) is not None)
 

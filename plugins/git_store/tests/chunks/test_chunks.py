@@ -77,10 +77,10 @@ async def test_rlm_t3_what_is_wrong_is_refused_and_nothing_is_written(
     chunks: Chunks, more: dict[str, Any], code: str
 ) -> None:
     """RLM-T3: confidence out of range, unknown type, no conversation, and the rest: refused with a code."""
-    wish = {"content": "x", "actor": "agent", "conversation_id": "c1", "block": "main", **more}
+    request = {"content": "x", "actor": "agent", "conversation_id": "c1", "block": "main", **more}
     before = await chunks.store.history("", limit=1)
     with pytest.raises(Refusal) as refused:
-        await chunks.keeper.remember(Remember(**wish), Scope())
+        await chunks.keeper.remember(Remember(**request), Scope())
     assert refused.value.code == code
     assert await chunks.store.history("", limit=1) == before
 
@@ -88,8 +88,8 @@ async def test_rlm_t3_what_is_wrong_is_refused_and_nothing_is_written(
 @pytest.mark.parametrize("blank", ["", "   ", "\n\t\n"])
 async def test_rlm_t3_blank_text_is_no_success(chunks: Chunks, blank: str) -> None:
     """RLM-T3: nothing is written for a text that says nothing."""
-    wish = Remember(content=blank, actor="agent", conversation_id="c1", block="main")
-    done = await chunks.keeper.remember(wish, Scope())
+    request = Remember(content=blank, actor="agent", conversation_id="c1", block="main")
+    done = await chunks.keeper.remember(request, Scope())
     assert (done.success, done.chunk_ids, done.chunks_created) == (False, (), 0)
     assert await chunks.ids() == []
 
@@ -256,10 +256,10 @@ async def test_a_chunk_is_changed_in_place(chunks: Chunks) -> None:
     await chunks.link(chunk, other, "supports")
     before = await chunks.get(chunk)
     chunks.later(hours=1)
-    wish = UpdateChunk(
+    request = UpdateChunk(
         id=chunk, actor="agent", block="main", content="We decided", tags=("b",), confidence=1.0
     )
-    await chunks.keeper.update(wish, Scope())
+    await chunks.keeper.update(request, Scope())
     after = await chunks.get(chunk)
     assert before is not None
     assert after is not None

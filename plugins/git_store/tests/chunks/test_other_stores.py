@@ -52,8 +52,8 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     )
 
     async def keep(text: str) -> str:
-        wish = Remember(content=text, actor="ada", conversation_id="c", block="main", tags=("t",))
-        return (await keeper.remember(wish, Scope())).chunk_ids[0]
+        request = Remember(content=text, actor="ada", conversation_id="c", block="main", tags=("t",))
+        return (await keeper.remember(request, Scope())).chunk_ids[0]
 
     async def recalled(query: str) -> tuple[str, ...]:
         return (await reader.recall(Recall(query=query, actor="ada", block="main"))).source_chunks
@@ -66,9 +66,9 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     assert [chunk.id for chunk in page.chunks] == [red]
     await keeper.forget(ForgetChunk(id=green, actor="ada", block="main"), Scope())
     assert await recalled("apples") == ()
-    wish = PurgeMemory(target=red, confirm=red, actor="owner")
+    request = PurgeMemory(target=red, confirm=red, actor="owner")
     with pytest.raises(Refusal, match="written anew"):
-        await PurgeService(store, (), None, PurgedTurnRule()).purge(wish, Scope())
+        await PurgeService(store, (), None, PurgedTurnRule()).purge(request, Scope())
     await store.aclose()
 
 

@@ -50,8 +50,8 @@ async def forget_facts(bus: Bus, ids: Sequence[str] | None, *, actor: str) -> li
     """Take out learned facts and notes, those with these ids or all; returns the ids of those that are gone."""
     gone: list[str] = []
     for block, tag in product(await blocks_of(bus), (LEARNED, MILESTONE)):
-        wish = ListChunks(actor=actor, block=block, tags=(tag,), limit=PAGE)
-        while chunks := (await bus.call(MEMORY_CHUNKS, wish, timeout=CALL_SECONDS)).chunks:
+        request = ListChunks(actor=actor, block=block, tags=(tag,), limit=PAGE)
+        while chunks := (await bus.call(MEMORY_CHUNKS, request, timeout=CALL_SECONDS)).chunks:
             for chunk in chunks:
                 if ids is None or chunk.id in ids:
                     await forget_fact(bus, block, chunk.id, actor)
@@ -59,15 +59,15 @@ async def forget_facts(bus: Bus, ids: Sequence[str] | None, *, actor: str) -> li
             if len(chunks) < PAGE:
                 break
             kept = 0 if ids is None else len(chunks)
-            wish = msgspec.structs.replace(wish, offset=wish.offset + kept)
+            request = msgspec.structs.replace(request, offset=request.offset + kept)
     return gone
 
 
 async def forget_fact(bus: Bus, block: str, id: str, actor: str) -> None:
     """Take one out, unless somebody else did; history keeps it."""
-    wish = ForgetChunk(id=id, actor=actor, block=block, reason=FORGET_REASON)
+    request = ForgetChunk(id=id, actor=actor, block=block, reason=FORGET_REASON)
     try:
-        await bus.call(MEMORY_FORGET, wish, timeout=CALL_SECONDS)
+        await bus.call(MEMORY_FORGET, request, timeout=CALL_SECONDS)
     except RemoteFault as fault:
         if fault.code != "not_found":  # somebody else did it
             raise

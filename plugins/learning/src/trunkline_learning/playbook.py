@@ -203,13 +203,13 @@ class _PlaybookMerge:
         del self._strategies[id]
         self.changed[id] = None
 
-    def _add(self, wish: AddStrategy) -> None:
-        text = wish.strategy.strip()[:LONGEST]
+    def _add(self, request: AddStrategy) -> None:
+        text = request.strategy.strip()[:LONGEST]
         if not text:
             return
-        id = strategy_id(wish.section, text)
+        id = strategy_id(request.section, text)
         known = self._strategies.get(id) or next(
-            (one for one in self.live() if self._says(one, wish, text)), None
+            (one for one in self.live() if self._says(one, request, text)), None
         )
         if known is not None:
             confidence = round(min(1.0, known.confidence + STEP), 4)
@@ -220,21 +220,21 @@ class _PlaybookMerge:
         self._put(
             Strategy(
                 id=id,
-                section=wish.section,
+                section=request.section,
                 strategy=text,
-                context=wish.context[:LONGEST],
-                tools=wish.tools,
-                outcome=wish.outcome,
-                confidence=wish.confidence,
-                source=wish.by,
+                context=request.context[:LONGEST],
+                tools=request.tools,
+                outcome=request.outcome,
+                confidence=request.confidence,
+                source=request.by,
                 sources=(self._source,),
                 timestamp=self._at,
             )
         )
 
-    def _says(self, one: Strategy, wish: AddStrategy, text: str) -> bool:
+    def _says(self, one: Strategy, request: AddStrategy, text: str) -> bool:
         here = one.is_for(self._source.audience)
-        return here and one.section == wish.section and similarity(one.strategy, text) >= ALIKE
+        return here and one.section == request.section and similarity(one.strategy, text) >= ALIKE
 
     def _mark(self, mark: MarkStrategy) -> None:
         one = self._strategies.get(mark.id)

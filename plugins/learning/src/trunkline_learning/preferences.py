@@ -102,5 +102,7 @@ def preferences_check(memory: Path) -> Callable[[], Awaitable[HealthResult]]:
 
 def _warning(problem: str) -> HealthResult:
     return HealthResult(
-        "warning", problem, "Correct it. Until then nothing is learned, and models receive nothing that was learned."
+        "warning",
+        problem,
+        "Correct it. Until then nothing is learned, and models receive nothing that was learned.",
     )

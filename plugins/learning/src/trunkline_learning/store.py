@@ -84,8 +84,8 @@ class LearningStore:
 
     async def episodes_near(self, folder: str, query: str) -> tuple[Episode, ...]:
         """The episodes of a model that have words of the query."""
-        wish = SearchMemory(query=query, path=files.episodes_folder(folder), limit=NEAR)
-        hits = (await self._bus.call(MEMORY_SEARCH, wish, timeout=CALL_SECONDS, repeatable=True)).hits
+        request = SearchMemory(query=query, path=files.episodes_folder(folder), limit=NEAR)
+        hits = (await self._bus.call(MEMORY_SEARCH, request, timeout=CALL_SECONDS, repeatable=True)).hits
         paths = dict.fromkeys(hit.path for hit in hits if files.is_episode(hit.path))
         found = await self.files(paths)
         read = (files.decode(file.content, Episode) for file in found.values())
@@ -98,11 +98,11 @@ class LearningStore:
 
     async def commit(self, draft: "Draft", source: Provenance, reason: str) -> None:
         """Write a draft in one commit. Raises Overtaken; nothing is written then."""
-        wish = WriteManyMemory(
+        request = WriteManyMemory(
             files=draft.written, gone=tuple(draft.gone), expected=draft.expected, actor=ACTOR, reason=reason
         )
         try:
-            await self._bus.call(MEMORY_WRITE_MANY, wish, scope=scope_of(source), timeout=CALL_SECONDS)
+            await self._bus.call(MEMORY_WRITE_MANY, request, scope=scope_of(source), timeout=CALL_SECONDS)
         except RemoteFault as fault:
             if fault.code == "write_conflict":
                 self._strategies.clear()
@@ -111,8 +111,8 @@ class LearningStore:
 
     async def _list(self, path: str, *, recursive: bool = False) -> tuple[MemoryEntry, ...]:
         try:
-            wish = ListMemory(path=path, recursive=recursive)
-            return (await self._bus.call(MEMORY_LIST, wish, timeout=CALL_SECONDS, repeatable=True)).entries
+            request = ListMemory(path=path, recursive=recursive)
+            return (await self._bus.call(MEMORY_LIST, request, timeout=CALL_SECONDS, repeatable=True)).entries
         except RemoteFault as fault:
             if fault.code == "not_found":
                 return ()

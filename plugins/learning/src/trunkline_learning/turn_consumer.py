@@ -109,8 +109,8 @@ async def _choices(bus: Bus, block: str) -> LearningPreferences:
     """The owner's choices as they are now, asked for each turn, so that a switch needs no restart. Nothing is learned
     in a block whose policy turns remembering off."""
     block_file = block_file_path(block)
-    wish = ReadManyMemory(paths=(preferences.FILE, block_file))
-    found = (await bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)).files
+    request = ReadManyMemory(paths=(preferences.FILE, block_file))
+    found = (await bus.call(MEMORY_READ_MANY, request, timeout=SECONDS, repeatable=True)).files
     texts = {file.path: file.content for file in found}
     choices = preferences.parse_preferences(texts.get(preferences.FILE))
     remembered = preferences.is_remembered(texts.get(block_file))

@@ -57,8 +57,8 @@ class TurnReader:
         return (await self._load(block, conversation, max(0, end.count - MAX_MESSAGES_BACK))).messages
 
     async def _load(self, block: str, conversation: str, after: int) -> ConversationSlice:
-        wish = LoadConversation(block=block, conversation=conversation, after=after)
-        return await self._bus.call(LOAD_MESSAGES, wish, timeout=CALL_SECONDS, repeatable=True)
+        request = LoadConversation(block=block, conversation=conversation, after=after)
+        return await self._bus.call(LOAD_MESSAGES, request, timeout=CALL_SECONDS, repeatable=True)
 
     async def _turn(self, block: str, conversation: str, messages: Sequence[Message]) -> FinishedTurn:
         turn = messages[0].turn or ""

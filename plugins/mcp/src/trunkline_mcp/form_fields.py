@@ -93,8 +93,14 @@ class FormField:
             raise InvalidAnswerError("Enter a number.") from error
         low, high = (_bound(self.schema.get(name)) for name in ("minimum", "maximum"))
         if number != number or (low is not None and number < low) or (high is not None and number > high):
-            bounds = [f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None]
-            raise InvalidAnswerError(f"Enter a number of {' and '.join(bounds)}." if bounds else "Enter a number.")
+            bounds = [
+                f"{word} {bound}"
+                for word, bound in (("at least", low), ("at most", high))
+                if bound is not None
+            ]
+            raise InvalidAnswerError(
+                f"Enter a number of {' and '.join(bounds)}." if bounds else "Enter a number."
+            )
         return number
 
 

@@ -117,10 +117,10 @@ async def call_all(line: ServerConnection, told: Mapping[str, Any], home: Path) 
 async def answer(places: anyio.CapacityLimiter, stream: SocketStream) -> None:
     """Hear of a scenario, go through with it, and tell whether that went well."""
     async with stream:
-        wish = json.loads(await stream.receive(1_000_000))
+        request = json.loads(await stream.receive(1_000_000))
         try:
             async with places:
-                await scenario(wish["url"], wish["environ"])
+                await scenario(request["url"], request["environ"])
             told = "ok"
         except Exception as error:
             told = f"{type(error).__name__}: {error}"

@@ -112,9 +112,9 @@ async def logging(context: Any, params: Any) -> Result:
 
 
 async def sampling(context: Any, params: Any) -> Result:
-    wish = sample(params.arguments["prompt"]).params
+    request = sample(params.arguments["prompt"]).params
     answer = await context.session.create_message(
-        messages=wish.messages, max_tokens=100, related_request_id=context.request_id
+        messages=request.messages, max_tokens=100, related_request_id=context.request_id
     )
     return said(f"LLM response: {answer.content.text}")
 
@@ -360,8 +360,8 @@ class Fixture:
                     "required": ["context"],
                 }
                 told = content_of(params, "user_context", "context")
-                wish = form("What context should the prompt use?", schema)
-                return prompt(f"In the context of {told}") if told else wants(user_context=wish)
+                request = form("What context should the prompt use?", schema)
+                return prompt(f"In the context of {told}") if told else wants(user_context=request)
         raise MCPError(t.INVALID_PARAMS, f"There is no prompt {params.name!r}.")
 
 

@@ -1,4 +1,4 @@
-"""Sliders that follow what a message is about, where the person wishes that. Pure; guesses by words."""
+"""Sliders that follow what a message is about, where the person has switched it on. Pure; guesses by words."""
 
 import re
 from collections.abc import Mapping

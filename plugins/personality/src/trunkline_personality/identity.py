@@ -83,7 +83,9 @@ def _one_line(text: str, most: int) -> str:
 def _with_info(now: str, info: str, mode: str) -> str:
     said = info.strip()
     if not said:
-        raise ToolError("Give the text to keep about the owner. Nothing was changed.", kind="invalid_arguments")
+        raise ToolError(
+            "Give the text to keep about the owner. Nothing was changed.", kind="invalid_arguments"
+        )
     new = f"{said}\n" if mode == "rewrite" or not now.strip() else f"{now.rstrip()}\n\n{said}\n"
     if len(new) > LONGEST_INFO:
         raise ToolError(

@@ -97,7 +97,8 @@ async def _require_personality(context: ToolContext, personality: str) -> None:
         return
     if not PERSONALITY.fullmatch(personality):
         raise ToolError(
-            f"{personality!r} is not a valid name of a personality. Nothing was changed.", kind="invalid_arguments"
+            f"{personality!r} is not a valid name of a personality. Nothing was changed.",
+            kind="invalid_arguments",
         )
     try:
         found = [entry.path.rpartition("/")[2] for entry in await context.memory.list("/personalities")]

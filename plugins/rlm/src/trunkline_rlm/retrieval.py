@@ -128,7 +128,8 @@ class Retrieval:
     def _nested(self) -> Iterator[None]:
         if self.depth >= self._bounds.depth:
             raise HostFunctionError(
-                "RecursionError", f"questions may be nested {self._bounds.depth} deep, and these are nested deeper"
+                "RecursionError",
+                f"questions may be nested {self._bounds.depth} deep, and these are nested deeper",
             )
         self.depth += 1
         try:

@@ -71,7 +71,8 @@ def _file_path(skill: Skill, file: str) -> str:
     parts = PurePosixPath(file.replace("\\", "/")).parts
     if not parts or ".." in parts or parts[0] == "/" or "\0" in file:
         raise ToolError(
-            f"{file!r} is not a file of the skill {skill.name}. Name a file beside its SKILL.md.", kind="not_found"
+            f"{file!r} is not a file of the skill {skill.name}. Name a file beside its SKILL.md.",
+            kind="not_found",
         )
     return "/".join([skill.folder, *parts])
 

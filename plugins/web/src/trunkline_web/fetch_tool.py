@@ -59,9 +59,7 @@ def raise_for_status(answer: HttpResponse) -> None:
     if answer.status == 200 or (200 < answer.status < 300 and answer.body):
         return
     again = answer.headers.get("retry-after", "")
-    when = (
-        f" It asks for a pause of {int(again)} seconds." if again.isdecimal() and len(again) < 7 else ""
-    )
+    when = f" It asks for a pause of {int(again)} seconds." if again.isdecimal() and len(again) < 7 else ""
     why = _STATUS_TEXTS.get(answer.status, "")
     kind = _STATUS_KINDS.get(answer.status, "upstream_error")
     raise ToolError(f"{answer.address.url[:500]} answers {answer.status}{why}.{when}", kind=kind)

@@ -42,5 +42,7 @@ def answer_check(settings: WebSettings) -> Check:
 
 def _hint(settings: WebSettings) -> str:
     if settings.searxng_url:
-        return f"Check that {settings.searxng_url} is up and reachable, or correct searxng_url in [plugins.web]."
+        return (
+            f"Check that {settings.searxng_url} is up and reachable, or correct searxng_url in [plugins.web]."
+        )
     return f"Check the key that {settings.brave_key_reference.env} holds, and the network."

@@ -126,9 +126,5 @@ def _connection_error(address: WebAddress, error: Exception) -> ToolError:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _certificate_error(address, cause)
         cause = cause.__cause__ or cause.__context__
-    kind = (
-        "does not speak valid HTTP"
-        if isinstance(error, httpcore2.ProtocolError)
-        else "hung up"
-    )
+    kind = "does not speak valid HTTP" if isinstance(error, httpcore2.ProtocolError) else "hung up"
     return ToolError(f"{address.host} {kind}.", kind="upstream_error")

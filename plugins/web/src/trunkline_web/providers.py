@@ -185,7 +185,8 @@ def _decode_results(answer: HttpResponse, kind: type[T], name: str) -> T:
         found: T = msgspec.json.decode(answer.body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ToolError(
-            f"{name} answered with something that is not a list of results. Try again later.", kind="upstream_error"
+            f"{name} answered with something that is not a list of results. Try again later.",
+            kind="upstream_error",
         ) from error
     return found
 

@@ -125,8 +125,8 @@ async def test_the_owners_layer_takes_leave(running: Platform) -> None:
     ada = memory_of(running, "ada")
     with pytest.raises(ToolError, match="user_global"):
         await ada.remember("The owner is Ada", layer="user_global")
-    wish = Remember(content="The owner is Ada", actor="owner", conversation_id="c", layer="user_global")
-    (chunk,) = (await running.bus.call(MEMORY_REMEMBER, wish)).chunk_ids
+    request = Remember(content="The owner is Ada", actor="owner", conversation_id="c", layer="user_global")
+    (chunk,) = (await running.bus.call(MEMORY_REMEMBER, request)).chunk_ids
     assert await memory_of(running, "eve", "garden").chunk(chunk) is not None
     with pytest.raises(ToolError, match="user_global"):
         await ada.forget(chunk)
@@ -172,16 +172,16 @@ async def test_agents_with_odd_names_have_layers_of_their_own(running: Platform)
         assert held is not None
         assert held.path.startswith("blocks/main/agents/")
         assert held.path.count("/") == 6
-        wish = ListChunks(actor=actor, block="main", layer="project_agent")
-        assert len((await running.bus.call(MEMORY_CHUNKS, wish)).chunks) == 1
+        request = ListChunks(actor=actor, block="main", layer="project_agent")
+        assert len((await running.bus.call(MEMORY_CHUNKS, request)).chunks) == 1
 
 
 @pytest.mark.parametrize("block", ["../x", "a/b", "", "Main"])
 async def test_a_block_that_is_none_is_refused(running: Platform, block: str) -> None:
     """Only a block's name leads to a block's layer."""
-    wish = Remember(content="x", actor="ada", conversation_id="c", block=block)
+    request = Remember(content="x", actor="ada", conversation_id="c", block=block)
     with pytest.raises(RemoteFault):
-        await running.bus.call(MEMORY_REMEMBER, wish)
+        await running.bus.call(MEMORY_REMEMBER, request)
 
 
 async def test_no_tool_goes_round_the_policy(running: Platform) -> None:

@@ -8,7 +8,7 @@ from trunkline_bus import Refusal
 
 
 class BlockPolicies:
-    """Reads policies through the store, so that a change counts from the next wish on. The ``default`` block has the
+    """Reads policies through the store, so that a change counts from the next request on. The ``default`` block has the
     default policy before its first message has made it."""
 
     def __init__(self, store: MemoryStore, default: str) -> None:

@@ -39,7 +39,7 @@ MAX_TRAVERSAL = 20
 
 
 class RecallQuery(msgspec.Struct, frozen=True):
-    """A wish, understood: its words, others that mean the same, the time it speaks of, and its meaning if there are
+    """A recall query, analysed: its words, others that mean the same, the time it speaks of, and its meaning if there are
     vectors."""
 
     request: Recall
@@ -57,7 +57,7 @@ class RecallQuery(msgspec.Struct, frozen=True):
 
 
 class RecallFilter:
-    """The chunks that an asker may see and that are as the wish says."""
+    """The chunks that an asker may see and that match the query."""
 
     def __init__(self, sight: ChunkVisibility, request: Recall) -> None:
         where, seen = visible_condition(sight)

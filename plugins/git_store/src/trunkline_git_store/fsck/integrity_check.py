@@ -35,7 +35,9 @@ LEFTOVERS = (
 STALE_SECONDS = 600.0
 """Seconds after which a lock or a file on its way belongs to nobody any more."""
 
-BACKUP = "Restore lost objects from a backup or another copy: git -C <memory root> fetch <copy>, then check again."
+BACKUP = (
+    "Restore lost objects from a backup or another copy: git -C <memory root> fetch <copy>, then check again."
+)
 SHOWN = 5
 
 BRANCH = "refs/heads/main"

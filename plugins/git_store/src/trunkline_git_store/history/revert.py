@@ -1,7 +1,7 @@
-"""Taking a change back: what to wish for so that it is as it was before, or as it was at a version.
+"""Reverting: the write operation that undoes a change, or restores a version.
 
-Later changes of the same files stay when they are of other lines; where they are not, the wish is refused. Nothing is
-removed from history: taking back is a change of its own, and can be taken back.
+Later changes of the same files stay when they are of other lines; where they are not, the operation is refused. Nothing
+is removed from history: a revert is a change of its own, and can be reverted.
 """
 
 from dataclasses import dataclass

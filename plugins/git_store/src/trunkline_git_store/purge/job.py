@@ -44,8 +44,8 @@ class PurgeJob:
         )
         return purged, commits
 
-    def _commit(self, wishes: list[WriteOperation]) -> list[MemoryChanged]:
-        result = self._components.committer.commit(wishes)
+    def _commit(self, operations: list[WriteOperation]) -> list[MemoryChanged]:
+        result = self._components.committer.commit(operations)
         for outcome in result.outcomes:
             if isinstance(outcome, Refusal) and outcome.code != "not_found":
                 raise outcome
@@ -55,13 +55,13 @@ class PurgeJob:
         """Take it out of the files that are there now, as a change like any other."""
         now = dict(traced.now())
         reason = f"Purge {traced.purge.target}"
-        wishes: list[WriteOperation] = [
+        operations: list[WriteOperation] = [
             DeletePath(actor=actor, reason=reason, path=path) for path, left in now.items() if left is None
         ]
         written: dict[str, bytes | None] = {path: left for path, left in now.items() if left is not None}
         if written:
-            wishes.append(WriteFiles(actor=actor, reason=reason, files=written))
-        return self._commit(wishes) if wishes else []
+            operations.append(WriteFiles(actor=actor, reason=reason, files=written))
+        return self._commit(operations) if operations else []
 
     def _rewrite(self, target: Target, traced: PurgeScanResult) -> PurgeRewrite:
         git = self._components.repository.git

@@ -1,4 +1,4 @@
-"""One archive on its way into a memory: unpacked, looked through, and turned into wishes. Blocking; in threads."""
+"""One archive on its way into a memory: unpacked, looked through, and turned into write operations. Blocking; in threads."""
 
 import shutil
 from collections.abc import Callable, Iterator

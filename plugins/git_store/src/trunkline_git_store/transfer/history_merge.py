@@ -175,9 +175,7 @@ class _MergeAttempt:
                 below not in files for below in self._view.files_under(path)
             ):
                 del files[path]
-                self._conflict(
-                    path, "a file and a folder cannot have the same name: ours stays"
-                )
+                self._conflict(path, "a file and a folder cannot have the same name: ours stays")
 
     def _stays(self, path: str) -> bool:
         return self.merged.files.get(path, self._view.entry(path)) is not None

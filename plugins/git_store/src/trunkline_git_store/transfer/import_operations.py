@@ -1,4 +1,4 @@
-"""The wishes by which an archive comes in: a whole memory with its history, or files without one."""
+"""The write operations that import an archive: a whole memory with its history, or files without one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -61,9 +61,7 @@ def policy_gaps(policies: dict[str, bytes], identities: set[str]) -> Iterator[Im
         try:
             policy = msgspec.json.decode(data, type=PolicySummary)
         except msgspec.MsgspecError:
-            yield ImportGap(
-                what=path, why="is not a valid policy: no tool may be used until it is corrected"
-            )
+            yield ImportGap(what=path, why="is not a valid policy: no tool may be used until it is corrected")
             continue
         subject = policy.subject[:80]
         if subject != "*" and not subject.startswith(("type:", "block:")) and subject not in identities:
@@ -95,7 +93,9 @@ def _tools(path: str, settings: dict[str, Any], here: InstalledComponents) -> It
     for tool in wanted if isinstance(wanted, list) and here.tools else ():
         if isinstance(tool, str) and tool.isidentifier() and tool not in here.tools:
             yield ImportGap(
-                what=f"the tool {tool} of {path}", why="no plugin here provides it", hint="Install its plugin."
+                what=f"the tool {tool} of {path}",
+                why="no plugin here provides it",
+                hint="Install its plugin.",
             )
 
 

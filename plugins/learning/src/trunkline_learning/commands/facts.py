@@ -125,7 +125,7 @@ async def _chunks(bus: "Bus", block: str, wanted: FactFilter) -> "list[Chunk]":
     from trunkline.api.memory import MEMORY_CHUNKS, MEMORY_RECALL, ListChunks, Recall
 
     if not wanted.query:
-        wish = ListChunks(
+        request = ListChunks(
             actor=OWNER,
             block=block,
             tags=wanted.tags,
@@ -134,7 +134,7 @@ async def _chunks(bus: "Bus", block: str, wanted: FactFilter) -> "list[Chunk]":
             created_before=wanted.before,
             limit=wanted.limit,
         )
-        return list((await bus.call(MEMORY_CHUNKS, wish, timeout=COMMAND_SECONDS)).chunks)
+        return list((await bus.call(MEMORY_CHUNKS, request, timeout=COMMAND_SECONDS)).chunks)
     question = Recall(
         query=wanted.query,
         actor=OWNER,
@@ -152,7 +152,7 @@ async def _contradicting_facts(bus: "Bus", block: str, id: str) -> list[dict[str
     from trunkline.api.memory import MEMORY_LINKED, FindLinked
     from trunkline_learning.fact_chunks import CONTRADICTS
 
-    wish = FindLinked(id=id, actor=OWNER, block=block, link_type=CONTRADICTS)
-    links = (await bus.call(MEMORY_LINKED, wish, timeout=COMMAND_SECONDS)).links
+    request = FindLinked(id=id, actor=OWNER, block=block, link_type=CONTRADICTS)
+    links = (await bus.call(MEMORY_LINKED, request, timeout=COMMAND_SECONDS)).links
     others = {link.chunk.id: link.chunk.content for link in links}
     return [{"id": other, "text": text} for other, text in others.items()]

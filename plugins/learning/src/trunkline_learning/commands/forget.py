@@ -60,9 +60,9 @@ async def _forget(bus: "Bus", ids: tuple[str, ...]) -> tuple[list[str], list[str
     facts = await forget_facts(bus, ids or None, actor=OWNER)
     chosen = [id for id in ids or paths if id in paths]
     if chosen:
-        wish = WriteManyMemory(
+        request = WriteManyMemory(
             files={}, gone=tuple(paths[id] for id in chosen), actor=OWNER, reason="Forget what was learned"
         )
-        await bus.call(MEMORY_WRITE_MANY, wish, timeout=COMMAND_SECONDS)
+        await bus.call(MEMORY_WRITE_MANY, request, timeout=COMMAND_SECONDS)
     gone = [*facts, *chosen]
     return gone, [id for id in ids if id not in gone]

@@ -64,8 +64,8 @@ class ServedBlock:
         """The tools that the block may use now. Raises Refused when nobody can tell."""
         version, specs = self._known
         try:
-            wish = ListTools(block=self.block, version=version)
-            told = await self._bus.call(DELEGATED_LIST_TOOLS, wish, **self._names)
+            request = ListTools(block=self.block, version=version)
+            told = await self._bus.call(DELEGATED_LIST_TOOLS, request, **self._names)
         except trunkline.RemoteFault as fault:
             raise CallRefusedError(fault.message) from fault
         if told.tools is not None:
@@ -118,15 +118,15 @@ class ServedBlock:
     async def _outcome(
         self, call: str, name: str, arguments: dict[str, Any], report: ProgressReporter | None
     ) -> ToolOutcome:
-        wish = CallTool(
+        request = CallTool(
             call=call, name=name, arguments=arguments, block=self.block, conversation=self._conversation,
             turn=new_id("turn"), actor="",
         )  # fmt: skip
         try:
-            return await self._wait_for_outcome(wish, report)
+            return await self._wait_for_outcome(request, report)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True), anyio.move_on_after(1.0):
-                await self._stop(wish.call, "the other agent cancelled it")
+                await self._stop(request.call, "the other agent cancelled it")
             raise
         except trunkline.RemoteFault as fault:
             raise CallRefusedError(fault.message) from fault
@@ -134,10 +134,10 @@ class ServedBlock:
     async def _stop(self, call: str, reason: str) -> None:
         await self._bus.publish(DELEGATED_CANCEL_CALL, CancelCall(reason=reason), call=call, **self._names)
 
-    async def _wait_for_outcome(self, wish: CallTool, report: ProgressReporter | None) -> ToolOutcome:
+    async def _wait_for_outcome(self, request: CallTool, report: ProgressReporter | None) -> ToolOutcome:
         signs = 0
         async with self._bus.call_streaming(
-            DELEGATED_CALL_TOOL, wish, idle_timeout=IDLE_SECONDS, **self._names
+            DELEGATED_CALL_TOOL, request, idle_timeout=IDLE_SECONDS, **self._names
         ) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
@@ -146,7 +146,7 @@ class ServedBlock:
                 if report is not None:
                     await report(signs, reply.note)
         raise CallRefusedError(
-            f"{wish.name} gave no outcome. It may have had its effect; check before you call it again."
+            f"{request.name} gave no outcome. It may have had its effect; check before you call it again."
         )
 
     def _approval_text(self, name: str) -> str:

@@ -58,9 +58,7 @@ def _find_server(home: Path, identity: str) -> "ServerConfig":
     said = [problem.what for problem in found.problems if problem.where.endswith(f": {identity}")]
     raise trunkline.TrunklineError(
         f"{identity} cannot be used: {said[0]}." if said else f"There is no server {identity}.",
-        hint='"trunkline mcp list" shows all servers.'
-        if said
-        else unknown_server_hint(home, identity),
+        hint='"trunkline mcp list" shows all servers.' if said else unknown_server_hint(home, identity),
     )
 
 
