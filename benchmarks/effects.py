@@ -56,11 +56,11 @@ def report(verdict: Verdict) -> str:
 
 def _row(cases: Sequence[Case]) -> list[object]:
     in_doubt = [case for case in cases if case.in_doubt]
-    told = Counter(_reported_outcome(case) for case in cases)
+    reported = Counter(_reported_outcome(case) for case in cases)
     share = f"{100 * sum(case.doubt for case in in_doubt) / len(in_doubt):.0f} %" if in_doubt else "-"
     return [
         len(cases), _count(case.effects == 1 for case in cases), _count(case.effects == 0 for case in cases),
-        told["done"], told["not done"], told["unknown"], len(in_doubt), share,
+        reported["done"], reported["not done"], reported["unknown"], len(in_doubt), share,
         _count(case.effects > 1 for case in cases),
     ]  # fmt: skip
 

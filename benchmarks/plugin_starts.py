@@ -51,15 +51,15 @@ def starts(
     """Seconds to ready by name, of the clock and of the processor, of ``rounds`` starts each, after a first one on a
     fresh home that is not counted: it makes the repository, and waits for imports that never end."""
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
-        homes = {
+        home_folders = {
             name: _home(Path(folder) / f"{number}", fill, settings)
             for number, (name, fill) in enumerate(fills.items())
         }
-        for home in homes.values():
+        for home in home_folders.values():
             _start(home)
         taken: dict[str, list[StartTime]] = {name: [] for name in fills}
         for _ in range(rounds):
-            for name, home in homes.items():
+            for name, home in home_folders.items():
                 taken[name].append(_start(home))
     return taken
 

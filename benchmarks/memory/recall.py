@@ -113,9 +113,9 @@ def _place(name: str, hit: MemoryHit) -> Place:
 async def _ask_as_an_agent(store: GitMemoryStore, number: int, question: str) -> None:
     """Leave in memory what an agent leaves there that searched memory for a question."""
     hits = await store.search(SearchMemory(query=question, limit=10))
-    told = [{"path": hit.path, "line": hit.line, "content": hit.content} for hit in hits]
+    rows = [{"path": hit.path, "line": hit.line, "content": hit.content} for hit in hits]
     call, turn = ToolCall(id="call", name="memory_search", arguments={"query": question}), f"turn-{number}"
-    result = msgspec.json.encode({"hits": told}).decode()
+    result = msgspec.json.encode({"hits": rows}).decode()
     said = (
         Message(id="asked", turn=turn, role="user", content=question),
         Message(id="searched", turn=turn, role="assistant", content="", tool_calls=(call,)),

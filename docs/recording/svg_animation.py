@@ -66,8 +66,8 @@ def _frame_svg(frame: ScreenFrame, top: int, lines: dict[str, int], height: int)
             continue
         number = lines.setdefault(line, len(lines))
         used.append(f'<use href="#l{number}" x="{MARGIN}" y="{top + BAR + row * LINE}"/>')
-    told = f'<text class="told" x="50%" y="{top + height - 11}">{html.escape(frame.caption)}</text>'
-    return f"<g>{''.join(used)}{told}</g>"
+    caption = f'<text class="told" x="50%" y="{top + height - 11}">{html.escape(frame.caption)}</text>'
+    return f"<g>{''.join(used)}{caption}</g>"
 
 
 def _text(line: str) -> Text:

@@ -429,7 +429,7 @@ async def test_turns_that_were_killed_steered_or_ended_can_be_driven_again(
             raw = [stored.data async for stored in running.bus.history(RAW_JOURNAL, **keys)]
             done = replay(watcher.accepted.turn, raw, await feed_of(running, **keys))
             assert [record.problem for record in done.records if not record.same] == [], kind
-            assert (done.end_same, done.told_same, done.feed_same) == (True, True, True), kind
+            assert (done.end_same, done.messages_same, done.feed_same) == (True, True, True), kind
             assert done.text == watcher.text
 
 

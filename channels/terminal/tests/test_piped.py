@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = [sys.executable, str(Path(__file__).with_name("sitting.py"))]
+PROGRAM = [sys.executable, str(Path(__file__).with_name("terminal_program.py"))]
 
 
 def piped(tmp_path: Path, lines: str, **environ: str) -> subprocess.CompletedProcess[str]:

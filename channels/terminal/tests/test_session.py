@@ -27,9 +27,9 @@ pytestmark = pytest.mark.anyio
 class Talk:
     """A session on a scripted gateway, with its screen."""
 
-    def __init__(self, gateway: ScriptedGateway, sitting: TerminalSession) -> None:
+    def __init__(self, gateway: ScriptedGateway, session: TerminalSession) -> None:
         self.gateway, self.screen = gateway, RecordingScreen()
-        self.session = ChatSession(gateway, self.screen, sitting)
+        self.session = ChatSession(gateway, self.screen, session)
 
     async def say(self, *lines: str) -> None:
         """Enter lines and wait until their turns have ended."""

@@ -10,12 +10,12 @@ from tests.support.tmux import MISSING, Tmux
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
-SITTING = f"{sys.executable} {Path(__file__).with_name('sitting.py')}"
+TERMINAL_PROGRAM = f"{sys.executable} {Path(__file__).with_name('terminal_program.py')}"
 
 
 def at_terminal(home: Path, *, columns: int = 80, rows: int = 24, environ: str = "") -> Tmux:
     """A terminal with the channel on a scripted gateway."""
-    return Tmux(f"{environ} {SITTING} {home}", columns=columns, rows=rows)
+    return Tmux(f"{environ} {TERMINAL_PROGRAM} {home}", columns=columns, rows=rows)
 
 
 @pytest.fixture

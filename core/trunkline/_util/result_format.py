@@ -69,12 +69,12 @@ def _short(value: Any) -> str | None:
     if any(isinstance(part, list | dict) and part for part in parts):
         return None
     if isinstance(value, dict):
-        told = [
+        shown = [
             f"{key.replace('_', ' ')}: {_plain(part)}" for key, part in value.items() if part not in _EMPTY
         ]
     else:
-        told = [_plain(part) for part in parts]
-    text = ", ".join(told)
+        shown = [_plain(part) for part in parts]
+    text = ", ".join(shown)
     return text if len(text) <= WIDTH and "\n" not in text else None
 
 

@@ -68,8 +68,8 @@ def wrap_tool_result(source: str, text: str) -> str:
     if not brackets:
         return _block(source, text, DATA_NOTE)
     forms = " and ".join(sorted({bracket.group() for bracket in brackets}))
-    told = f'[Changed here, lest it be taken for this mark: "(" stands for {forms} before "{TAG}".]'
-    return f"{_block(source, _without(brackets, text), DATA_NOTE)}\n{told}"
+    note = f'[Changed here, lest it be taken for this mark: "(" stands for {forms} before "{TAG}".]'
+    return f"{_block(source, _without(brackets, text), DATA_NOTE)}\n{note}"
 
 
 def unwrap_tool_result(output: str) -> str:

@@ -82,8 +82,8 @@ async def _print(bus: "Bus", wanted: "AuditFilter", limit: int, follow: bool, as
     for entry in found[-limit:]:
         _line(entry, as_json)
     if not found and not follow:
-        told = f"Nothing of that kind was noted since {format_local_time(wanted.since)}. --since 7d looks further back."
-        click.echo(fit_text(told, err=True), err=True)
+        note = f"Nothing of that kind was noted since {format_local_time(wanted.since)}. --since 7d looks further back."
+        click.echo(fit_text(note, err=True), err=True)
     if follow:
         async for entry in follow_entries(bus, wanted, {entry.id for entry in found}):
             _line(entry, as_json)
@@ -108,5 +108,5 @@ def _line(entry: "AuditEntry", as_json: bool) -> None:
     since = format_local_time(entry.first, seconds=True) if entry.count and entry.first else ""
     many = f" {entry.count} times since {since}" if since else ""
     at = format_local_time(entry.at, seconds=True)
-    told = f"{at}  {entry.block}  {what:<8}  {subject}{by}{took}{many}  {entry.why or given}"
-    click.echo(fit_text(one_line(told.rstrip())))
+    note = f"{at}  {entry.block}  {what:<8}  {subject}{by}{took}{many}  {entry.why or given}"
+    click.echo(fit_text(one_line(note.rstrip())))

@@ -40,7 +40,7 @@ def command(block: str | None, conversation: str | None, channel: str) -> int:
     return run(_chat, TerminalSession(block, conversation), channel, at_terminal=True)
 
 
-async def _chat(sitting: "TerminalSession", name: str) -> int:
+async def _chat(session: "TerminalSession", name: str) -> int:
     from dataclasses import replace
     from functools import partial
 
@@ -64,8 +64,8 @@ async def _chat(sitting: "TerminalSession", name: str) -> int:
         ):
             tasks.start_soon(_leave_on_signal, tasks.cancel_scope)
             gateway = GatewayClient(bus, channel.name, shows=channel.shows)
-            conversation = await resolve_conversation(gateway, sitting.conversation, sitting.block)
-            at_bus = replace(sitting, conversation=conversation, trace=partial(draw_trace, bus))
+            conversation = await resolve_conversation(gateway, session.conversation, session.block)
+            at_bus = replace(session, conversation=conversation, trace=partial(draw_trace, bus))
             status = await channel.attend(gateway, at_bus)
             tasks.cancel_scope.cancel()
     return status
@@ -97,7 +97,7 @@ def _foreground(config: "Config", name: str) -> "ForegroundChannel":
     return channel
 
 
-async def _leave_on_signal(sitting: "anyio.CancelScope") -> None:
+async def _leave_on_signal(scope: "anyio.CancelScope") -> None:
     """End the sitting in good order when the terminal closes or the process is told to end."""
     import signal
 
@@ -105,5 +105,5 @@ async def _leave_on_signal(sitting: "anyio.CancelScope") -> None:
 
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as received:
         async for _ in received:
-            sitting.cancel()
+            scope.cancel()
             return

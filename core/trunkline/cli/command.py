@@ -51,8 +51,8 @@ class Group(click.Group):
         """The command that is meant; for a slip or another program's word, an error with what is near."""
         try:
             return super().resolve_command(ctx, args)
-        except click.NoSuchCommand as slip:
-            word, names = slip.command_name, self.list_commands(ctx)
+        except click.NoSuchCommand as error:
+            word, names = error.command_name, self.list_commands(ctx)
             meant = suggest_command(word, names)
             if meant is None:
                 raise click.NoSuchCommand(word, possibilities=names, ctx=ctx) from None

@@ -53,9 +53,9 @@ def _print(finding: "CheckReport") -> None:
 
     by = f" [{finding.owner}]" if finding.owner else ""
     mark = MARKS[finding.status]
-    told = fit_text(f"{mark}  {finding.id:<20} {finding.summary}{by}", hang=len(mark) + 23)
+    line = fit_text(f"{mark}  {finding.id:<20} {finding.summary}{by}", hang=len(mark) + 23)
     click.echo(colourize(mark, COLOURS.get(finding.status)), nl=False, color=True)
-    print_text(told.removeprefix(mark))
+    print_text(line.removeprefix(mark))
     if finding.hint:
         print_text(fit_text(f"{'':30} -> {finding.hint}", hang=34))
 

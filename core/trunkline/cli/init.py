@@ -113,8 +113,8 @@ def _report(settings: Any, missing: list[str], answer: "ModelProbeResult | None"
         return
     click.echo(fit_text(settings.summary()))
     for name in missing:
-        told = f"The variable {name} is not set here. Set it before you start: export {name}=…"
-        click.echo(fit_text(told, err=True), err=True)
+        note = f"The variable {name} is not set here. Set it before you start: export {name}=…"
+        click.echo(fit_text(note, err=True), err=True)
     if answer is not None:
         _show(answer)
     click.echo('Next: "trunkline chat". Anything wrong: "trunkline doctor".')

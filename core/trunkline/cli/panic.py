@@ -68,7 +68,7 @@ def command(release: bool, as_json: bool) -> int:
         print_json({"programs": ended, "failed": failed, **asdict(answers)})
     else:
         click.echo(f"Stopped. This command ended {ended} programs on this machine.")
-        click.echo(f"{_told(answers)} {TASKS}")
+        click.echo(f"{_describe_replies(answers)} {TASKS}")
         click.echo(f"Nothing starts until: {RELEASE_COMMAND}")
     for name in failed:
         click.echo(f"Error: the programs of the sandbox {name} could not be ended; see above.", err=True)
@@ -80,7 +80,7 @@ def command(release: bool, as_json: bool) -> int:
     return 1 if failed or answers.silent else 0
 
 
-def _told(answers: "PanicReplies") -> str:
+def _describe_replies(answers: "PanicReplies") -> str:
     """Return the workers' answers as text for a person."""
     if not answers.bus:
         return "No platform was reached, so no worker can say what it ended."

@@ -127,25 +127,27 @@ def _confirm(name: str, block: str, minutes: int) -> None:
         raise TrunklineError("The words were not typed, so nothing was changed.")
 
 
-def _show(standing: "EffectivePermissions", as_json: bool) -> None:
+def _show(permissions: "EffectivePermissions", as_json: bool) -> None:
     from trunkline.cli.output import print_json, print_table
     from trunkline.policy.explanation import WORDS, describe_policy
 
     if as_json:
-        print_json(standing)
+        print_json(permissions)
         return
     print_table(
         [
             (line.what, WORDS[line.answer], ", ".join(line.by) or "nothing permits it")
-            for line in standing.lines
+            for line in permissions.lines
         ],
-        header=(f"THE AGENT OF {standing.block} MAY", "", "BY"),
+        header=(f"THE AGENT OF {permissions.block} MAY", "", "BY"),
     )
     click.echo()
     print_table(
-        [(choice.name, choice.value, choice.origin) for choice in standing.choices],
+        [(choice.name, choice.value, choice.origin) for choice in permissions.choices],
         header=("CHOICE", "VALUE", "FROM"),
     )
-    if standing.policies:
+    if permissions.policies:
         click.echo()
-        print_table([(one.id, describe_policy(one)) for one in standing.policies], header=("POLICY", "SAYS"))
+        print_table(
+            [(one.id, describe_policy(one)) for one in permissions.policies], header=("POLICY", "SAYS")
+        )

@@ -56,8 +56,8 @@ def list_plugins(as_json: bool) -> None:
     report = Plugins.load(config).full_report()
     pins = read_pins(config.home)
     if as_json:
-        told = {"plugins": report.plugins, "troubles": report.troubles, "missing": report.missing}
-        print_json(told | {"pins": pins})
+        rows = {"plugins": report.plugins, "troubles": report.troubles, "missing": report.missing}
+        print_json(rows | {"pins": pins})
         return
     _print_table(report)
     for name in sorted(pins.keys() - {state.owner.partition(":")[0] for state in report.plugins}):

@@ -104,8 +104,8 @@ class FolderWatcher:
     ) -> None:
         """Bring files and take others out. Without ``gone`` memory is asked what else it has of this folder."""
         tools = self._tools
-        async with reader_pool(tools.bounds) as desk:
-            bringer = Ingester(tools.bus, tools.readers, desk, actor=tools.actor)
+        async with reader_pool(tools.bounds) as pool:
+            bringer = Ingester(tools.bus, tools.readers, pool, actor=tools.actor)
             outcome = await bringer.ingest(changed)
             if gone is None:
                 outcome.gone = await bringer.find_missing(mirror_folder(self._source, self._folder), there)

@@ -155,11 +155,11 @@ class ReaderPool:
 @asynccontextmanager
 async def reader_pool(bounds: DocumentsSettings) -> AsyncIterator[ReaderPool]:
     """Processes to read with; they end with the block."""
-    desk = ReaderPool(bounds)
+    pool = ReaderPool(bounds)
     try:
-        yield desk
+        yield pool
     finally:
-        desk.close()
+        pool.close()
 
 
 def _job(reader: Reader, name: str) -> reader_protocol.ReadJob:

@@ -85,13 +85,13 @@ class AuditLog:
             return {}
         most = VERBOSE_LENGTH if self._detail == "verbose" else STANDARD_LENGTH
         given = arguments if isinstance(arguments, Mapping) else {"": arguments}
-        told = {name: self._told(name, str(value), most) for name, value in given.items()}
+        recorded = {name: self._shorten(name, str(value), most) for name, value in given.items()}
         return {
-            "arguments": told,
-            "output": self._told("", output, most) if self._detail == "verbose" else "",
+            "arguments": recorded,
+            "output": self._shorten("", output, most) if self._detail == "verbose" else "",
         }
 
-    def _told(self, name: str, text: str, most: int) -> str:
+    def _shorten(self, name: str, text: str, most: int) -> str:
         """Return the beginning of a text with secrets redacted: by their form, and by ``name``."""
         seen = self._secrets.redact(text[: most + LONGEST_SECRET])
         try:

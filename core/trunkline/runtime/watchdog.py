@@ -60,14 +60,14 @@ def _exit_with_last_words(leave: Callable[[int], NoReturn], file: TextIO) -> Cal
     """Return ``os._exit`` extended with last words: they show who called it."""
     process = os.getpid()
 
-    def exit_told(status: int) -> NoReturn:
+    def exit_with_report(status: int) -> NoReturn:
         if os.getpid() == process:  # a forked child exits without last words
             file.write(f"{EXIT_MESSAGE} ({status})\n\nCurrent thread:\n")
             file.flush()
             faulthandler.dump_traceback(file, all_threads=False)
         leave(status)
 
-    return exit_told
+    return exit_with_report
 
 
 async def _keep_resetting(stall: float, file: int) -> None:

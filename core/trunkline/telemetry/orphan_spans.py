@@ -83,14 +83,14 @@ class OrphanSpanExporter:
 def find_orphan_spans(batches: Iterable[SpanBatch]) -> Mapping[SpanProcess, list[SpanRecord]]:
     """The spans that have not ended, by process, ended where the last thing ended that was done for them."""
     whose: dict[str, SpanProcess] = {}
-    told: list[SpanRecord] = []
+    spans: list[SpanRecord] = []
     for batch in batches:
-        told.extend(batch.spans)
+        spans.extend(batch.spans)
         process = SpanProcess(batch.host, batch.pid, batch.instance)
         whose.update({span.span_id: process for span in batch.spans if span.unfinished})
     found: defaultdict[SpanProcess, list[SpanRecord]] = defaultdict(list)
     ends: dict[str | None, int] = {}
-    for span in sorted(latest_spans(told), key=lambda span: span.start, reverse=True):
+    for span in sorted(latest_spans(spans), key=lambda span: span.start, reverse=True):
         end = max(span.end, ends.get(span.span_id, 0))
         ends[span.parent_id] = max(end, ends.get(span.parent_id, 0))
         if span.unfinished and whose[span.span_id].pid:

@@ -182,11 +182,11 @@ async def platform(
 
 def clean_environ() -> dict[str, str]:
     """This process's environment without settings of Trunkline and without keys and addresses of providers."""
-    foreign = ("_API_KEY", "_BASE_URL", "_TOKEN", "_PROXY", "_proxy")
+    excluded = ("_API_KEY", "_BASE_URL", "_TOKEN", "_PROXY", "_proxy")
     return {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("TRUNKLINE_", "OTEL_", "OPENAI_")) and not name.endswith(foreign)
+        if not name.startswith(("TRUNKLINE_", "OTEL_", "OPENAI_")) and not name.endswith(excluded)
     }
 
 

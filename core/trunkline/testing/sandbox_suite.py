@@ -223,8 +223,8 @@ class SandboxSuite(SandboxIsolationSuite):
             ]
             for ours in begun:
                 await ours.stdout.receive()
-            async with self.opened(workspace.parent / "other") as foreign:
-                assert await foreign.end_all() == 0
+            async with self.opened(workspace.parent / "other") as other:
+                assert await other.end_all() == 0
             with anyio.fail_after(60):
                 began = anyio.current_time()
                 assert await self.sandbox(workspace.parent / "home").end_all() == 5

@@ -235,12 +235,12 @@ class ScriptedGateway:
         return tuple(one for one in self._asked.values() if one.settled is None)
 
     async def approvals(self) -> AsyncGenerator[Approval, None]:
-        told: dict[str, Approval] = {}
+        reported: dict[str, Approval] = {}
         while True:
             news = self._news
-            for approval in [one for one in self._asked.values() if told.get(one.id) != one]:
-                known = told.get(approval.id)
-                told[approval.id] = approval
+            for approval in [one for one in self._asked.values() if reported.get(one.id) != one]:
+                known = reported.get(approval.id)
+                reported[approval.id] = approval
                 if known is not None or approval.settled is None:
                     yield approval
             await news.wait()

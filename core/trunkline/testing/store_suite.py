@@ -164,7 +164,7 @@ class StoreSuite(ContractSuite, ABC):
     @pytest.mark.anyio
     async def test_every_change_passes_the_rules_and_is_told(self, tmp_path: Path) -> None:
         """A rule may change or refuse what is written; each commit is told once it is made."""
-        told: list[MemoryChanged] = []
+        changes: list[MemoryChanged] = []
 
         def rule(change: Change) -> Change:
             if "bad.md" in change.files:
@@ -173,13 +173,13 @@ class StoreSuite(ContractSuite, ABC):
 
         store = self.store()
         await store.open(
-            StoreContext(tmp_path / "memory", tmp_path / "cache", rules=(rule,), on_change=told.append)
+            StoreContext(tmp_path / "memory", tmp_path / "cache", rules=(rule,), on_change=changes.append)
         )
         try:
             with pytest.raises(Refusal):
                 await _write(store, "bad.md", "x")
             version = await _write(store, "good.md", "x")
-            assert version in {changed.version for changed in told}
+            assert version in {changed.version for changed in changes}
         finally:
             await store.aclose()
 

@@ -37,14 +37,14 @@ async def call_tool(
     raise TimeoutError(f"no outcome of {name}")
 
 
-async def assert_audited(bus: Bus, told: Mapping[str, str], *, seconds: float = 60.0) -> None:
+async def assert_audited(bus: Bus, outcomes: Mapping[str, str], *, seconds: float = 60.0) -> None:
     """Hold that the audit log has the end of each of these calls, by their keys, with the status that was told.
     Of an error the log also says whether somebody stopped the call (``cancelled``).
 
     Raises:
         AssertionError: it has not, ``seconds`` after it should have; the text names the calls.
     """
-    missing = {*told.items()}
+    missing = {*outcomes.items()}
     with anyio.move_on_after(seconds):
         while missing:
             lines = [stored.data async for stored in bus.history(AUDIT)]

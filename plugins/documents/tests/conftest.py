@@ -30,7 +30,7 @@ Read = Callable[[str, bytes], Awaitable[Document]]
 async def read() -> AsyncIterator[Read]:
     """Reads bytes under a name."""
     readers = ReaderRegistry(trunkline_readers())
-    async with reader_pool(DocumentsSettings(read_timeout=20, read_memory_mb=512)) as desk:
+    async with reader_pool(DocumentsSettings(read_timeout=20, read_memory_mb=512)) as pool:
 
         async def run(name: str, data: bytes) -> Document:
             reader = readers.reader_for(name)
@@ -38,6 +38,6 @@ async def read() -> AsyncIterator[Read]:
             with TemporaryFile() as file:
                 file.write(data)
                 file.seek(0)
-                return await desk.read(reader, file, name)
+                return await pool.read(reader, file, name)
 
         yield run

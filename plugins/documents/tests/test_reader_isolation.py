@@ -41,13 +41,13 @@ async def done(deed: str, **bounds: Any) -> str:
     """What comes of one deed, and that the next file is read all the same."""
     async with reader_pool(
         DocumentsSettings(**{"read_timeout": 10, "read_memory_mb": 256, **bounds})
-    ) as desk:
+    ) as pool:
         for this in (deed, "fine"):
             with TemporaryFile() as file:
                 file.write(this.encode())
                 file.seek(0)
                 try:
-                    text = (await desk.read(Bad(), file, "a.bad")).sections[0].text
+                    text = (await pool.read(Bad(), file, "a.bad")).sections[0].text
                 except UnreadableDocument as error:
                     text = error.sentence
             if this == deed:
@@ -116,11 +116,11 @@ async def test_a_reader_sees_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_cancelling_ends_the_process() -> None:
     """Who no longer waits leaves nothing behind."""
-    async with reader_pool(DocumentsSettings(read_timeout=60, read_memory_mb=256)) as desk:
+    async with reader_pool(DocumentsSettings(read_timeout=60, read_memory_mb=256)) as pool:
         with TemporaryFile() as file, anyio.move_on_after(1.0) as scope:
             file.write(b"child")
             file.seek(0)
-            await desk.read(Bad(), file, "a.bad")
+            await pool.read(Bad(), file, "a.bad")
     assert scope.cancelled_caught
     await ends("sleep 3600.5")
 
@@ -129,12 +129,12 @@ async def test_a_reader_that_cannot_travel_is_named() -> None:
     """An object that holds an open thing says so, in place of a puzzle."""
     reader = Bad()
     reader.lock = open(os.devnull)  # type: ignore[attr-defined]  # noqa: SIM115, PTH123, ASYNC230
-    async with reader_pool(DocumentsSettings()) as desk:
+    async with reader_pool(DocumentsSettings()) as pool:
         with (
             pytest.raises(UnreadableDocument, match="the reader bad cannot travel"),
             TemporaryFile() as file,
         ):
-            await desk.read(reader, file, "a.bad")
+            await pool.read(reader, file, "a.bad")
     reader.lock.close()  # type: ignore[attr-defined]
 
 

@@ -91,7 +91,7 @@ async def test_nothing_but_sentences_reaches_a_person(
         for call in (
             store.append_conversation(append()), store.history("notes/a.md", limit=2), store.blame("notes/a.md"),
             store.change(Change({"notes/new.md": b"x"}, actor="agent", reason="")),
-            store.export(tmp_path / "x.tar"), store.examine(mend=False),
+            store.export(tmp_path / "x.tar"), store.examine(repair=False),
             store.search(SearchMemory(query="two")),
         ):  # fmt: skip
             await plain(call)
@@ -108,8 +108,8 @@ async def test_the_doctor_mends_it(
             await store.change(Change({"notes/a.md": text, "other/b.md": text}, actor="agent", reason=""))
     harm(root)
     (root / "notes/a.md").write_text("by hand")
-    found = {one.id: one for one in check_root(root, root.parent / "cache", mend=True)}
-    assert any(one.status == "mended" for one in found.values()), found
+    found = {one.id: one for one in check_root(root, root.parent / "cache", repair=True)}
+    assert any(one.status == "repaired" for one in found.values()), found
     async with opened() as store:
         await store.append_conversation(append())
         await store.change(Change({"notes/new.md": b"x"}, actor="agent", reason=""))

@@ -25,9 +25,9 @@ Write = Callable[..., Awaitable[str]]
 Opened = Callable[..., AbstractAsyncContextManager[GitMemoryStore]]
 
 
-def examined(root: Path, *, mend: bool = True) -> dict[str, MemoryFinding]:
+def examined(root: Path, *, repair: bool = True) -> dict[str, MemoryFinding]:
     """The findings of an examination, by id."""
-    return {finding.id: finding for finding in check_root(root, root.parent / "cache", mend=mend)}
+    return {finding.id: finding for finding in check_root(root, root.parent / "cache", repair=repair)}
 
 
 def spoil(root: Path, oid: str, how: str) -> None:
@@ -74,7 +74,7 @@ async def test_a_broken_object_of_then_is_told(
     """An older state that is in no file any more is named with its version; all others stay readable."""
     spoil(root, git("rev-parse", f"{closed[1]}:notes/a.md").strip(), "truncated")
     found = examined(root)
-    assert found["git.objects"].status == "mended"
+    assert found["git.objects"].status == "repaired"
     assert found["git.history"].status == "error"
     assert f"notes/a.md in {closed[1][:10]}" in found["git.history"].summary
     assert "backup" in found["git.history"].hint
@@ -95,7 +95,7 @@ async def test_a_lost_last_commit_is_told_and_gone_back_behind(
         async with opened():
             pass
     found = examined(root)
-    assert found["git.branch"].status == "mended"
+    assert found["git.branch"].status == "repaired"
     assert found["git.history"].status == "ok"
     async with opened() as store:
         assert (await store.read("notes/a.md")).content == "text 3\n"
@@ -125,10 +125,10 @@ async def test_a_broken_pack_is_saved_from(
     else:
         data[len(data) // 2] ^= 0xFF
         pack.write_bytes(data)
-    assert examined(root, mend=False)["git.packs"].status == "warning"
+    assert examined(root, repair=False)["git.packs"].status == "warning"
     assert pack.exists()
     found = examined(root)
-    assert found["git.packs"].status == "mended"
+    assert found["git.packs"].status == "repaired"
     assert not pack.exists()
     assert found["git.history"].status in ("ok", "error")
     async with opened() as store:
@@ -147,7 +147,7 @@ async def test_a_half_written_pack_is_put_aside(
     async with opened() as store:
         assert (await store.read("notes/a.md", closed[0])).content == "text 0\n"
     found = examined(root)
-    assert (found["git.packs"].status, found["git.litter"].status) == ("mended", "mended")
+    assert (found["git.packs"].status, found["git.litter"].status) == ("repaired", "repaired")
     assert list(packs.iterdir()) == []
     assert all(finding.status == "ok" for finding in examined(root).values())
 
@@ -177,7 +177,7 @@ async def test_broken_databases_are_made_anew(opened: Opened, closed: list[str],
         file = root.parent / "cache" / name
         file.write_bytes(b"x" * 10_000)
     found = examined(root)
-    assert {found[name].status for name in ("index.memory", "index.memory-history")} == {"mended"}
+    assert {found[name].status for name in ("index.memory", "index.memory-history")} == {"repaired"}
     async with opened() as store:
         assert (await store.search(SearchMemory(query="text")))[0].path == "notes/a.md"
         assert len(await store.history("notes/a.md", limit=9)) == 4
@@ -187,7 +187,7 @@ async def test_looking_changes_nothing(closed: list[str], root: Path, git: Git) 
     """Without mending everything is told and stays as it is."""
     spoil(root, git("rev-parse", "HEAD:notes/a.md").strip(), "empty")
     before = {file: file.stat().st_mtime_ns for file in (root / ".git/objects").rglob("*") if file.is_file()}
-    assert examined(root, mend=False)["git.objects"].status == "warning"
+    assert examined(root, repair=False)["git.objects"].status == "warning"
     assert {file: file.stat().st_mtime_ns for file in before} == before
 
 
@@ -198,7 +198,7 @@ async def test_a_memory_in_use_is_examined_too(store: GitMemoryStore, write: Wri
     findings: list[MemoryFinding] = []
 
     async def examine() -> None:
-        findings.extend(await store.examine(mend=True))
+        findings.extend(await store.examine(repair=True))
 
     async with anyio.create_task_group() as group:
         for number in range(20):
@@ -292,13 +292,13 @@ async def test_an_index_that_another_git_holds_delays_nothing(
     lock = root / ".git/index.lock"
     lock.write_text("")
     await write("a.md", "one")
-    found = {finding.id: finding for finding in await store.examine(mend=True)}
+    found = {finding.id: finding for finding in await store.examine(repair=True)}
     assert found["git.locks"].status == "warning"
     assert "index.lock" in found["git.locks"].summary
     long_ago = time.time() - 3_600
     os.utime(lock, (long_ago, long_ago))
-    found = {finding.id: finding for finding in await store.examine(mend=True)}
-    assert found["git.locks"].status == "mended"
+    found = {finding.id: finding for finding in await store.examine(repair=True)}
+    assert found["git.locks"].status == "repaired"
     assert not lock.exists()
 
 
@@ -347,7 +347,7 @@ async def test_random_damage_is_never_silent(opened: Opened, root: Path, git: Gi
         if file.parent.name + file.name != head:
             spoil(root, file.parent.name + file.name, dice.choice(("truncated", "empty", "garbage")))
     found = examined(root)
-    assert found["git.objects"].status == "mended"
+    assert found["git.objects"].status == "repaired"
     async with opened() as store:
         readable = 0
         for text, version in versions:

@@ -139,7 +139,7 @@ async def test_folders_nested_deep_stay_in_history(
     assert any("a memory file cannot have that name" in gap.why for gap in done.gaps)
     await store.change(Change({"b.md": b"b"}, actor="agent", reason=""))
     await store.export(tmp_path / "again.tar")
-    assert {finding.status for finding in await store.examine(mend=False)} == {"ok"}
+    assert {finding.status for finding in await store.examine(repair=False)} == {"ok"}
     assert (await store.search(SearchMemory(query="deep"))) == ()
     assert git("fsck", "--full", "--strict", "--no-dangling") == ""
 

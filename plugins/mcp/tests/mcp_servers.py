@@ -93,7 +93,7 @@ async def until(true: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 async def ready(line: ServerConnection) -> dict[str, trunkline.Tool]:
     """The line's tools by name once it is up."""
-    await until(lambda: line.standing.state == "ready")
+    await until(lambda: line.status.state == "ready")
     return {tool.spec.name: tool for tool in line.tools}
 
 

@@ -37,7 +37,7 @@ async def test_a_server_that_was_gone_is_connected_again(tmp_path, protocol):
             assert "simple text" in await called(tool, tmp_path)
         with pytest.raises(ToolError, match="far"):
             await called(tool, tmp_path)
-        assert line.standing.state == "failed"
+        assert line.status.state == "failed"
         async with at_address(Fixture().server(), port):
             tool = (await ready(line))["test_simple_text"]
             assert "simple text" in await called(tool, tmp_path)

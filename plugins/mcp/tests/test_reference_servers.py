@@ -51,14 +51,14 @@ async def all_ready(home: Path, *names: str) -> dict[str, str]:
     """The protocols of servers once they are connected."""
 
     def there() -> Any:
-        standings = read_statuses(home)
-        return {*names} <= {name for name, one in standings.items() if one.state == "ready"} and standings
+        statuses = read_statuses(home)
+        return {*names} <= {name for name, one in statuses.items() if one.state == "ready"} and statuses
 
     try:
-        standings = await until(there, 100)
+        statuses = await until(there, 100)
     except TimeoutError:
         pytest.fail(f"not connected: {read_statuses(home)}")
-    return {name: standings[name].protocol for name in names}
+    return {name: statuses[name].protocol for name in names}
 
 
 async def test_the_servers_of_pypi_are_mounted_and_used(tmp_path):

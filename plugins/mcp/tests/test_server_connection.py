@@ -40,22 +40,22 @@ async def test_cc_t14_pages_without_end_end(tmp_path):
     """A server that always has one more page is cut off, and that is told."""
     async with line_to(tmp_path, "endless") as line:
         assert 0 < len(await ready(line)) <= 1000
-        assert "more pages" in line.standing.left_out[0]
+        assert "more pages" in line.status.left_out[0]
 
 
 async def test_cc_t14_a_server_that_hangs_at_its_start_is_passed_over_and_told(tmp_path):
     """It is given its time, then counts as down; a call says that nothing was run."""
     async with line_to(tmp_path, "hang", start_timeout=0.5) as line:
-        await until(lambda: line.standing.state == "failed")
-        assert "did not answer in time" in line.standing.why
+        await until(lambda: line.status.state == "failed")
+        assert "did not answer in time" in line.status.why
         assert line.tools == ()
 
 
 async def test_cc_t14_a_server_that_ends_says_why(tmp_path):
     """The last thing it wrote to its standard error is in the reason."""
     async with line_to(tmp_path, "die") as line:
-        await until(lambda: line.standing.state == "failed")
-        assert "no licence found" in line.standing.why
+        await until(lambda: line.status.state == "failed")
+        assert "no licence found" in line.status.why
 
 
 async def test_cc_t14_a_crash_in_a_call_leaves_its_outcome_unknown_and_the_server_comes_back(tmp_path):
@@ -64,7 +64,7 @@ async def test_cc_t14_a_crash_in_a_call_leaves_its_outcome_unknown_and_the_serve
         tools = await ready(line)
         with pytest.raises(OutcomeUnknown, match="is unknown"):
             await called(tools["crash"], tmp_path)
-        await until(lambda: line.standing.state == "failed")
+        await until(lambda: line.status.state == "failed")
         assert await called((await ready(line))["echo"], tmp_path)
 
 
@@ -74,7 +74,7 @@ async def test_cc_t14_of_two_tools_with_one_name_the_first_counts(tmp_path):
         tools = await ready(line)
         assert {*tools} == {"search", "other"}
         assert "the first" in tools["search"].spec.description
-        assert line.standing.left_out == ("'search' is left out: the name 'search' is there already",)
+        assert line.status.left_out == ("'search' is left out: the name 'search' is there already",)
 
 
 async def test_odd_tools_are_renamed_or_left_out_one_by_one(tmp_path):
@@ -83,7 +83,7 @@ async def test_odd_tools_are_renamed_or_left_out_one_by_one(tmp_path):
         tools = await ready(line)
         assert {*tools} == {"has_dots_and_slashes", "fine"}
         assert "has.dots/and slashes of odd" in await called(tools["has_dots_and_slashes"], tmp_path)
-        assert len(line.standing.left_out) == 2
+        assert len(line.status.left_out) == 2
 
 
 async def test_a_change_of_the_tools_is_heard(tmp_path):
@@ -160,8 +160,8 @@ async def test_one_tool_that_cannot_be_read_keeps_no_other_away(tmp_path):
     async with line_to(tmp_path, "broken") as line:
         tools = await ready(line)
         assert {*tools} == {"echo", "fine"} and "fine of broken" in await called(tools["fine"], tmp_path)
-        told = "\n".join(line.standing.left_out)
-        assert len(line.standing.left_out) == 4
+        told = "\n".join(line.status.left_out)
+        assert len(line.status.left_out) == 4
         assert "'text' is left out: its inputSchema cannot be read" in told and "'bare' is left out" in told
 
 
@@ -169,7 +169,7 @@ async def test_of_a_swarm_with_one_that_cannot_be_read_no_more_are_looked_at_tha
     """Looking at each takes time, which all blocks share."""
     async with line_to(tmp_path, "swarm") as line:
         assert len(await ready(line)) == 999
-        assert "of 3001 tools on a page only 1000 are read" in line.standing.left_out
+        assert "of 3001 tools on a page only 1000 are read" in line.status.left_out
 
 
 async def test_a_server_gets_no_environment_but_what_its_entry_names(tmp_path, monkeypatch):
@@ -187,8 +187,8 @@ async def test_a_server_gets_no_environment_but_what_its_entry_names(tmp_path, m
 async def test_a_secret_that_is_not_set_keeps_the_server_down(tmp_path):
     """The reason names the variable."""
     async with line_to(tmp_path, "plain", env={"KEY": {"env": "NO_SUCH_VARIABLE"}}) as line:
-        await until(lambda: line.standing.state == "failed")
-        assert "NO_SUCH_VARIABLE" in line.standing.why
+        await until(lambda: line.status.state == "failed")
+        assert "NO_SUCH_VARIABLE" in line.status.why
 
 
 async def test_a_server_runs_in_the_sandbox_with_what_its_entry_allows(tmp_path):
@@ -212,8 +212,8 @@ async def test_without_a_sandbox_no_server_runs(tmp_path):
 
     sandbox = Nowhere()
     async with line_to(tmp_path, "plain", sandbox=sandbox) as line:
-        await until(lambda: line.standing.state == "failed")
-        assert "only in a sandbox" in line.standing.why and sandbox.began == []
+        await until(lambda: line.status.state == "failed")
+        assert "only in a sandbox" in line.status.why and sandbox.began == []
 
 
 async def test_what_an_untrusted_server_says_of_itself_is_not_believed(tmp_path):

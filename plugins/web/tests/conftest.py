@@ -120,10 +120,10 @@ async def site(opened: Open) -> Site:
 class Documents(BlockDocuments):
     """Reads apart as ever; what is kept is in ``kept``."""
 
-    def __init__(self, workspace: Path, desk: ReaderPool) -> None:
+    def __init__(self, workspace: Path, pool: ReaderPool) -> None:
         files = partial(open_beneath, workspace)
         readers, memory = ReaderRegistry(trunkline_readers()), Memory(NoTransport(), "main")
-        super().__init__(None, "main", "conv", files, readers, desk, memory)  # type: ignore[arg-type]
+        super().__init__(None, "main", "conv", files, readers, pool, memory)  # type: ignore[arg-type]
         self.kept: dict[str, str] = {}
 
     async def collect(self, name: str, text: str) -> None:
@@ -134,9 +134,9 @@ class Documents(BlockDocuments):
 @pytest.fixture
 async def context(tmp_path: Path) -> AsyncIterator[ToolContext]:
     """A call's context, with documents that are read in a process of their own."""
-    async with reader_pool(DocumentsSettings(read_timeout=30, read_memory_mb=512)) as desk:
-        desk.stop_idle = lambda: None  # type: ignore[method-assign]  # one process is enough for all pages of a test
-        yield tool_context(tmp_path, documents=Documents(tmp_path, desk))
+    async with reader_pool(DocumentsSettings(read_timeout=30, read_memory_mb=512)) as pool:
+        pool.stop_idle = lambda: None  # type: ignore[method-assign]  # one process is enough for all pages of a test
+        yield tool_context(tmp_path, documents=Documents(tmp_path, pool))
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ class Desk(ForegroundChannel):
     name = "desk"
     started = 0
 
-    async def attend(self, gateway: Gateway, sitting: TerminalSession) -> int:
+    async def attend(self, gateway: Gateway, session: TerminalSession) -> int:
         self.started += 1
         return 0
 

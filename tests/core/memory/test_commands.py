@@ -235,6 +235,6 @@ def test_the_doctor_mends_and_tells(memory: Run, tmp_path: Path) -> None:
     }.items()
     done = memory("doctor")
     assert done.returncode == 1
-    assert "MENDED   git.objects" in done.stdout
+    assert "REPAIRED  git.objects" in done.stdout
     assert "damaged" in done.stdout
     assert (root / "documents/a.md").read_text() == "one\n"

@@ -95,7 +95,7 @@ def test_every_turn_comes_out_again_byte_for_byte(seed: int, crashes: list[int])
     written = lived(seed, crashes)
     done = replay("turn_1", raw(written))
     assert done.same, done
-    assert done.end_same is True and done.told_same is True and done.feed_same is None
+    assert done.end_same is True and done.messages_same is True and done.feed_same is None
     for length in range(1, len(written)):
         part = replay("turn_1", raw(written[:length]))
         assert part.entries_same and part.end_same is None
@@ -132,7 +132,7 @@ def test_a_turn_that_was_given_up_is_not_held_against_the_machine() -> None:
     """Its last record was written past the machine."""
     end = TurnFinished(reason="error", code=ErrorCode.INTERNAL)
     done = replay("turn_1", raw([(1, (TurnStarted(request=requested(), model=""), end))]))
-    assert done.same and done.end_same is None and done.told_same is None and done.phase == "done"
+    assert done.same and done.end_same is None and done.messages_same is None and done.phase == "done"
 
 
 def test_what_a_later_version_wrote_is_refused() -> None:

@@ -100,11 +100,11 @@ async def test_cc_t12_panic_ends_every_program_and_lets_none_begin(tools: Any, t
 
 async def test_panic_ends_what_no_worker_knows_of(tmp_path: Path) -> None:
     """Without a bus and without a worker: the programs of another process of this home, and none of another home."""
-    homes = [tmp_path / name for name in ("home", "other")]
-    workspaces = [tmp_path / f"workspace-{home.name}" for home in homes]
+    home_folders = [tmp_path / name for name in ("home", "other")]
+    workspaces = [tmp_path / f"workspace-{home.name}" for home in home_folders]
     begun = []
     try:
-        for home, workspace in zip(homes, workspaces, strict=True):
+        for home, workspace in zip(home_folders, workspaces, strict=True):
             workspace.mkdir()
             environ = {**clean_environ(), "TRUNKLINE_HOME": str(home)}
             command = [sys.executable, "-c", ALONE, str(workspace), BEAT]
@@ -112,7 +112,7 @@ async def test_panic_ends_what_no_worker_knows_of(tmp_path: Path) -> None:
         with anyio.fail_after(30):
             while not all(map(beats, workspaces)):  # noqa: ASYNC110
                 await anyio.sleep(0.05)
-        done = await anyio.to_thread.run_sync(cli, homes[0], "panic", "--json")
+        done = await anyio.to_thread.run_sync(cli, home_folders[0], "panic", "--json")
         nobody = {"bus": False, "stopped": [], "silent": []}
         assert json.loads(done.stdout) == {"programs": 1, "failed": [], **nobody}
         await are_still(workspaces[0])
@@ -120,7 +120,7 @@ async def test_panic_ends_what_no_worker_knows_of(tmp_path: Path) -> None:
         with anyio.fail_after(60):
             while beats(workspaces[1]) == alive:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
-        again = await anyio.to_thread.run_sync(cli, homes[0], "panic")
+        again = await anyio.to_thread.run_sync(cli, home_folders[0], "panic")
         assert "This command ended 0 programs" in again.stdout and "No platform was reached" in again.stdout
     finally:
         for process in begun:

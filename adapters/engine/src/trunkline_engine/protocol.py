@@ -24,7 +24,7 @@ _FAULTS: dict[int, ModelFault] = {
 
 
 class Event(msgspec.Struct):
-    """One server-sent event."""
+    """A server-sent event."""
 
     kind: str
     data: str

@@ -25,5 +25,5 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def endpoint(self) -> str:
-        """Where requests go."""
+        """The URL that requests go to."""
         return f"{self.url.rstrip('/')}/engine/chat"

@@ -15,7 +15,7 @@ SEARCH_LIMIT = 50
 
 MAX_PASSAGES = 5
 MAX_SINGLE = 5
-"""How many words are looked for one by one when all of them together are not found."""
+"""Words that are searched one by one when the search for all of them finds nothing."""
 
 HOW_TO = (
     "No model is configured. To talk to one, set OPENAI_API_KEY, or base_url in [adapters.openai] of trunkline.toml "

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PROTOCOLS: dict[str, type[ApiProtocol]] = {"chat": ChatCompletions, "responses": Responses}
 REST_SECONDS = 0.1
-"""How long the end of a stream is waited for after its last event: a connection can be used again only after it."""
+"""Seconds to wait for the end of a stream after its last event. A connection can be reused only after its end."""
 
 LIST_TIMEOUT = 10.0
 """Seconds within which a server must have listed its models."""

@@ -16,7 +16,7 @@ from trunkline_openai.settings import OpenAISettings
 from trunkline_openai.tool_calls import CallAssembler, openai_id, openai_name
 
 MAX_ID_CHARS = 40
-"""How many characters the id of a call may have here."""
+"""The largest number of characters in a call id of this protocol."""
 
 FINISH_REASONS = {"length": "max_tokens", "tool_calls": "tool_calls", "function_call": "tool_calls"}
 

@@ -65,7 +65,7 @@ class AnswerReader(ABC):
 
 
 class ApiProtocol(ABC):
-    """One of OpenAI's two ways to ask for an answer."""
+    """A protocol of OpenAI: Chat Completions or Responses."""
 
     path: ClassVar[str]
     reader: ClassVar[type[AnswerReader]]

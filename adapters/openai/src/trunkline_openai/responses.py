@@ -20,7 +20,7 @@ from trunkline_openai.settings import OpenAISettings
 from trunkline_openai.tool_calls import openai_id, openai_name, parse_arguments
 
 MAX_ID_CHARS = 64
-"""How many characters the id of a call may have here."""
+"""The largest number of characters in a call id of this protocol."""
 
 TEXT_EVENTS = ("response.output_text.delta", "response.refusal.delta")
 REASONING_EVENTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")

@@ -12,7 +12,7 @@ DEFAULT_MODEL = "gpt-5"
 """The model when none is configured and requests go to OpenAI itself. Elsewhere it is the first the server offers."""
 
 PLACEHOLDER_KEY = "no-key-needed"
-"""What is sent where a key must be sent and none is needed: to a server of one's own."""
+"""The key that is sent to a server that needs none, such as a local one: the client requires a key."""
 
 Api = Literal["chat", "responses"]
 
@@ -49,12 +49,12 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def url(self) -> str:
-        """Where requests go."""
+        """The base URL that requests go to."""
         return self.base_url or OPENAI_URL
 
     @property
     def protocol(self) -> Api:
-        """Which of the two protocols is spoken."""
+        """The protocol in use, ``chat`` or ``responses``."""
         return self.api or ("responses" if self.base_url is None else "chat")
 
     @property

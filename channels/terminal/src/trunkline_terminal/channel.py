@@ -19,12 +19,12 @@ class TerminalChannel(ForegroundChannel):
     def __init__(self, settings: TerminalSettings, home: Path) -> None:
         self._settings, self._home = settings, home
 
-    async def attend(self, gateway: Gateway, sitting: TerminalSession) -> int:
+    async def attend(self, gateway: Gateway, session: TerminalSession) -> int:
         """Talk until the person leaves or the input ends.
 
         Returns 0, 1 (a turn or command failed), 3 (a turn waits for a decision), or 130 (Ctrl-C).
         """
-        asked = TerminalSession(sitting.block or self._settings.block, sitting.conversation, sitting.trace)
+        asked = TerminalSession(session.block or self._settings.block, session.conversation, session.trace)
         at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
         if at_terminal and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", ""):
             from trunkline_terminal.interactive_chat import InteractiveChat

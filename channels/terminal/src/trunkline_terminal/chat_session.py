@@ -1,4 +1,4 @@
-"""One sitting: which block and conversation the person is in, and what becomes of each line they enter.
+"""The chat session: the person's block and conversation, and the handling of each line that they enter.
 
 Knows the gateway and a screen, and nothing of keys, pipes or colours.
 """
@@ -29,12 +29,12 @@ ANSWERER_TIMEOUT = 2.0
 """Seconds to wait for who answers: only something to show."""
 
 MAX_SHOWN_MESSAGES = 6
-"""How many messages of a conversation are shown when it is taken up again."""
+"""Messages of a conversation that are shown when it is resumed."""
 
 
 @dataclass(slots=True)
 class ChatLocation:
-    """Where the person is. A ``conversation`` of None begins a new one with the next message.
+    """The person's block and conversation. With a ``conversation`` of None the next message begins a new one.
 
     ``loaded`` are messages of a saved conversation that the platform does not hold yet.
     """
@@ -49,12 +49,12 @@ class ChatSession:
     """A person's sitting at a screen."""
 
     def __init__(
-        self, gateway: Gateway, screen: Screen, sitting: TerminalSession, render: Render = None
+        self, gateway: Gateway, screen: Screen, session: TerminalSession, render: Render = None
     ) -> None:
-        self.gateway, self.screen, self.sitting = gateway, screen, sitting
+        self.gateway, self.screen, self.terminal_session = gateway, screen, session
         self.outage = OutageNotice(screen, self.show_status)
         self.turns = TurnQueue(gateway, screen, self.outage, render)
-        self.place = ChatLocation(sitting.block)
+        self.place = ChatLocation(session.block)
         self.blocks: tuple[Block, ...] = ()
         self.answerer = Answerer()
         self.listed: tuple[str, ...] = ()
@@ -69,11 +69,11 @@ class ChatSession:
         await self.refresh_blocks()
         if self.place.block is not None:
             self.block_named(self.place.block)
-        if self.sitting.conversation is not None:
-            await self.resume(self.sitting.conversation)
+        if self.terminal_session.conversation is not None:
+            await self.resume(self.terminal_session.conversation)
         await self.load_answerer()
-        if told := text_format.answerer_line(self.answerer):
-            self.screen.note(told, "warning" if self.answerer.problem else "dim")
+        if line := text_format.answerer_line(self.answerer):
+            self.screen.note(line, "warning" if self.answerer.problem else "dim")
         self.show_status()
 
     async def load_answerer(self) -> None:

@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 CommandAction = Callable[["ChatSession", str], Awaitable[bool | None]]
 
 MAX_LISTED = 15
-"""How many conversations are listed."""
+"""The largest number of conversations in a list."""
 
 _WORD = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """One command. ``usage`` is its line in ``/help``; ``now`` commands do not wait for messages being handed in."""
+    """A slash command. ``usage`` is its line in ``/help``; ``now`` commands do not wait for messages that are being
+    sent."""
 
     name: str
     usage: str
@@ -206,8 +207,8 @@ async def _trace(session: "ChatSession", rest: str) -> None:
     turn = rest or (last.turn if last else "")
     if not turn:
         raise TrunklineError("There is no turn to trace yet.", hint="/trace TURN shows any other.")
-    if session.sitting.trace is not None:
-        session.screen.note(await session.sitting.trace(turn), "plain")
+    if session.terminal_session.trace is not None:
+        session.screen.note(await session.terminal_session.trace(turn), "plain")
         return
     view = await session.outage.retry(lambda: session.gateway.turn(turn))
     trace = text_format.trace_id(view.traceparent) or "unknown"

@@ -16,12 +16,12 @@ GREETING = "Trunkline. /help lists the commands."
 
 
 class InteractiveChat:
-    """One sitting."""
+    """A chat session at a terminal."""
 
     def __init__(
         self,
         gateway: Gateway,
-        sitting: TerminalSession,
+        session: TerminalSession,
         settings: TerminalSettings,
         home: Path,
         render: Render = None,
@@ -31,7 +31,7 @@ class InteractiveChat:
         self._screen = TerminalScreen(
             settings, home, typed=self._typed, interrupted=self._pressed, blocks=self._block_names
         )
-        self._session = ChatSession(gateway, self._screen, sitting, render)
+        self._session = ChatSession(gateway, self._screen, session, render)
         self._second = False
         self._tasks: anyio.abc.TaskGroup | None = None
 

@@ -113,7 +113,7 @@ def render(source: str, width: int, theme: str = "ansi_dark") -> list[str]:
 
 
 class MarkdownStream:
-    """One answer on its way.
+    """Renders the Markdown of an answer while it arrives.
 
     ``width`` and ``window`` give the terminal's columns and how many lines the growing block may take.
     """

@@ -22,10 +22,10 @@ FAILED, UNDECIDED, INTERRUPTED = 1, 3, 130
 
 
 class PipedChat:
-    """One sitting."""
+    """A chat session over pipes."""
 
     def __init__(
-        self, gateway: Gateway, sitting: TerminalSession, *, prompt: bool, render: Render = None
+        self, gateway: Gateway, session: TerminalSession, *, prompt: bool, render: Render = None
     ) -> None:
         self._lines = LineReader(sys.stdin.fileno())
         self._prompt = prompt
@@ -34,7 +34,7 @@ class PipedChat:
         self._screen = PlainScreen(
             out, side, hold=not out.isatty(), read=self._read_answer if prompt else None
         )
-        self._session = ChatSession(gateway, self._screen, sitting, render)
+        self._session = ChatSession(gateway, self._screen, session, render)
         self._interrupted = self._second = False
 
     async def run(self) -> int:
@@ -67,14 +67,14 @@ class PipedChat:
         sys.stdout.flush()
         return await self._lines.read_line()
 
-    async def _interrupts(self, sitting: anyio.CancelScope) -> None:
+    async def _interrupts(self, scope: anyio.CancelScope) -> None:
         """Ctrl-C ends the running turn; a second one, or one while nothing runs in a pipe, leaves."""
         async with aclosing(_interrupt_signals()) as presses:
             async for _ in presses:
                 running = self._session.turns.running is not None
                 if self._second or not (running or self._prompt):
                     self._interrupted = True
-                    sitting.cancel()
+                    scope.cancel()
                     return
                 self._second = True
                 self._screen.note(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
 ApprovalAnswer = Literal["no", "once", "conversation", "always"]
-"""What a person says to a call: no, or how far their yes reaches."""
+"""A person's answer to an approval: no, or yes with a scope."""
 
 T = TypeVar("T")
 

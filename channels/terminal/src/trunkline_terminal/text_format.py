@@ -86,7 +86,7 @@ def question_prompt(options: Sequence[str]) -> Prompt[str]:
 
 
 FOLDED_LINES = 3
-"""How many lines of a tool's result are shown at once."""
+"""Lines of a tool's result that are shown before it is folded."""
 
 
 def fold_output(output: str, width: int) -> list[str]:
@@ -131,7 +131,7 @@ def format_usage(usage: Usage) -> str:
 
 
 def answerer_line(answerer: Answerer) -> str:
-    """Who answers, for the beginning of a sitting; nothing where nobody says it."""
+    """Return the line that names the answering model at the start of a session; "" when it is unknown."""
     if answerer.problem:
         return f"No model answers here: {answerer.problem}"
     return f"{answerer.label} answers." if answerer.label else ""
@@ -198,7 +198,7 @@ def ending_hint(ended: TurnEnded) -> str:
 
 
 def settlement_text(event: ApprovalSettled, *, question: bool = False) -> str:
-    """Who decided about a call, or answered its question."""
+    """Return who decided about a call or answered its question."""
     if question:
         if event.by == DECIDED_BY_DEADLINE:
             return "No one answered in time."

@@ -33,13 +33,13 @@ from trunkline_terminal.outage_notice import FIRST_PAUSE, LONGEST_PAUSE, OutageN
 from trunkline_terminal.screen import Screen
 
 Render = Callable[[FeedEvent], str | None] | None
-"""How plugins word events."""
+"""The plugins' functions that put events into words."""
 
 Results = deque[tuple[str, str]]
 """Results of tools in this conversation, the latest last: the call in words, and the result."""
 
 MAX_RESULTS = 50
-"""How many results are kept to be shown again."""
+"""Tool results that are kept for ``/show``."""
 
 PROBE_AFTER_SECONDS = 3.0
 """Seconds without an event after which the gateway is asked whether it is still there."""
@@ -69,7 +69,7 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnDisplay:
-    """One turn on a screen. Text is shown once, whatever the feed repeats."""
+    """Shows a turn on a screen. Text is shown once, even when the feed repeats it."""
 
     def __init__(
         self, gateway: Gateway, screen: Screen, outage: OutageNotice, followed: TurnRef, render: Render = None,
@@ -312,7 +312,7 @@ def _is_wide(event: ApprovalRequested) -> bool:
 
 
 _REWORDED = (TextDelta, ReasoningDelta, ToolStarted, ToolEnded, MessageSteered)
-"""What plugins may word; the rest steers the screen or must be seen."""
+"""The events that plugins may put into words. The others control the screen or must be shown as they are."""
 
 
 class TurnQueue:
@@ -328,9 +328,9 @@ class TurnQueue:
         self.last: TurnRef | None = None
         self.usage = Usage()
         self.context = 0
-        """How many tokens the last model call was given."""
+        """Input tokens of the last model call."""
         self.cost: int | None = None
-        """What the turns of this sitting cost, in millionths of a US dollar, as far as it is known."""
+        """Known cost of this session's turns, in millionths of a US dollar."""
         self.failed = False
         self.undecided = False
 

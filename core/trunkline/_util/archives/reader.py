@@ -42,11 +42,11 @@ class InvalidArchive(TrunklineError):
 
 
 def unpack(
-    archive: Path, folder: Path, *, told: Callable[[int], None] = lambda size: None
+    archive: Path, folder: Path, *, on_progress: Callable[[int], None] = lambda size: None
 ) -> ArchiveManifest:
     """Unpack an archive of memory into an empty folder and check it against its sums.
 
-    ``told`` is called with the number of bytes that were unpacked so far.
+    ``on_progress`` is called with the number of bytes that were unpacked so far.
 
     Raises:
         BadArchive: it is broken, of a newer version, or not to be trusted.
@@ -54,8 +54,8 @@ def unpack(
     """
     with open_tar(archive) as tar:
         manifest = _manifest(tar)
-    with open_tar(archive) as tar, _clashes_told():
-        _Unpacking(tar, folder, told).run()
+    with open_tar(archive) as tar, _report_clashes():
+        _Unpacking(tar, folder, on_progress).run()
     return manifest
 
 
@@ -71,7 +71,7 @@ def read_manifest(archive: Path) -> ArchiveManifest | None:
 
 
 @contextmanager
-def _clashes_told() -> Iterator[None]:
+def _report_clashes() -> Iterator[None]:
     """Turn an error about names that this file system cannot store beside each other into an error of the
     archive."""
     try:
@@ -118,10 +118,10 @@ def _manifest(tar: tarfile.TarFile) -> ArchiveManifest:
 class _Unpacking:
     """The unpacking of one archive into a folder."""
 
-    def __init__(self, tar: tarfile.TarFile, folder: Path, told: Callable[[int], None]) -> None:
+    def __init__(self, tar: tarfile.TarFile, folder: Path, on_progress: Callable[[int], None]) -> None:
         self._tar = tar
         self._folder = folder
-        self._told = told
+        self._on_progress = on_progress
         self._digests: dict[str, str] = {}
         self._room = shutil.disk_usage(folder).free - KEPT_FREE
         self._size = 0
@@ -146,7 +146,7 @@ class _Unpacking:
             else:
                 self._insist_on_known(path)
                 self._one(member, path)
-            self._told(self._size)
+            self._on_progress(self._size)
         if sums is None:
             raise InvalidArchive("its end is missing")
         self._check(sums)

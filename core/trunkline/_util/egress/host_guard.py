@@ -104,7 +104,7 @@ class HostGuard:
         why = reserved_reason(address)
         if why:
             raise HostRefused(
-                f"{host} may not be reached: {_told(host, address)} is {why}, and only the internet is open."
+                f"{host} may not be reached: {_address_text(host, address)} is {why}, and only the internet is open."
                 f"{self._cure} Nothing was sent."
             )
         if port not in self._ports:
@@ -148,5 +148,5 @@ def _split(entry: str) -> tuple[str, int | None]:
     return name, None if port is None else int(port)
 
 
-def _told(host: str, address: Address) -> str:
+def _address_text(host: str, address: Address) -> str:
     return "it" if host == str(address) else "what its name stands for"

@@ -83,7 +83,7 @@ class Folder:
     def stat(self, path: str = "") -> FolderEntry:
         """Return the entry at the path."""
         place = self._find(path, follow=True)
-        with _told(path), self._parent(place) as (parent, name):
+        with _translate_os_errors(path), self._parent(place) as (parent, name):
             return _entry(place.shown(), _look(parent, name) if name else os.fstat(parent))
 
     def exists(self, path: str) -> bool:
@@ -97,7 +97,7 @@ class Folder:
     def listdir(self, path: str = "") -> list[FolderEntry]:
         """Return the entries of the folder at the path, by name."""
         place = self._find(path, follow=True)
-        with _told(path), self._folder(place, len(place.names)) as handle:
+        with _translate_os_errors(path), self._folder(place, len(place.names)) as handle:
             found = []
             for name in sorted(os.listdir(handle)):  # noqa: PTH208 pathlib knows no handles
                 with suppress(FileNotFoundError):
@@ -123,7 +123,7 @@ class Folder:
 
         Content of any size may come in pieces. The file's permissions stay; its folder must exist.
         """
-        with _told(path), self._parent(self._find(path), changes=True) as (parent, name):
+        with _translate_os_errors(path), self._parent(self._find(path), changes=True) as (parent, name):
             mode = self._mode_of_old(parent, _given(path, name), path)
             temporary = f".{token_hex(8)}.part"
             try:
@@ -138,7 +138,7 @@ class Folder:
     def append(self, path: str, content: bytes) -> None:
         """Append the content to the file, creating it when absent; it is on disk when this returns."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        with self._opened(path, flags) as handle, _told(path):
+        with self._opened(path, flags) as handle, _translate_os_errors(path):
             _write_all(handle, content)
             os.fsync(handle)
 
@@ -146,7 +146,7 @@ class Folder:
         """Create the folder; an existing one is no error. ``parents`` creates missing parents too."""
         place = self._find(path)
         whole = len(place.names)
-        with _told(path):
+        with _translate_os_errors(path):
             for depth in range(1 if parents else max(whole, 1), whole + 1):
                 with self._folder(place, depth - 1, changes=True) as parent:
                     with suppress(FileExistsError):
@@ -162,7 +162,7 @@ class Folder:
             if place.above and self._reach.contains_closed(place.shown()):
                 refuse_closed(place.path)
         with (
-            _told(source),
+            _translate_os_errors(source),
             self._parent(self._find(source), changes=True) as (old, before),
             self._parent(self._find(target), changes=True) as (new, after),
         ):
@@ -176,13 +176,13 @@ class Folder:
 
     def unlink(self, path: str) -> None:
         """Delete the file. A link is refused."""
-        with _told(path), self._parent(self._find(path), changes=True) as (parent, name):
+        with _translate_os_errors(path), self._parent(self._find(path), changes=True) as (parent, name):
             self._no_link(parent, _given(path, name), path)
             os.unlink(name, dir_fd=parent)
 
     def rmdir(self, path: str) -> None:
         """Delete the empty folder."""
-        with _told(path), self._parent(self._find(path), changes=True) as (parent, name):
+        with _translate_os_errors(path), self._parent(self._find(path), changes=True) as (parent, name):
             os.rmdir(_given(path, name), dir_fd=parent)
 
     # Handles ---------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ class Folder:
     def _open(self, path: str, flags: int) -> int:
         reads = flags == os.O_RDONLY
         place = self._find(path, follow=reads)
-        with _told(path), self._parent(place, changes=not reads) as (parent, name):
+        with _translate_os_errors(path), self._parent(place, changes=not reads) as (parent, name):
             self._no_link(parent, _given(path, name), path)
             _refuse_password(parent, name, path)
             try:
@@ -329,7 +329,7 @@ def _explain(error: OSError, path: str) -> NoReturn:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _translate_os_errors(path: str) -> Iterator[None]:
     """Make every OSError carry the path as the caller gave it."""
     try:
         yield

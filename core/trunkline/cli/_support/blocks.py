@@ -38,9 +38,9 @@ def unknown_block_error(block: str, names: Iterable[str]) -> ConfigError:
     """The error for a block that does not exist. It names the block and its nearest match."""
     there = sorted(names)
     meant = closest_matches(block, there)
-    slip = f"Did you mean {meant[0]}? " if meant else ""
+    suggestion = f"Did you mean {meant[0]}? " if meant else ""
     return ConfigError(
         f"There is no block {block}.",
-        hint=f'{slip}Known blocks: {", ".join(there) or "none yet"}. "trunkline blocks create" creates one; the first '
-        "start creates the block main.",
+        hint=f'{suggestion}Known blocks: {", ".join(there) or "none yet"}. "trunkline blocks create" creates one; the '
+        "first start creates the block main.",
     )

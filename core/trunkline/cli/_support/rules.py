@@ -142,8 +142,8 @@ def _speaks_of(rule: RuleFile, block: str) -> bool:
 
 def check_rule(policy: Policy) -> None:
     """Raises ConfigError for a rule that no call would ever meet: who denies something must not be left in error."""
-    if (slip := find_mistake(policy)) is not None:
-        raise ConfigError(slip.said, hint=_FORMS[slip.field])
+    if (mistake := find_mistake(policy)) is not None:
+        raise ConfigError(mistake.said, hint=_FORMS[mistake.field])
     _insist_on_fitting(policy.resource, policy.action)
     _insist_on_id(policy.id)
     _insist_on_conditions(policy.conditions)

@@ -18,16 +18,16 @@ REQUIRES = "/workspace/requires.json"
 
 def main() -> None:
     """Exits with 0 when the result is there."""
-    told = json.load(sys.stdin)
-    for folder in told["libraries"]:
+    description = json.load(sys.stdin)
+    for folder in description["libraries"]:
         site.addsitedir(folder)
-    sys.path[:0] = [os.path.join(PROJECT, path) for path in told["backend_path"]]  # noqa: PTH118 starts in milliseconds
+    sys.path[:0] = [os.path.join(PROJECT, path) for path in description["backend_path"]]  # noqa: PTH118 starts in milliseconds
     os.chdir(PROJECT)
-    module, _, names = told["backend"].partition(":")
+    module, _, names = description["backend"].partition(":")
     backend = importlib.import_module(module)
     for name in names.split(".") if names else ():
         backend = getattr(backend, name)
-    if told["hook"] == "wheel":
+    if description["hook"] == "wheel":
         backend.build_wheel(WHEELS)
         return
     wanted = getattr(backend, "get_requires_for_build_wheel", list)

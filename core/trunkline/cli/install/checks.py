@@ -98,7 +98,7 @@ def require_free_name(wheel: DistributionInfo, environment: Environment, free: C
 
 def require_as_shown(shown: DistributionInfo, wheel: Wheel) -> None:
     """Raises PluginError when a build made something else than a person was shown and agreed to."""
-    told = {
+    description = {
         "name": (shown.name, wheel.name),
         "version": (shown.version, wheel.version),
         "entry points": (shown.entry_points, wheel.entry_points),
@@ -106,8 +106,8 @@ def require_as_shown(shown: DistributionInfo, wheel: Wheel) -> None:
         "manifest": (shown.manifest, wheel.manifest),
     }
     if shown.version == DYNAMIC_VERSION:
-        del told["version"]
-    other = [what for what, (before, after) in told.items() if before != after]
+        del description["version"]
+    other = [what for what, (before, after) in description.items() if before != after]
     if other:
         raise PluginError(
             f"The build of {shown.name} differs from what you were shown: another {', another '.join(other)}.",
@@ -161,14 +161,14 @@ def _require_own_modules(wheel: Wheel, environment: Environment) -> None:
     them may make a regular package of it."""
     own, shown = environment.files(wheel.name), environment.modules(wheel.name)
     for parts in sorted(set(wheel.site_paths)):
-        if parts and parts[0].partition(".")[0] not in shown and (name := _foreign_module(parts, own)):
+        if parts and parts[0].partition(".")[0] not in shown and (name := _unowned_module(parts, own)):
             raise PluginError(
                 f"{wheel.name} contains a module {name} that another installed package provides.",
                 hint="It would replace the other module. Report this to its author.",
             )
 
 
-def _foreign_module(parts: tuple[str, ...], own: Collection[Path]) -> str | None:
+def _unowned_module(parts: tuple[str, ...], own: Collection[Path]) -> str | None:
     """The module of somebody else that a file at this place would be, or be a part of."""
     *folders, file = parts
     stem = file.partition(".")[0]

@@ -55,8 +55,8 @@ def read_project(folder: Path) -> Project:
 
 
 def _read(inside: Folder, folder: Path) -> Project:
-    told = _pyproject(inside, folder)
-    project = told.get("project")
+    description = _pyproject(inside, folder)
+    project = description.get("project")
     if not isinstance(project, dict):
         raise _unreadable(folder, "has no [project] table")
     late = {"name", "dependencies", "entry-points", *_TABLES} & set(project.get("dynamic", ()))
@@ -73,7 +73,7 @@ def _read(inside: Folder, folder: Path) -> Project:
         entry_points=points,
         manifest=_asks(inside, points, name),
         found_in_source=scan_source(_source(inside, points)),
-        **_build(told.get("build-system"), folder),
+        **_build(description.get("build-system"), folder),
     )
 
 

@@ -112,7 +112,7 @@ class _Build:
         raise self._failed("did not say what it needs")
 
     async def _run(self, hook: str) -> None:
-        told = {
+        description = {
             "hook": hook,
             "backend": self._project.backend,
             "backend_path": self._project.backend_path,
@@ -127,7 +127,7 @@ class _Build:
             workspace=self._workspace,
             env={"SOURCE_DATE_EPOCH": EARLIEST},
             read_only={program: Path(build_backend.__file__), **shown},
-            stdin=msgspec.json.encode(told),
+            stdin=msgspec.json.encode(description),
             limits=LIMITS,
             label=f"build {self._project.name}",
         )

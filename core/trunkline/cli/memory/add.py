@@ -67,9 +67,9 @@ async def _add(
     found = [one for source in folders for one in scan(source, folder, readers)]
     hidden = quiet or not sys.stderr.isatty()
     with click.progressbar(length=len(found), label="Bringing files", file=sys.stderr, hidden=hidden) as bar:
-        async with reader_pool(config.settings.documents) as desk:
+        async with reader_pool(config.settings.documents) as pool:
             bringer = Ingester(
-                bus, readers, desk, actor=OWNER, note=lambda outcome: bar.update(outcome.looked - bar.pos)
+                bus, readers, pool, actor=OWNER, note=lambda outcome: bar.update(outcome.looked - bar.pos)
             )
             outcome = await bringer.ingest(found)
     for base in [mirror_folder(source, folder) for source in folders if source.is_dir()]:
@@ -86,9 +86,9 @@ def _report(outcome: "IngestReport", as_json: bool) -> None:
 
     if as_json:
         left = [{"file": display_path(one.source), "reason": one.reason} for one in outcome.skipped]
-        told = {name: sorted(getattr(outcome, name)) for name in ("added", "unchanged", "gone", "removed")}
+        files = {name: sorted(getattr(outcome, name)) for name in ("added", "unchanged", "gone", "removed")}
         print_json(
-            {"added": told.pop("added"), "skipped": left} | {name: of for name, of in told.items() if of}
+            {"added": files.pop("added"), "skipped": left} | {name: of for name, of in files.items() if of}
         )
         return
     for one in sorted(outcome.skipped, key=lambda one: one.source):

@@ -17,7 +17,7 @@ trunkline memory doctor --look --json
 """
 
 SECONDS = 1800.0
-MARKS = {"ok": "ok     ", "mended": "MENDED ", "warning": "WARNING", "error": "ERROR  "}
+MARKS = {"ok": "ok      ", "repaired": "REPAIRED", "warning": "WARNING ", "error": "ERROR   "}
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -58,8 +58,8 @@ def _examined(look: bool) -> "Sequence[MemoryFinding]":
     home = Home.of(config)
     if config.settings.bus.url is None and running_pid(home) is None:
         store = choose_store(Plugins.load(config), config.settings.memory.store)
-        return [*store.check_root(home.memory, home.cache, mend=not look), *_started(look)]
-    request = CheckMemory(mend=not look)
+        return [*store.check_root(home.memory, home.cache, repair=not look), *_started(look)]
+    request = CheckMemory(repair=not look)
     return with_memory(lambda bus: bus.call(MEMORY_CHECK, request, timeout=SECONDS)).findings
 
 

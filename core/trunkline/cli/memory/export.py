@@ -105,14 +105,14 @@ async def _export(
     hidden = quiet or not sys.stderr.isatty()
     with click.progressbar(length=1, label="Exporting", file=sys.stderr, hidden=hidden) as bar:
 
-        def told(done: int, size: int) -> None:
+        def on_progress(done: int, size: int) -> None:
             bar.length = max(1, size)
             bar.update(done - bar.pos)
 
         if lock is None:
-            done = await export_memory(bus, file, derived=derived, told=told)
+            done = await export_memory(bus, file, derived=derived, on_progress=on_progress)
             return done, read_gaps(file)
         with temporary_private_file(Home.of(load_config()).cache, "memory.tar") as plain:
-            done = await export_memory(bus, plain, derived=derived, told=told)
+            done = await export_memory(bus, plain, derived=derived, on_progress=on_progress)
             encrypt_file(plain, file, lock)
             return done, read_gaps(plain)

@@ -126,7 +126,7 @@ async def _import(
             mode="restore" if mode == "restore" else "merge",
             settings=True,
             dry_run=dry_run,
-            told=_showing(quiet),
+            on_progress=_showing(quiet),
         )
 
 

@@ -75,6 +75,6 @@ def command(
 
 def _why(one: "RecalledChunk") -> str:
     """Explain a hit: the score of each signal, and the factors that raise or lower the sum."""
-    told = ", ".join(f"{name} {part:.2f}" for name, part in one.why.items())
+    parts = ", ".join(f"{name} {part:.2f}" for name, part in one.why.items())
     factors = "".join(f"; times {factor:.2f} for {name}" for name, factor in one.factors.items())
-    return told + factors
+    return parts + factors

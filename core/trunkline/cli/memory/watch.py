@@ -71,5 +71,5 @@ def _tell_json(folder: Path, outcome: "IngestReport") -> None:
     from trunkline.documents.file_scan import display_path
 
     skipped = [{"file": display_path(one.source), "reason": one.reason} for one in outcome.skipped]
-    told = {"added": outcome.added, "skipped": skipped, "gone": outcome.gone, "removed": outcome.removed}
-    click.echo(msgspec.json.encode({"folder": str(folder), **told}).decode())
+    files = {"added": outcome.added, "skipped": skipped, "gone": outcome.gone, "removed": outcome.removed}
+    click.echo(msgspec.json.encode({"folder": str(folder), **files}).decode())

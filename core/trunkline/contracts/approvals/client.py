@@ -25,7 +25,7 @@ Stage = tuple[bool, bool]
 async def watch_approvals(bus: Bus) -> AsyncGenerator[Approval, None]:
     """Those that wait now, oldest first, then each that is asked, reminded of or settled, until closed."""
     send, receive = anyio.create_memory_object_stream[Approval | None](math.inf)
-    told: OrderedDict[str, Stage] = OrderedDict()
+    reported: OrderedDict[str, Stage] = OrderedDict()
 
     async def heard(message: ReceivedMessage[Approval]) -> None:
         send.send_nowait(None if message.gap else message.data)
@@ -39,21 +39,21 @@ async def watch_approvals(bus: Bus) -> AsyncGenerator[Approval, None]:
         send.send_nowait(None)
         async for news in receive:
             for approval in await _stored(bus) if news is None else (news,):
-                if _is_news(approval, told):
+                if _is_news(approval, reported):
                     yield approval
     finally:
         undo()
         await subscription.aclose()
 
 
-def _is_news(approval: Approval, told: "OrderedDict[str, Stage]") -> bool:
+def _is_news(approval: Approval, reported: "OrderedDict[str, Stage]") -> bool:
     """Report whether it has come further than was told. What was settled before anybody was told of it is no news."""
     stage = (approval.settled is not None, approval.reminded_at is not None)
-    before = told.get(approval.id)
-    told[approval.id] = max(stage, before or stage)
-    told.move_to_end(approval.id)
-    if len(told) > REMEMBERED:
-        told.popitem(last=False)
+    before = reported.get(approval.id)
+    reported[approval.id] = max(stage, before or stage)
+    reported.move_to_end(approval.id)
+    if len(reported) > REMEMBERED:
+        reported.popitem(last=False)
     return stage > before if before is not None else approval.settled is None
 
 

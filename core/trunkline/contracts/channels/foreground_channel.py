@@ -24,7 +24,7 @@ class ForegroundChannel(Channel):
     """A channel that owns standard input and output while it runs."""
 
     @abstractmethod
-    async def attend(self, gateway: Gateway, sitting: TerminalSession) -> int:
+    async def attend(self, gateway: Gateway, session: TerminalSession) -> int:
         """Talk with the person until they leave. Returns the exit status: 0, or what went wrong."""
 
     async def run(self, gateway: Gateway) -> None:

@@ -226,8 +226,8 @@ class AuthorizingTransport:
         if to is None or not (paths := tuple({hit.path for hit in shown if may_hold_learned(hit.path)})):
             return shown
         files = (await self._sender.call(MEMORY_READ_MANY, ReadManyMemory(paths=paths))).files
-        told = {file.path for file in files if not is_withheld(file.path, file.content, to)}
-        return [hit for hit in shown if hit.path not in paths or hit.path in told]
+        visible = {file.path for file in files if not is_withheld(file.path, file.content, to)}
+        return [hit for hit in shown if hit.path not in paths or hit.path in visible]
 
     # Chunks --------------------------------------------------------------------------------------------------
 

@@ -21,12 +21,12 @@ async def export_memory(
     *,
     derived: bool = False,
     timeout: float = EXPORT_SECONDS,
-    told: Callable[[int, int], None] = lambda done, size: None,
+    on_progress: Callable[[int, int], None] = lambda done, size: None,
 ) -> MemoryExport:
     """Have memory exported and write the archive to ``file``, which appears when it is whole.
 
     ``derived`` takes the search index along. ``timeout`` is how long memory may take to write it, in seconds.
-    ``told`` hears how many bytes of how many arrived.
+    ``on_progress`` hears how many bytes of how many arrived.
 
     Raises:
         Unavailable: it did not arrive whole.
@@ -38,7 +38,7 @@ async def export_memory(
     part = file.with_name(file.name + ".part")
     try:
         part.unlink(missing_ok=True)
-        async with _report_progress(part, done.size, told):
+        async with _report_progress(part, done.size, on_progress):
             whole = await objects.get_file(done.object, part)
         if not whole:
             raise Unavailable("Memory was exported but did not arrive whole.", hint="Try again.")
@@ -53,14 +53,16 @@ async def export_memory(
 
 
 @asynccontextmanager
-async def _report_progress(file: Path, size: int, told: Callable[[int, int], None]) -> AsyncIterator[None]:
+async def _report_progress(
+    file: Path, size: int, on_progress: Callable[[int, int], None]
+) -> AsyncIterator[None]:
     """Tells now and then how far a file has grown."""
 
     async def watch() -> None:
         while True:
             await anyio.sleep(0.2)
             if await anyio.Path(file).exists():
-                told((await anyio.Path(file).stat()).st_size, size)
+                on_progress((await anyio.Path(file).stat()).st_size, size)
 
     async with background_tasks() as group:
         group.start_soon(watch)

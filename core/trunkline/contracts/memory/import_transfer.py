@@ -28,7 +28,7 @@ async def import_memory(
     settings: bool = False,
     dry_run: bool = False,
     scope: Scope = NOWHERE,
-    told: Callable[[ImportProgress], None] = lambda progress: None,
+    on_progress: Callable[[ImportProgress], None] = lambda progress: None,
 ) -> MemoryImport:
     """Have memory bring an archive in, and return its account. See ``ImportMemory`` for what the words mean.
 
@@ -41,7 +41,7 @@ async def import_memory(
     name = f"import-{new_id()}.tar"
     objects = bus.objects(IMPORT_STORE)
     size = (await anyio.Path(archive).stat()).st_size
-    told(ImportProgress(stage="sending", total=size))
+    on_progress(ImportProgress(stage="sending", total=size))
     try:
         await objects.put_file(name, archive)
         request = ImportMemory(object=name, actor=actor, mode=mode, settings=settings, dry_run=dry_run)
@@ -51,7 +51,7 @@ async def import_memory(
             async for said in replies:
                 if isinstance(said, MemoryImport):
                     return said
-                told(said)
+                on_progress(said)
     finally:
         await objects.delete(name)
     raise Unavailable("Memory ended before the import was done.", hint="Import again: what is in stays in.")

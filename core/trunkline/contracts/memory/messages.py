@@ -376,16 +376,16 @@ class MemoryReverted(Payload, frozen=True, kw_only=True, tag="memory.reverted.v1
 
 
 class CheckMemory(Payload, frozen=True, kw_only=True, tag="memory.examine.v1"):
-    """Look whether the memory root is whole. ``mend`` False only looks."""
+    """Check whether the memory root is intact. With ``repair`` False nothing is changed."""
 
-    mend: bool = True
+    repair: bool = True
 
 
 class MemoryFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at; ``mended`` says that it was broken and is not any more. ``id`` is stable."""
+    """One thing that was checked; ``repaired`` says that it was damaged and no longer is. ``id`` is stable."""
 
     id: str
-    status: Literal["ok", "mended", "warning", "error"]
+    status: Literal["ok", "repaired", "warning", "error"]
     summary: str
     hint: str = ""
 
@@ -532,7 +532,7 @@ MEMORY_CHECK = query(
     "examine",
     CheckMemory,
     MemoryCheckReport,
-    "Look whether all is whole, and mend it.",
+    "Check memory for damage, and repair it.",
     ("operator",),
     concurrency=1,
 )

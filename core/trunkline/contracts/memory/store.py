@@ -166,8 +166,8 @@ class MemoryStore(ABC):
         that a worker that starts meanwhile is not disturbed."""
         return None
 
-    def check_root(self, root: Path, cache: Path, *, mend: bool) -> Sequence[MemoryFinding]:
-        """Check a root that no process has open, also one that ``open`` fails on; with ``mend`` repair what can be
+    def check_root(self, root: Path, cache: Path, *, repair: bool) -> Sequence[MemoryFinding]:
+        """Check a root that no process has open, also one that ``open`` fails on; with ``repair`` repair what can be
         repaired. Called on a store that is not open.
 
         Raises:
@@ -259,7 +259,9 @@ class MemoryStore(ABC):
             "not_supported", "This memory has no index: its store looks through all of it at every search."
         )
 
-    async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
+    async def reindex(
+        self, on_progress: Callable[[IndexProgress], None], *, vectors: bool = False
+    ) -> IndexStats:
         """Make the index anew, and say now and then how far it is; with ``vectors`` those as well. Raises as
         ``index_stats``."""
         return await self.index_stats()
@@ -320,19 +322,19 @@ class MemoryStore(ABC):
         raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
 
     async def bring_in(
-        self, archive: Path, request: ImportMemory, told: Callable[[ImportProgress], None]
+        self, archive: Path, request: ImportMemory, on_progress: Callable[[ImportProgress], None]
     ) -> MemoryImport:
         """Bring in an archive that ``export`` wrote, or one of another system's files, and say what was done.
 
-        ``archive`` may be used up. ``told`` hears, in any thread, how far it is.
+        ``archive`` may be used up. ``on_progress`` hears, in any thread, how far it is.
 
         Raises:
             Refusal: ``bad_archive``, ``not_supported``, or as any change. A bad archive changes nothing.
         """
         raise Refusal("not_supported", "This memory is kept in a store that cannot bring archives in.")
 
-    async def examine(self, *, mend: bool) -> Sequence[MemoryFinding]:
-        """Look whether what is stored is whole, and mend what can be mended. A store may know nothing of that."""
+    async def examine(self, *, repair: bool) -> Sequence[MemoryFinding]:
+        """Check whether what is stored is intact, and repair what can be repaired. A store may know nothing of that."""
         return ()
 
     @abstractmethod

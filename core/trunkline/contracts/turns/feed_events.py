@@ -84,11 +84,11 @@ class JournalTranslator:
 
     def translate(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
         """All that the entry means to people."""
-        return (told for told, _ in self._numbered(entry))
+        return (delivered for delivered, _ in self._numbered(entry))
 
     def translate_new(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
         """The same without what they were shown while it came: text, and the tools that the model's side ran."""
-        return (told for told, came_before in self._numbered(entry) if not came_before)
+        return (delivered for delivered, came_before in self._numbered(entry) if not came_before)
 
     def _numbered(self, entry: JournalEntry) -> Iterator[tuple[NumberedEvent, bool]]:
         if isinstance(entry, TurnStarted):

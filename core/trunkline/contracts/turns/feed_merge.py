@@ -94,7 +94,7 @@ class FeedMerge:
         """The epoch of which items are missing that the reader had before it resumed; -1 for none."""
         self._sure: set[int] = set()
         """Steps that a later epoch has told since."""
-        self._told: dict[int, int] = {}
+        self._delivered: dict[int, int] = {}
         """How much of each step's text this epoch has told."""
 
     @property
@@ -165,7 +165,7 @@ class FeedMerge:
             self._passed.append((self._epoch, self._next - 1))
         self._epoch, self._next = epoch, 0
         self._waiting.clear()
-        self._told.clear()
+        self._delivered.clear()
 
     def _consume(self, item: FeedItem) -> None:
         for _ in self._apply(item):
@@ -183,7 +183,7 @@ class FeedMerge:
             yield from ((part, False) for part, _ in self._retell(step))
         match event:
             case TextDelta():
-                self._told[event.step] = event.offset + len(event.text)
+                self._delivered[event.step] = event.offset + len(event.text)
                 if event.offset == 0 and self._in_doubt(event.step):
                     self._texts[event.step] = event.text
                     yield from self._retell(event.step)
@@ -192,7 +192,7 @@ class FeedMerge:
             case ReasoningDelta():
                 yield from self._grow(self._reasonings, event)
             case TextReset():
-                self._told.pop(event.step, None)
+                self._delivered.pop(event.step, None)
                 if self._drop(event.step) or self._in_doubt(event.step):
                     yield event, True
             case _:
@@ -237,11 +237,11 @@ class FeedMerge:
         """The steps that the event closes and of which more was handed out than they have become; now cut to that."""
         found = [
             step
-            for step, length in self._told.items()
+            for step, length in self._delivered.items()
             if step < _first_open_step(event) and length < len(self._texts.get(step, ""))
         ]
         for step in found:
-            self._texts[step] = self._texts[step][: self._told[step]]
+            self._texts[step] = self._texts[step][: self._delivered[step]]
         return found
 
     def _retell(self, step: int) -> Iterator[tuple[FeedEvent, bool]]:

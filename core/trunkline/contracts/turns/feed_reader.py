@@ -180,11 +180,11 @@ class FeedReader:
         """If the journal says that the turn ended and the feed does not, go on with what the journal tells."""
         # The feed is read once more behind the journal. If it was stored in between, it goes on where the reader is.
         # The journal's items are an epoch above all others, so they begin anew and end all waiting for the feed.
-        told = await self._items_from_journal()
-        if told:
+        delivered = await self._items_from_journal()
+        if delivered:
             self._merge.offer_stored(await self._read_stored())
         if not self._merge.is_ready:
-            for item in told:
+            for item in delivered:
                 self._merge.offer(item)
 
     async def _read_stored(self, after: int = 0) -> list[FeedItem]:

@@ -34,7 +34,7 @@ class Services:
     grants: GrantStore
     conversations: ConversationService
     transcripts: TranscriptIndex
-    ahead: QueueHeadCache
+    queue_heads: QueueHeadCache
     blocks: BlockService
     room: BusDiskSpace
     audit: AuditLog
@@ -66,7 +66,7 @@ class Services:
             grants=grants,
             conversations=conversations,
             transcripts=TranscriptIndex(bus, turns),
-            ahead=QueueHeadCache(turns),
+            queue_heads=QueueHeadCache(turns),
             blocks=blocks,
             room=room,
             audit=audit,

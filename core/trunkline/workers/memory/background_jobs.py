@@ -33,11 +33,11 @@ class BackgroundJobs:
         """
         await self._open.wait()
         assert self._group is not None
-        errand = _BackgroundJob[P, R]()
-        self._group.start_soon(errand.run, work)
-        async for progress in errand.progress_updates():
+        job = _BackgroundJob[P, R]()
+        self._group.start_soon(job.run, work)
+        async for progress in job.progress_updates():
             yield progress
-        yield errand.result()
+        yield job.result()
 
 
 class _BackgroundJob(Generic[P, R]):

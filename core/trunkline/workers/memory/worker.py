@@ -117,12 +117,12 @@ class MemoryWorker(Worker):
         kinds = TypeRegistry(
             (owned.item for owned in plugins.chunk_types()), (owned.item for owned in plugins.link_types())
         )
-        keeper = ChunkWriter(store, reader, policies, kinds, redact)
-        return keeper, (
+        writer = ChunkWriter(store, reader, policies, kinds, redact)
+        return writer, (
             FileHandlers(store, plugins.rank),
             HistoryHandlers(store),
             ConversationHandlers(store),
-            ChunkHandlers(reader, keeper),
+            ChunkHandlers(reader, writer),
             PurgeHandlers(self._purges),
             CollectionHandlers(self._collections, redact),
             IndexHandlers(store, self._jobs),

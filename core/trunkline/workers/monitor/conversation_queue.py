@@ -146,8 +146,8 @@ class ConversationQueue:
         While a turn is parked, only items about it are returned. An unfinished turn that does not run is
         resumed by any item that waits behind it.
         """
-        ahead = self._journal.unfinished
-        about = (claimed for claimed in self._queue if ahead in (None, claimed.item.turn))
+        first_turn = self._journal.unfinished
+        about = (claimed for claimed in self._queue if first_turn in (None, claimed.item.turn))
         oldest = None if self._journal.parked else next(iter(self._queue), None)
         return next(about, oldest)
 
@@ -230,15 +230,15 @@ class ConversationQueue:
         # A new epoch even after a crash of this same monitor: readers of the feed tell the two runs apart (ADR 0004).
         await self._run(claimed, turn, request, records[-1].epoch + 1 if records else 1)
 
-    async def _requeue_behind(self, ahead: str, claimed: ClaimedItem) -> None:
+    async def _requeue_behind(self, first_turn: str, claimed: ClaimedItem) -> None:
         """Queue the item again and let the turn ahead of it run first, unless that turn waits for a
         person."""
-        if not self._journal.parked and not any(other.item.turn == ahead for other in self._queue):
-            request = await self._journal.request_of(ahead)
+        if not self._journal.parked and not any(other.item.turn == first_turn for other in self._queue):
+            request = await self._journal.request_of(first_turn)
             if request is None:
                 log.error(
                     "turn %s is skipped: its journal does not contain its message, so it cannot be ended",
-                    ahead,
+                    first_turn,
                 )
                 self._journal.skip_unfinished_turn()
             else:

@@ -200,11 +200,11 @@ class Inbox:
         elif delivery.redelivered:
             await self._take_unfinished(delivery, 0, **delivery.keys)
 
-    async def _take_unfinished(self, delivery: Delivery[InboxItem], ahead: int, **keys: str) -> None:
-        """Take all items before the delivery, and ``ahead`` items from it on."""
+    async def _take_unfinished(self, delivery: Delivery[InboxItem], preceding: int, **keys: str) -> None:
+        """Take all items before the delivery, and ``preceding`` items from it on."""
         async for stored in self._bus.history(INBOX, after=0, **keys):
-            ahead -= stored.seq >= delivery.seq
-            if ahead < 0:
+            preceding -= stored.seq >= delivery.seq
+            if preceding < 0:
                 break
             if self._is_new(stored):
                 same = stored.envelope.id == delivery.envelope.id

@@ -61,7 +61,7 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of replaying a turn.
 
     ``entries_same``: every record was reproduced byte for byte. ``end_same``: the last entry is the machine's
-    end. ``told_same``: the feed of the journal equals the stored messages. ``feed_same``: the stored feed
+    end. ``messages_same``: the feed of the journal equals the stored messages. ``feed_same``: the stored feed
     equals the feed of the journal. Each is None when there is nothing to compare: the turn has not ended or
     was given up, or the feed is no longer stored.
     """
@@ -71,14 +71,14 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     phase: str
     entries_same: bool
     end_same: bool | None
-    told_same: bool | None
+    messages_same: bool | None
     feed_same: bool | None
     text: str
 
     @property
     def same(self) -> bool:
         """Report whether there is no difference."""
-        return self.entries_same and False not in (self.end_same, self.told_same, self.feed_same)
+        return self.entries_same and False not in (self.end_same, self.messages_same, self.feed_same)
 
 
 def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -> ReplayReport:
@@ -105,7 +105,7 @@ def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -
         phase=machine.phase.value,
         entries_same=all(record.same for record in records),
         end_same=None if finished is None or given_up else finished in ends,
-        told_same=None if given_up else _durable_content(journal_feed) == _stored(machine),
+        messages_same=None if given_up else _durable_content(journal_feed) == _stored(machine),
         feed_same=_visible_content(journal_feed) == _visible_content(stored_feed)
         if complete and not given_up
         else None,

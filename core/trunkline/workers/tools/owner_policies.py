@@ -127,8 +127,8 @@ def parse_policy(file: MemoryFile) -> Policy:
         raise SettingsFileError(file.unread)
     data = file.content.encode(errors="replace")
     policy = read_json(file.path, data, Policy)
-    if (slip := find_mistake(policy)) is not None:
-        raise SettingsFileError(f"{file.path}{line_of(data, slip.field)}: {slip.said}")
+    if (mistake := find_mistake(policy)) is not None:
+        raise SettingsFileError(f"{file.path}{line_of(data, mistake.field)}: {mistake.said}")
     return msgspec.structs.replace(
         policy, id=file.path.removeprefix(f"{POLICY_FOLDER}/").removesuffix(ENDING)
     )

@@ -25,7 +25,7 @@ class ImageReader(Reader):
 
 
 def missing_reason() -> str | None:
-    """Why no picture can be read; None when tesseract is there."""
+    """Return why no picture can be read; None when tesseract is installed."""
     if shutil.which("tesseract"):
         return None
     return f"pictures are read by tesseract, which is not installed ({HINT})"

@@ -25,7 +25,7 @@ LONGEST_PART_SUMMARY, LONGEST_SUMMARY = 700, 2_000
 """Tokens."""
 
 _BREAKS = ("\n\n", "\n", ". ", "! ", "? ", " ")
-"""Where a text is divided, the best place first."""
+"""The places where a text is divided, the best one first."""
 
 OFFLINE = "offline"
 """The adapter that answers without a model."""

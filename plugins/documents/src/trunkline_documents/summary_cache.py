@@ -48,7 +48,7 @@ class SummaryCache:
 
 
 class SummaryPurger(Purger):
-    """Whose words a summary holds is not kept with it, so that a purge of anything takes all of them."""
+    """Deletes all summaries at every purge, because a summary does not record whose words it holds."""
 
     name = "summaries"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 ROWS = 40
-"""How many rows stand in one section; each section begins with the header, so that a row says what it means."""
+"""Rows in one section. Each section begins with the table's header, so that its rows can be understood alone."""
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:

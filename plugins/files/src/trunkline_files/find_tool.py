@@ -58,7 +58,7 @@ def find_files(
 def _find(
     folder: Folder, pattern: str, path: str, depth: int, notes: list[str]
 ) -> Iterator[tuple[float, str]]:
-    """When each was changed, and its name; a folder's ends with a slash."""
+    """Yield the modification time and the name of each match; the name of a folder ends with a slash."""
     deadline = time.monotonic() + SEARCH_SECONDS
     for entry in folder.walk(path, depth=depth):
         if matches(pattern, entry.path):

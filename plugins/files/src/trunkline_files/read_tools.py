@@ -68,7 +68,7 @@ class _ReadRange:
     last: int | None
 
     def read(self, file: BinaryIO) -> str:
-        """That part, with a note where it is cut. Raises ToolError."""
+        """Return the requested part, with a note where it is cut. Raises ToolError."""
         by_lines = self.first is not None or self.last is not None
         if by_lines and self.offset:
             raise ToolError("Give either offset or lines. Nothing was read.", kind="invalid_arguments")

@@ -40,7 +40,7 @@ def insert_lines(text: str, path: str, line: int, new: str) -> str:
 
 
 def _hint(text: str, find: str) -> str:
-    """Why a text that looks right is not found."""
+    """Return why a text that looks right is not found."""
     if find.strip() and find.strip() in text:
         return "; without the space around it, it does"
     if "".join(find.split()) in "".join(text.split()):

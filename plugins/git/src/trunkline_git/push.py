@@ -114,21 +114,21 @@ async def _send(
 
 async def _commits(git: Git, names: Sequence[str]) -> dict[str, str]:
     """Return the commit that each of these names resolves to. Raises ToolError."""
-    told = (await git.run("rev-parse", *names)).stdout.decode(errors="replace").split() if names else []
-    if len(told) != len(names) or not all(map(_HASH.fullmatch, told)):
+    output = (await git.run("rev-parse", *names)).stdout.decode(errors="replace").split() if names else []
+    if len(output) != len(names) or not all(map(_HASH.fullmatch, output)):
         raise ToolError("git did not report which commits it would push. Nothing was pushed.", kind="failed")
-    return dict(zip(names, told, strict=True))
+    return dict(zip(names, output, strict=True))
 
 
 async def _push_source(git: Git) -> PushSource:
     """The repository that is pushed from, as the workspace has it."""
     asked = ("--show-toplevel", "--git-path", "objects", "--git-path", "shallow", "--show-object-format")
-    told = (await git.run("rev-parse", "--path-format=absolute", *asked)).stdout.decode().splitlines()
-    if len(told) != 4:
+    output = (await git.run("rev-parse", "--path-format=absolute", *asked)).stdout.decode().splitlines()
+    if len(output) != 4:
         raise ToolError(
             "git did not report where this repository keeps its objects. Nothing was pushed.", kind="failed"
         )
-    top, objects, shallow, hashes = told
+    top, objects, shallow, hashes = output
     return PushSource(posixpath.relpath(top, WORKSPACE), objects, shallow, hashes)
 
 
@@ -159,8 +159,8 @@ async def _resolve_symrefs(git: Git, repository: str, changes: Sequence[RefUpdat
     if not repository:
         return names
     asked = ("for-each-ref", "--format=%(refname) %(symref)", *names)
-    told = await git.run(f"--git-dir={WORKSPACE}/{repository}", *asked)
-    pairs = (line.split(" ", 1) for line in told.stdout.decode(errors="replace").splitlines())
+    output = await git.run(f"--git-dir={WORKSPACE}/{repository}", *asked)
+    pairs = (line.split(" ", 1) for line in output.stdout.decode(errors="replace").splitlines())
     return names | {name: meant for name, meant in pairs if meant}
 
 
@@ -176,11 +176,11 @@ async def _update_tracking(git: Git, words: Sequence[str], changes: Sequence[Ref
         await git.run("branch", "--quiet", "--delete", "--remotes", "--", *gone)
 
 
-def updates(told: str) -> list[RefUpdate]:
+def updates(output: str) -> list[RefUpdate]:
     """Parse the output of ``git push --porcelain``."""
     found: list[RefUpdate] = []
     url = ""
-    for line in told.splitlines():
+    for line in output.splitlines():
         if line.startswith("To "):
             url = line.removeprefix("To ")
         sign, _, rest = line.partition("\t")
@@ -206,9 +206,9 @@ def _without_quiet(words: Sequence[str]) -> list[str]:
 
 
 async def _default_remote(git: Git) -> str:
-    """Where git pushes to when nobody says it."""
+    """Return the remote that git pushes to by default."""
     head = (await git.run("symbolic-ref", "-q", "HEAD")).stdout.decode().strip()
     if not head:
         return "origin"
-    told = (await git.run("for-each-ref", "--format=%(push:remotename)", head)).stdout.decode().strip()
-    return told or "origin"
+    output = (await git.run("for-each-ref", "--format=%(push:remotename)", head)).stdout.decode().strip()
+    return output or "origin"

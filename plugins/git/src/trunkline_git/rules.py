@@ -74,7 +74,7 @@ def judge_argv(words: Sequence[str], protected: Sequence[str]) -> Verdict:
 
 
 TELLING = (["--version"], ["-v"], ["--help"], ["-h"])
-"""What git says of itself."""
+"""Options that print information about git itself."""
 
 SETTINGS = frozenset(
     """

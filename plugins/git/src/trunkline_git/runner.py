@@ -29,7 +29,7 @@ CONFIG = {
     "push.recurseSubmodules": "no",
     "safe.bareRepository": "explicit",
 }
-"""What goes before the configuration of the repository: settings that name programs, and names to leave out."""
+"""Settings that override the configuration of the repository: those that name programs, and names to leave out."""
 
 READING = frozenset(
     {"diff", "for-each-ref", "log", "ls-files", "show", "status", "symbolic-ref", "whatchanged"}

@@ -193,8 +193,8 @@ async def commit(
 
 async def _left_out(git: Git) -> list[str]:
     """Take protected files out of what is to be committed."""
-    told = await git.run("diff", "--cached", "--name-only", "--no-renames", "-z")
-    names = told.stdout.decode(errors="surrogateescape").split("\0")
+    output = await git.run("diff", "--cached", "--name-only", "--no-renames", "-z")
+    names = output.stdout.decode(errors="surrogateescape").split("\0")
     found = [name for name in names if name and is_protected(tuple(name.split("/")))]
     if found:
         await git.run("reset", "-q", "--", *found)

@@ -32,7 +32,7 @@ _intent = msgspec.json.Decoder(Intent)
 
 
 class Checkout:
-    """One group's way into the files: ``stage``, then (the branch moves) ``place``, or ``discard``."""
+    """Writes one group's files: ``stage``, then (the branch moves) ``place``, or ``discard``."""
 
     def __init__(
         self, layout: RootLayout, worktree: Worktree, repository: Repository, stat_cache: StatCache

@@ -152,7 +152,7 @@ class Committer:
         return Refusal("write_failure", text)
 
     def _commit_individually(self, operations: Sequence[WriteOperation]) -> CommitResult:
-        """One of a group made it fail, so each goes alone."""
+        """Commit each operation alone, because one of the group made the group fail."""
         total = CommitResult([])
         for operation in operations:
             result = self.commit([operation])
@@ -162,7 +162,7 @@ class Committer:
 
 
 class _CommitAttempt:
-    """One attempt at one group."""
+    """An attempt to commit a group."""
 
     def __init__(self, committer: Committer, operations: Sequence[WriteOperation]) -> None:
         self._committer = committer

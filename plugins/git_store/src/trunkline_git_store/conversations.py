@@ -63,7 +63,7 @@ class ConversationFile:
 
     @classmethod
     def created(cls, header: Header, messages: list[Message], text: bytes) -> "ConversationFile":
-        """One that was just written."""
+        """Return the record of a file that was just created."""
         return cls(header, messages, list(range(2, 2 + len(messages))), text)
 
     @property

@@ -68,7 +68,7 @@ async def memory_files(root: Path, cache: Path) -> HealthResult:
     left = [path for path, size in sizes if size > KEPT]
     before = await anyio.to_thread.run_sync(_committed, root, left)
     cut = [path for path, size in sizes if size <= KEPT]
-    told = (
+    groups = (
         (
             f"Not in history, because they are larger than {KEPT >> 20} MiB",
             [p for p in left if p not in before],
@@ -77,13 +77,13 @@ async def memory_files(root: Path, cache: Path) -> HealthResult:
         (f"Only their first {SEARCHED >> 20} MiB are searched", cut),
         ("You may not open these, so their changes are not recorded in history", closed),
     )
-    if not any(paths for _, paths in told):
+    if not any(paths for _, paths in groups):
         return HealthResult("ok", "All files of memory can be read, are in history and are fully searched")
     hints = [
         "Split large files into smaller ones, or move them out of memory." if left or cut else "",
         "Run: chmod -R u+rwX on the files and folders that cannot be opened." if closed else "",
     ]
-    said = " ".join(f"{what}: {_named(paths)}." for what, paths in told if paths)
+    said = " ".join(f"{what}: {_named(paths)}." for what, paths in groups if paths)
     return HealthResult("warning", said, " ".join(filter(None, hints)))
 
 
@@ -107,7 +107,7 @@ def _looked_through(root: Path, than: int) -> tuple[list[tuple[str, int]], list[
 
 
 def _committed(root: Path, paths: list[str]) -> list[str]:
-    """Those that the last commit holds; none when the commit cannot be read (memory.history reports why)."""
+    """Return the files of the last commit; none when it cannot be read (memory.history reports why)."""
     with suppress(pygit2.GitError, KeyError, ValueError):
         tree = pygit2.Repository(str(root)).head.peel(pygit2.Tree)
         return [path for path in paths if path in tree]

@@ -1,4 +1,4 @@
-"""One process at a time holds a memory root. The system lets go of the lock when the process dies."""
+"""The lock of a memory root, held by one process at a time. The kernel releases it when the process ends."""
 
 import fcntl
 import os

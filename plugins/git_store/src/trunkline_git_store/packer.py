@@ -156,7 +156,7 @@ def _named(repository: Repository, oids: list[pygit2.Oid]) -> Iterator[tuple[pyg
 
 
 def _commits(repository: Repository, wanted: set[pygit2.Oid]) -> Iterator[pygit2.Commit]:
-    """Those of the branch that are wanted, newest first; stops looking when many others were passed since."""
+    """Return the wanted commits of the branch, newest first; stop when many others were passed since the last one."""
     head, passed, met = repository.head(), 0, False
     for commit in repository.git.walk(head, SortMode.NONE) if head is not None else ():
         if commit.id in wanted:

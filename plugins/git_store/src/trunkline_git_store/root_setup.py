@@ -48,7 +48,7 @@ def open_root(root: Path) -> tuple[RootLayout, RootLock]:
     with _phase("memory root", root):
         make_private(root)
         places = RootLayout(root.resolve())
-        _refuse_foreign_repository(places)
+        _refuse_unusable_repository(places)
         places.stage.mkdir(parents=True, exist_ok=True)
     lock = RootLock(places.lock)
     with _phase("memory root", root):
@@ -64,7 +64,7 @@ def open_root(root: Path) -> tuple[RootLayout, RootLock]:
     return places, lock
 
 
-def _refuse_foreign_repository(places: RootLayout) -> None:
+def _refuse_unusable_repository(places: RootLayout) -> None:
     if places.git.is_symlink() or places.git.is_file():
         raise StorageError(
             f"Memory cannot start (version history): {places.git} is a link or a file, not a repository of its own.",
@@ -99,12 +99,12 @@ def _create_history(places: RootLayout) -> None:
     pygit2.settings.cache_max_size(OBJECT_CACHE_BYTES)
     heap.limit_arenas()
     _remove_leftovers(places)
-    _mend_objects(places)
+    _repair_objects(places)
     _insist_on_history(git, places)
     git.free()
 
 
-def _mend_objects(places: RootLayout) -> None:
+def _repair_objects(places: RootLayout) -> None:
     """Put broken loose objects aside before anybody reads them (libgit2 may never return from it), or writes the same
     content again (which git takes for stored already); what the files still hold is made again."""
     broken = list(broken_loose(places.git / "objects"))

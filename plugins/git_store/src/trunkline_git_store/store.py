@@ -189,9 +189,9 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         """The process whose id is in the lock file, if it lives."""
         return lock_holder(RootLayout(root).lock)
 
-    def check_root(self, root: Path, cache: Path, *, mend: bool) -> Sequence[MemoryFinding]:
+    def check_root(self, root: Path, cache: Path, *, repair: bool) -> Sequence[MemoryFinding]:
         """Check every object of a root that nobody has open."""
-        return check_root(root, cache, mend=mend)
+        return check_root(root, cache, repair=repair)
 
     # Changing ------------------------------------------------------------------------------------------------
 
@@ -318,19 +318,21 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         """Return the counts of the index."""
         return await self._executor.query_index(self._stats)
 
-    async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
+    async def reindex(
+        self, on_progress: Callable[[IndexProgress], None], *, vectors: bool = False
+    ) -> IndexStats:
         """Make the index anew, then the vectors that are missing. Searches wait for the index."""
 
         def rebuild() -> None:
             total = self._components.index.estimated_files()
-            self._components.index.rebuild(lambda done: told(IndexProgress(done=done, total=total)))
+            self._components.index.rebuild(lambda done: on_progress(IndexProgress(done=done, total=total)))
             if vectors and self._components.backfill is not None:
                 self._components.index.database.use(self._components.backfill.space.forget)
 
         await self._executor.use_index(rebuild)
         if self._components.backfill is not None:
             await self._components.backfill.run(
-                self._executor.query_index, told=lambda now: told(_vector_progress(now))
+                self._executor.query_index, on_progress=lambda now: on_progress(_vector_progress(now))
             )
         return await self.index_stats()
 
@@ -397,12 +399,12 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         )
 
     async def bring_in(
-        self, archive: Path, request: ImportMemory, told: Callable[[ImportProgress], None]
+        self, archive: Path, request: ImportMemory, on_progress: Callable[[ImportProgress], None]
     ) -> MemoryImport:
         """Bring an archive in. Nobody packs meanwhile; others read and write."""
         async with self._maintenance.care:
             with tempfile.TemporaryDirectory(prefix=".import-", dir=archive.parent) as scratch:
-                intake = ArchiveImport(archive, Path(scratch), request, self._rule_for(request), told)
+                intake = ArchiveImport(archive, Path(scratch), request, self._rule_for(request), on_progress)
                 try:
                     await self._run_import(intake, request)
                     version = await self._executor.read_history(lambda repository: str(repository.head()))
@@ -504,10 +506,12 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             await self._executor.query_index(self._components.backfill.prune)
         return purged
 
-    async def examine(self, *, mend: bool) -> tuple[MemoryFinding, ...]:
+    async def examine(self, *, repair: bool) -> tuple[MemoryFinding, ...]:
         """Look whether everything is whole, while nobody writes."""
         databases = tuple(self._components.cache / name for name in DATABASES)
-        examination = IntegrityCheck(self._components.places, self._components.worktree, databases, mend=mend)
+        examination = IntegrityCheck(
+            self._components.places, self._components.worktree, databases, repair=repair
+        )
         async with self._maintenance.care:
             found = await self._executor.write(examination.run)
             await self._executor.reopen_repositories()

@@ -145,7 +145,7 @@ def iso(at: datetime) -> str:
 
 
 def settings_gap(path: str) -> ImportGap:
-    """That a file of settings, which may hold keys, was left where it is."""
+    """Return the note that a settings file, which may hold keys, was not imported."""
     return ImportGap(
         what=path,
         why="settings and keys of another system are not imported",

@@ -23,7 +23,7 @@ from trunkline_importers.conversion import (
 Items = Iterator[ImportedConversation | ImportedFile | ImportGap]
 SETTINGS = ("openclaw.json", "clawdbot.json", "moltbot.json")
 OWN = ("IDENTITY.md", "HEARTBEAT.md", "BOOTSTRAP.md", "TOOLS.md", "MEMORY.md")
-"""What only its workspaces have beside a soul and instructions; a nanobot's memory lies in a folder."""
+"""Files that only OpenClaw's workspaces have beside soul and instructions. A nanobot's memory is in a folder."""
 SESSION = re.compile(r"(?:.*/)?agents/([^/]+)/sessions/([^/]+)\.jsonl")
 
 

@@ -8,7 +8,7 @@ from trunkline.api.importer import Importer
 
 @trunkline.hookimpl
 def trunkline_importers() -> Iterable[Importer]:
-    """One importer a system."""
+    """Provide one importer for each system."""
     from trunkline_importers import (
         chatgpt,
         claude,

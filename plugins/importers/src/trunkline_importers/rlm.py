@@ -61,8 +61,8 @@ class RlmMem(Importer):
 
 def _at(raw: Mapping[str, Any], otherwise: datetime | None = None) -> datetime:
     about = as_mapping(raw.get("metadata"))
-    told = about.get("created_at") or about.get("created") or raw.get("created_at")
-    return parse_time(told) if otherwise is None else parse_time(told, otherwise)
+    created = about.get("created_at") or about.get("created") or raw.get("created_at")
+    return parse_time(created) if otherwise is None else parse_time(created, otherwise)
 
 
 def _id(raw: Mapping[str, Any], name: str) -> str:
@@ -133,7 +133,7 @@ def _layer(source: Source, path: str, agent: str | None) -> Iterator[Any]:
 
 
 def _place(scope: str, agent: str | None, block: str) -> str:
-    """Where a layer lies here: a project is a block, the user is the whole memory."""
+    """Return the layer's place in this memory: a project becomes a block, the user the whole memory."""
     folder = f"{block_folder(block)}/" if scope.startswith("project") else ""
     if scope.endswith("agent") and agent:
         name = agent if AGENT.fullmatch(agent) else f"agent-{digest(agent, length=8)}"

@@ -12,7 +12,7 @@ from typing import Any
 from trunkline.api.importer import Source
 
 QUERY_TIMEOUT = 120.0
-"""How long one question may take: a file may have been made so that it never ends."""
+"""Seconds that a query may take. A hostile file can contain one that never ends."""
 
 
 class SqliteTables:

@@ -17,7 +17,7 @@ PLACES = {
     "memories/MEMORY.md": "MEMORY.md",
     "memories/USER.md": "identity/USER.md",
 }
-"""Where the files belong here."""
+"""The paths of the files in this memory."""
 
 
 def workspace_files(source: Source, root: str, system: str) -> Iterator[ImportedFile]:

@@ -30,16 +30,16 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 RECENT_MESSAGES = 6
-"""How many messages back the conversation still has before it what an episode would say."""
+"""Messages back for which an episode is not repeated, because the conversation still holds what it would say."""
 
 LOOKUP_TIMEOUT = 0.5
-"""What looking may take; a turn goes on without what took longer."""
+"""Seconds that a lookup may take. A turn starts without the result of a longer one."""
 
 MAX_FILES_READ = 16
-"""How many files are read for a question at most: reading is what a lookup costs."""
+"""The largest number of files that are read for a question. Reading is the main cost of a lookup."""
 
 FACTS = 16
-"""How many facts are looked at: some may be another person's, or were contradicted later."""
+"""The number of facts that are examined. Some may belong to another person or have been contradicted later."""
 
 MIN_OWN_RESULTS = 6
 """With fewer finds of the model's own, those of other models are looked at too."""
@@ -136,11 +136,11 @@ def _sections(
 ) -> list[ContextSection[Any]]:
     """Return the sections for the turn, the most important first."""
     person = _profile(turn, choices, place)
-    told = fact_selection.select_facts(*found.facts, place)
+    selected = fact_selection.select_facts(*found.facts, place)
     strategies = _strategies(turn, place, task, found) if choices.playbook else ()
     past = _episodes(turn, place, task, found) if choices.episodes else ()
     return [
-        ContextSection("facts", told, fact_selection.render_facts, priority=35),
+        ContextSection("facts", selected, fact_selection.render_facts, priority=35),
         ContextSection("profile", person, "".join, priority=40, changing=False),
         ContextSection("playbook", strategies, strategy_selection.render_strategies, priority=30),
         ContextSection("earlier tasks", past, episodes.render_episodes, priority=25),

@@ -18,7 +18,7 @@ SAME = 0.95
 """From here on two texts say the same."""
 
 ABOUT_THE_SAME = 0.8
-"""How similar two statements without their yes and no must be to be about the same."""
+"""The similarity, without their negations, from which two statements are about the same thing."""
 
 _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("name", re.compile(r"\b(?:my name is|call me) (?P<value>.+)")),
@@ -46,7 +46,7 @@ def is_same_statement(one: str, other: str) -> bool:
 
 
 def conflict_kind(one: str, other: str) -> Kind | None:
-    """Why two statements contradict each other; None when they do not."""
+    """Return the kind of contradiction between two statements; None when they do not contradict each other."""
     if _changed(one, other):
         return "value"
     language = common_language(one, other)

@@ -1,4 +1,4 @@
-"""Episodes: what was asked, which tools were used, what came of it. Pure; where they lie is ``shelf``."""
+"""Episodes: what was asked, which tools were used, what came of it. Pure; where they lie is ``store``."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -33,8 +33,8 @@ SHOWN_TASK = 70
 
 
 class Episode(msgspec.Struct, frozen=True, kw_only=True):
-    """One task that was done. ``verdict`` is success, failure, or unknown while nobody has said; ``judged_by`` says by
-    what: ``next message``, ``errors`` or ""."""
+    """A finished task. ``verdict`` is success, failure, or unknown while nobody has judged it; ``judged_by`` is the
+    source of the verdict: ``next message``, ``errors`` or ""."""
 
     id: str
     task: str

@@ -1,4 +1,4 @@
-"""Which known facts a turn is told, and how a model sees them. Pure; ``context`` looks them up.
+"""Selection of the known facts that a turn receives, and their form for the model. Pure; ``context`` looks them up.
 
 What was found for the message comes first, then the newest facts: "I am vegetarian" has no word in common with "what
 shall I cook?". A fact that a later one contradicts is told as what held before it, never by itself.
@@ -15,7 +15,7 @@ from trunkline_learning.facts import Fact
 from trunkline_learning.turns import Audience
 
 MAX_FACTS = 5
-"""How many facts are told."""
+"""The largest number of facts in a turn's context."""
 
 _LINE = re.compile(r"^\[chunk-[^\]\s]+\] said \S+ in \S+: (.+?)(?: \(before: .+\))?$", re.MULTILINE)
 
@@ -64,5 +64,5 @@ def _line(one: KnownFact) -> str:
     fact = one.fact
     earlier = "; ".join(" ".join(other.text.split()) for other in one.before)
     where = fact.source.conversation or "-"
-    told = f"[{fact.id}] said {fact.said_at:%Y-%m-%d} in {where}: {' '.join(fact.text.split())}"
-    return f"{told} (before: {earlier})" if earlier else told
+    line = f"[{fact.id}] said {fact.said_at:%Y-%m-%d} in {where}: {' '.join(fact.text.split())}"
+    return f"{line} (before: {earlier})" if earlier else line

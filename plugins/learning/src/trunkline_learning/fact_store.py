@@ -28,7 +28,7 @@ REWORDING_SIMILARITY = 0.75
 """From here on two facts that a model found in one turn, at two times, are one."""
 
 SHOWN = 8
-"""How many known facts a model is shown besides a turn."""
+"""Known facts that a model receives together with a turn."""
 
 
 class FactStore:

@@ -16,10 +16,10 @@ FactType = Literal["fact", "preference", "decision", "pattern"]
 FACT_TYPES: tuple[FactType, ...] = ("fact", "preference", "decision", "pattern")
 
 MODEL_CONFIDENCE, HEURISTIC = 0.8, 0.6
-"""How sure is what a model found, and what words alone found."""
+"""Confidence of facts that a model found, and of those that the word heuristics found."""
 
 DECISION, PREFERENCE, FILE_PATTERN = 0.9, 0.85, 0.9
-"""How sure are statements of these kinds: people say them of themselves and of their files."""
+"""Confidence of statements of these kinds, which people make about themselves and their files."""
 
 LONGEST = 300
 """Letters; what is longer is no statement of one fact."""
@@ -29,7 +29,7 @@ MOST = 10
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing to keep in mind. ``role`` is who said it; ``id`` is the chunk's once it is stored."""
+    """A fact to remember. ``role`` is who said it; ``id`` is the chunk's once it is stored."""
 
     text: str
     type: FactType

@@ -36,7 +36,7 @@ ADVICE: Mapping[str, str] = {
     "it again.",
     "internal": "The tool itself is broken: take another way, and tell the person under which number the log has it.",
 }
-"""What each kind of failure teaches."""
+"""The advice for each kind of failure."""
 
 _NAMES: Mapping[str, str] = {
     "not_found": "file_not_found",

@@ -1,4 +1,4 @@
-"""Where what is learned lies in memory, and in which shape: JSON that a person reads and git blames by line. Pure."""
+"""Paths and formats of the learned files in memory: JSON that a person can read and git can blame by line. Pure."""
 
 import json
 from datetime import UTC, datetime

@@ -23,7 +23,7 @@ MAX_QUERY_LETTERS = 400
 """Letters of a message that similar facts are looked for with."""
 
 MERGE_ATTEMPTS = 8
-"""How often a commit is made anew after somebody else wrote in between."""
+"""The largest number of attempts to commit when others write in between."""
 
 
 class Learner:
@@ -31,9 +31,9 @@ class Learner:
 
     def __init__(self, context: LifespanContext) -> None:
         self._bus = context.bus
-        self._shelf = LearningStore(context.bus)
+        self._store = LearningStore(context.bus)
         self._reader = TurnReader(context.bus)
-        self._keeper = FactStore(context)
+        self._fact_store = FactStore(context)
 
     async def learn(self, fact: TurnFact, choices: LearningPreferences) -> bool:
         """Learn from a turn; False when there was nothing to do.
@@ -45,14 +45,14 @@ class Learner:
         turns = await self._reader.read(fact)
         if turns is None:
             return False
-        teacher = LearningModelClient(self._bus, turns.turn, choices)
-        library = PlaybookReader(self._shelf)
+        model = LearningModelClient(self._bus, turns.turn, choices)
+        library = PlaybookReader(self._store)
         if choices.facts:
-            await self._store_facts(turns.turn, teacher)
-        taught = await LessonExtractor(library, teacher, choices).extract(turns)
+            await self._store_facts(turns.turn, model)
+        taught = await LessonExtractor(library, model, choices).extract(turns)
         if choices.milestones and taught.change is not None and taught.change.now == "success":
             await self._store_milestone(turns.before)
-        merger = Merger(self._shelf, library, choices)
+        merger = Merger(self._store, library, choices)
         for _ in range(MERGE_ATTEMPTS):
             try:
                 return await merger.merge(turns, taught)
@@ -60,23 +60,23 @@ class Learner:
                 log.info("turn %s is merged again: its files were changed meanwhile", fact.turn)
         raise WriteConflict
 
-    async def _store_facts(self, turn: FinishedTurn, teacher: LearningModelClient) -> None:
+    async def _store_facts(self, turn: FinishedTurn, model: LearningModelClient) -> None:
         """Keep the facts of what a person said: found by a model, else by words."""
         if not turn.by_person or not turn.task.strip():
             return
-        known = (await self._keeper.find_similar(turn.source, turn.task[:MAX_QUERY_LETTERS]))[:SHOWN]
-        found = await teacher.extract_facts(known)
+        known = (await self._fact_store.find_similar(turn.source, turn.task[:MAX_QUERY_LETTERS]))[:SHOWN]
+        found = await model.extract_facts(known)
         if found is None:
             found = [FactFinding(fact) for fact in extract_facts(turn)]
-        told = (*turn.facts, *(one.text for one in known))
-        await self._keeper.store([one for one in found if not is_echo(one.fact, told)])
+        known_texts = (*turn.facts, *(one.text for one in known))
+        await self._fact_store.store([one for one in found if not is_echo(one.fact, known_texts)])
 
     async def _store_milestone(self, turn: FinishedTurn | None) -> None:
         """Keep a note of a task that the person says is done."""
         note = milestone_of(turn) if turn is not None else None
         if note is not None:
-            await self._keeper.store_milestone(note)
+            await self._fact_store.store_milestone(note)
 
     async def _position(self) -> LearningPosition:
-        text = await self._shelf.text(files.POSITION)
+        text = await self._store.text(files.POSITION)
         return (files.decode(text, LearningPosition) if text is not None else None) or LearningPosition()

@@ -40,10 +40,10 @@ class LessonExtractor:
     """Draws the lessons of a turn and, with what it shows, of the turn before it."""
 
     def __init__(
-        self, library: PlaybookReader, teacher: LearningModelClient, choices: LearningPreferences
+        self, library: PlaybookReader, model: LearningModelClient, choices: LearningPreferences
     ) -> None:
         self._library = library
-        self._teacher = teacher
+        self._model = model
         self._choices = choices
 
     async def extract(self, turns: TurnPair) -> TurnLessons:
@@ -72,7 +72,7 @@ class LessonExtractor:
         if verdict == "unknown" or not self._choices.playbook:
             return ()
         had = await self._library.read_strategies(turn)
-        reflected = await self._teacher.reflect(turn, verdict, said_next, had)
+        reflected = await self._model.reflect(turn, verdict, said_next, had)
         if reflected is None:
             return heuristic_reflector.outcome_operations(turn, verdict)
         insights, marks = reflected
@@ -92,7 +92,7 @@ class LessonExtractor:
             if one.is_for(turn.source.audience)
             and any(similarity(one.strategy, add.strategy) >= ALIKE for add in insights)
         ]
-        operations = await self._teacher.curate(insights, near[:SHOWN]) if near else None
+        operations = await self._model.curate(insights, near[:SHOWN]) if near else None
         return tuple(insights if operations is None else operations)
 
 

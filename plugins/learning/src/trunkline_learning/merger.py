@@ -30,13 +30,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 REMEMBERED_TURNS = 64
-"""How many turns the position names. One is in work at a time, so what comes again is among the last few."""
+"""Turns that the position lists. One turn is processed at a time, so a redelivered one is among the last few."""
 
 MOST_PRUNED = 200
 
 
 class LearningPosition(msgspec.Struct, frozen=True, kw_only=True):
-    """Which turns have been learned from: the last ones, newest last, and how many in all."""
+    """The turns that were learned from: the last ones, newest last, and the total number."""
 
     turns: tuple[str, ...] = ()
     count: int = 0
@@ -45,14 +45,14 @@ class LearningPosition(msgspec.Struct, frozen=True, kw_only=True):
 class Merger:
     """Merges one turn. Raises BusError kinds, and Overtaken when somebody wrote in between: then merge again."""
 
-    def __init__(self, shelf: LearningStore, library: PlaybookReader, choices: LearningPreferences) -> None:
-        self._shelf = shelf
+    def __init__(self, store: LearningStore, library: PlaybookReader, choices: LearningPreferences) -> None:
+        self._store = store
         self._library = library
         self._choices = choices
 
     async def merge(self, turns: TurnPair, taught: TurnLessons) -> bool:
         """Write what the turn teaches; False when that was done before."""
-        draft = await self._shelf.draft(_paths(turns))
+        draft = await self._store.draft(_paths(turns))
         position = draft.read(files.POSITION, LearningPosition) or LearningPosition()
         turn = turns.turn
         if turn.source.turn in position.turns:
@@ -66,7 +66,7 @@ class Merger:
             _learn_person(draft, turn)
         done = (*position.turns, turn.source.turn)[-REMEMBERED_TURNS:]
         draft.put(files.POSITION, LearningPosition(turns=done, count=position.count + 1))
-        await self._shelf.commit(draft, turn.source, "Learn from a turn")
+        await self._store.commit(draft, turn.source, "Learn from a turn")
         return True
 
     async def _merge_strategies(self, draft: Draft, turns: TurnPair, taught: TurnLessons) -> int:
@@ -118,11 +118,11 @@ class Merger:
         if not episodes.is_worth_remembering(turn):
             return
         episode, folder = episodes.episode_of(turn, taught.verdict), model_folder(turn.model)
-        near = await self._shelf.episodes_near(folder, expand_query(episode.task))
+        near = await self._store.episodes_near(folder, expand_query(episode.task))
         if await _in_thread(episodes.find_duplicate, episode, near) is not None:
             return
         draft.put(_episode_path(turn), episode)
-        for path in episodes.outdated_files(await self._shelf.episode_days(folder), utc_now())[:MOST_PRUNED]:
+        for path in episodes.outdated_files(await self._store.episode_days(folder), utc_now())[:MOST_PRUNED]:
             draft.drop(path)
 
 

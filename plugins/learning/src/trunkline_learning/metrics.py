@@ -11,7 +11,7 @@ DAYS = 90
 
 
 class DayMetrics(msgspec.Struct, frozen=True, kw_only=True):
-    """One day's turns."""
+    """The counters of one day's turns."""
 
     total: int = 0
     successful: int = 0
@@ -32,7 +32,7 @@ class ModelMetrics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def count_turn(metrics: ModelMetrics, day: date, *, strategies: int, failures: Sequence[str]) -> ModelMetrics:
-    """One more turn."""
+    """Count a turn."""
     types = dict(metrics.failure_types)
     for kind in failures:
         types[kind] = types.get(kind, 0) + 1

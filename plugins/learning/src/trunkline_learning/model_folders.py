@@ -4,7 +4,7 @@ import re
 
 DEFAULT = "default"
 OTHER_WEIGHT = 0.8
-"""How much counts what was learned with another model, against what was learned with the one that answers."""
+"""Weight of strategies learned with another model, relative to those of the answering model."""
 
 
 def model_folder(model: str) -> str:

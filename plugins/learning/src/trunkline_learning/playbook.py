@@ -38,7 +38,7 @@ ALIKE = 0.85
 
 MAX_STRATEGIES = 500
 STEP = 0.1
-"""What a strategy that is found again gains in confidence."""
+"""Confidence that a strategy gains each time it is found again."""
 
 MOST_SOURCES = 5
 LONGEST = 500
@@ -47,7 +47,7 @@ HARMFUL = 3
 
 
 class Strategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One item of the playbook. ``context`` says when it applies, ``sources`` where it was learned, newest last."""
+    """An item of the playbook. ``context`` says when it applies, ``sources`` where it was learned, newest last."""
 
     id: str
     section: Section
@@ -66,8 +66,8 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def audiences(self) -> frozenset[Audience]:
-        """Where it may be told: none named means everywhere. Advice of the program's own and a person's own words may;
-        what was made of a conversation may quote it, and stays where it was learned."""
+        """The audiences that may receive it; an empty set means all. Built-in advice and a person's own words go to
+        all. Advice made from a conversation may quote it and stays where it was learned."""
         own = self.source == "person" or (self.source == "heuristic" and self.outcome == "failure")
         return frozenset() if own else frozenset(source.audience for source in self.sources)
 

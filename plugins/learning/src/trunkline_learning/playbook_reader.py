@@ -11,7 +11,7 @@ from trunkline_learning.turns import FinishedTurn
 
 
 class StoredPlaybook(msgspec.Struct, frozen=True):
-    """One model's strategies by id, and the hash of each one's file."""
+    """A model's strategies by id, and the hash of each one's file."""
 
     strategies: Playbook
     hashes: Mapping[str, str]
@@ -20,22 +20,23 @@ class StoredPlaybook(msgspec.Struct, frozen=True):
 class PlaybookReader:
     """Reads playbooks. Raises BusError kinds."""
 
-    def __init__(self, shelf: LearningStore) -> None:
-        self._shelf = shelf
+    def __init__(self, store: LearningStore) -> None:
+        self._store = store
 
     async def read_playbook(self, folder: str) -> StoredPlaybook:
         """The playbook of one model, by its folder."""
-        return StoredPlaybook(*await self._shelf.playbook(folder))
+        return StoredPlaybook(*await self._store.playbook(folder))
 
     async def read_playbooks(self, *turns: FinishedTurn) -> dict[str, StoredPlaybook]:
-        """Those of the models that answered; with the others' when a turn used a strategy that is in none of these."""
+        """Return the playbooks of the models that answered, and all others when a turn used a strategy that is in none
+        of them."""
         books = {
             folder: await self.read_playbook(folder)
             for folder in dict.fromkeys(model_folder(one.model) for one in turns)
         }
         used = {id for turn in turns for id in turn.strategies}
         if not used.issubset({id for book in books.values() for id in book.strategies}):
-            for folder in await self._shelf.folders():
+            for folder in await self._store.folders():
                 if folder not in books:
                     books[folder] = await self.read_playbook(folder)
         return books

@@ -130,8 +130,8 @@ def describe_profile(profile: Profile) -> str:
     if profile.top_domains:
         lines.append("works with " + ", ".join(domain.name for domain in profile.top_domains))
     lines += [_habit(intent, tools) for intent, tools in sorted(profile.tool_patterns.items())]
-    told = "\n".join(f"- {line}" for line in lines if line)
-    return f"<profile>\n{told}\n</profile>" if told else ""
+    text = "\n".join(f"- {line}" for line in lines if line)
+    return f"<profile>\n{text}\n</profile>" if text else ""
 
 
 def _smooth(old: float, new: float) -> float:

@@ -34,7 +34,7 @@ SAID, ANSWERED, OUTPUT = 4_000, 2_000, 200
 """Letters of a person's messages, of the answer and of a failed tool's output that a model is shown."""
 
 INSIGHTS = 3
-"""How many new strategies one turn may bring."""
+"""The largest number of new strategies from one turn."""
 
 _THINKING = re.compile(r"<think(ing)?>.*?</think(ing)?>", re.DOTALL | re.IGNORECASE)
 _OPENING = re.compile(r"[{\[]")

@@ -30,7 +30,7 @@ from trunkline_learning.turns import Provenance
 T = TypeVar("T")
 
 ACTOR = "learner"
-"""Whom history names: a system agent whose own derived notes need no approval."""
+"""The author that history names: a system agent whose own derived notes need no approval."""
 
 NEAR = 20
 ABSENT = ""
@@ -42,7 +42,7 @@ class WriteConflict(Exception):
 
 
 class LearningStore:
-    """One worker's view of what was learned. Raises BusError kinds."""
+    """A worker's access to the learned files. Raises BusError kinds."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -122,8 +122,8 @@ class LearningStore:
 class Draft:
     """Files to write and to take out, and the state that they are based on."""
 
-    def __init__(self, shelf: LearningStore, paths: Iterable[str], found: Mapping[str, MemoryFile]) -> None:
-        self._shelf = shelf
+    def __init__(self, store: LearningStore, paths: Iterable[str], found: Mapping[str, MemoryFile]) -> None:
+        self._store = store
         self._found = dict(found)
         self.expected = {path: found[path].hash if path in found else ABSENT for path in paths}
         self.written: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Which strategies a task is given, and how a model sees them. Pure."""
+"""Selection of the strategies for a task, and their form for the model. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence

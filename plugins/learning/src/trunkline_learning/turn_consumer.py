@@ -25,7 +25,7 @@ from trunkline_learning.store import WriteConflict
 log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-"""How often a turn is tried that fails in a way which waiting does not mend; then it is left out and said so."""
+"""Attempts at a turn that fails permanently. After the last one it is skipped and logged."""
 
 RETRY_DELAY, MAX_RETRY_DELAY = 0.5, 30.0
 """Seconds before the next try; twice as long each time."""
@@ -34,7 +34,7 @@ RECONNECT_DELAY = 5.0
 """Seconds until turns are followed anew after that broke off."""
 
 _TRANSIENT_CODES = ("engine_unavailable", "storage_failure", "write_failure", "internal")
-"""What memory says of itself when it cannot work now."""
+"""Error codes of a memory that is temporarily unavailable."""
 
 SECONDS = 10.0
 

@@ -1,4 +1,4 @@
-"""Where finished turns come from: the stored conversation, and the journal for what it does not say. Reads only."""
+"""Reads finished turns from the stored conversation, and from the journal what the conversation does not hold."""
 
 import logging
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from trunkline_learning.turns import FinishedTurn, Provenance, ToolUse, person_b
 log = logging.getLogger(__name__)
 
 MAX_MESSAGES_BACK = 200
-"""How many of a conversation's last messages are looked at: what a turn teaches, its predecessor may complete."""
+"""The number of a conversation's last messages that are read. Earlier messages can complete what a turn teaches."""
 
 BEYOND = 2**31
 

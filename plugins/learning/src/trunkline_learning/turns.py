@@ -11,7 +11,7 @@ OWNER = "owner"
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where something was learned: every derived line carries one. ``person`` is who spoke, "" for the owner."""
+    """The origin of a learned item; every derived line carries one. ``person`` is who spoke, "" for the owner."""
 
     block: str
     conversation: str
@@ -21,7 +21,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def audience(self) -> "Audience":
-        """Where it may be told again."""
+        """The audience that may receive it."""
         return self.block, self.person
 
 
@@ -35,7 +35,7 @@ def person_behind(actor: str) -> str:
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool call of a turn. ``output`` is what the model was given, ``kind`` what kind of error it was."""
+    """A tool call of a turn. ``output`` is what the model received, ``kind`` the kind of its error."""
 
     name: str
     failed: bool

@@ -28,12 +28,12 @@ NOT_WORKING = (
 """Corrections that hold a success marker within them."""
 
 HARMLESS = ("no problem", "no worries", "no rush", "no need", "no more", "no hurry", "not wrong", "no thanks")
-"""What holds a correction marker and corrects nothing."""
+"""Phrases that contain a correction marker and correct nothing."""
 
 ERRORS = (
     "error:", "failed:", "exception:", "could not", "unable to", "error occurred", "failed to", "an error", "the error",
 )  # fmt: skip
-"""What an answer says that tells of a failure."""
+"""Phrases of an answer that report a failure."""
 
 
 class Markers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""Which call a server's question belongs to, and the person whom that call may ask.
+"""Assigns a server's question to its call, and to the person whom that call may ask.
 
 The protocol does not say which call a question is about. So a person is asked while one call is under way on the
 connection, and not while there are several: nobody is to answer in the light of another call than the one it serves.

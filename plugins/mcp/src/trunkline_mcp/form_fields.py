@@ -10,7 +10,7 @@ from typing import Any
 from trunkline.api.text import escape_tag
 
 TRIES = 3
-"""How often a person is asked for one thing."""
+"""The number of times that a person is asked for the same value."""
 
 MOST_OPTIONS, LONGEST_OPTION, LONGEST = 19, 200, 1_000
 """Choices that are proposed, characters of each, and characters of a server's own words."""
@@ -26,7 +26,7 @@ class InvalidAnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One field of a form."""
+    """A field of a form."""
 
     name: str
     schema: Mapping[str, Any]

@@ -15,21 +15,21 @@ def server_check(home: Path) -> Callable[[], Awaitable[HealthResult]]:
 
     async def check() -> HealthResult:
         found = load_servers(home)
-        standings = read_statuses(home) or {}
+        statuses = read_statuses(home) or {}
         down = [
-            f"{name}: {standing.why}"
-            for name, standing in standings.items()
-            if standing.state not in ("ready", "connecting")
+            f"{name}: {status.why}"
+            for name, status in statuses.items()
+            if status.state not in ("ready", "connecting")
         ]
         wrong = [f"{problem.where}: {problem.what}" for problem in found.problems]
         wrong += [
             f"{server.identity}: {name} is not set, so it cannot be used"
             for server in found.enabled
-            if server.identity not in standings
+            if server.identity not in statuses
             for name in server.missing_variables(os.environ)
         ]
         if not wrong and not down:
-            return HealthResult("ok", _summary(len(found.enabled), standings))
+            return HealthResult("ok", _summary(len(found.enabled), statuses))
         fatal = any(problem.fatal for problem in found.problems)
         hint = (
             'Correct the file, or set the missing variables; the others are used. "trunkline mcp list" shows all.'
@@ -41,13 +41,13 @@ def server_check(home: Path) -> Callable[[], Awaitable[HealthResult]]:
     return check
 
 
-def _summary(servers: int, standings: dict[str, ServerStatus]) -> str:
+def _summary(servers: int, statuses: dict[str, ServerStatus]) -> str:
     if not servers:
         return "No MCP servers are configured."
     named = f"{servers} MCP server{'s' if servers != 1 else ''}"
-    if not standings:
+    if not statuses:
         return (
             f'{named}; no tools worker runs here, so none is connected. "trunkline mcp test NAME" tries one.'
         )
-    connected = sum(standing.state == "ready" for standing in standings.values())
+    connected = sum(status.state == "ready" for status in statuses.values())
     return f"{named}, {connected} connected now."

@@ -21,7 +21,7 @@ POLL_SECONDS = 1.0
 """Seconds between two looks at the files."""
 
 STATUS_FILE = Path("cache", "mcp.json")
-"""Where in the home is told how the servers stand, for commands and for ``doctor``."""
+"""The file in the home that holds the status of the servers, for commands and for ``doctor``."""
 
 Fingerprint = tuple[tuple[str, int, int], ...]
 
@@ -96,15 +96,15 @@ class McpHost(ToolSource):
                 shown = tools
                 context.publish(tools)
             await anyio.to_thread.run_sync(
-                self._write_status, {line.server.identity: line.standing for line in lines}
+                self._write_status, {line.server.identity: line.status for line in lines}
             )
 
-    def _write_status(self, standings: dict[str, ServerStatus]) -> None:
+    def _write_status(self, statuses: dict[str, ServerStatus]) -> None:
         file = self._home / STATUS_FILE
         try:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             draft = file.with_name(f".mcp-{os.getpid()}.json")
-            draft.write_bytes(msgspec.json.encode(HostStatus(os.getpid(), standings)))
+            draft.write_bytes(msgspec.json.encode(HostStatus(os.getpid(), statuses)))
             draft.replace(file)
         except OSError as error:
             log.warning("the status of the MCP servers cannot be written: %s", error)
@@ -113,11 +113,11 @@ class McpHost(ToolSource):
 def read_statuses(home: Path) -> dict[str, ServerStatus] | None:
     """Return the statuses that the tools worker last wrote; None when no worker runs."""
     try:
-        told = msgspec.json.decode((home / STATUS_FILE).read_bytes(), type=HostStatus)
-        os.kill(told.pid, 0)
+        status = msgspec.json.decode((home / STATUS_FILE).read_bytes(), type=HostStatus)
+        os.kill(status.pid, 0)
     except (OSError, msgspec.MsgspecError):
         return None
-    return told.servers
+    return status.servers
 
 
 def fingerprint(home: Path) -> Fingerprint:

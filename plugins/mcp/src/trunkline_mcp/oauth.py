@@ -43,7 +43,7 @@ class SignInPage(Protocol):
 
 
 class NoSignInPage:
-    """Where no person is."""
+    """Refuses a sign-in where nobody can open the page."""
 
     callback = CALLBACK.format(port=0)
 

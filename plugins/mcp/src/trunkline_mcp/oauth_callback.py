@@ -49,7 +49,7 @@ class CallbackListener:
         )
 
     async def handle_request(self, stream: SocketStream) -> None:
-        """One request."""
+        """Answer a request."""
         async with stream:
             with anyio.move_on_after(10):
                 line = (await stream.receive(16_384)).split(b"\r\n")[0].decode(errors="replace")

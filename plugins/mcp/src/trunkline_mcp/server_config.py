@@ -1,4 +1,4 @@
-"""Which MCP servers there are: ``mcp.json`` in the home for all blocks, ``mcp/BLOCK.json`` for one. Runs nothing.
+"""The configured MCP servers: ``mcp.json`` in the home for all blocks, ``mcp/BLOCK.json`` for one. Starts nothing.
 
 The format is the field's (``mcpServers``), so a file of another program can be copied. One bad entry hurts no other:
 it is left out and told. Both files lie in the home, where no agent's tool reaches, because who writes them decides
@@ -53,7 +53,7 @@ class ClientRegistration:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """One server.
+    """The configuration of a server.
 
     ``command`` runs in the sandbox, ``url`` is asked over HTTP; one of them is there. ``trust`` says whether what the
     server tells of its tools is believed. ``network`` is whether its sandbox has one, and ``host_network`` whether that
@@ -114,7 +114,7 @@ class ServerConfigs:
 
     @property
     def enabled(self) -> tuple[ServerConfig, ...]:
-        """Those that are not disabled."""
+        """Return the servers that are not disabled."""
         return tuple(server for server in self.servers if not server.disabled)
 
 
@@ -165,8 +165,8 @@ def unknown_server_hint(home: Path, identity: str) -> str:
     known = [server.identity for server in load_servers(home).servers if server.identity != identity]
     name = identity.rpartition("/")[2]
     meant = [one for one in known if one.rpartition("/")[2] == name] or get_close_matches(identity, known, 1)
-    slip = f"Did you mean {meant[0]}? " if meant else ""
-    return f'{slip}"trunkline mcp list" shows all servers.'
+    suggestion = f"Did you mean {meant[0]}? " if meant else ""
+    return f'{suggestion}"trunkline mcp list" shows all servers.'
 
 
 def _load_file(block: str, path: Path) -> ServerConfigs:

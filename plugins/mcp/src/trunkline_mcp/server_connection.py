@@ -34,7 +34,7 @@ CALL_WAIT_SECONDS = 5.0
 """Seconds that a call waits for a connection that is being made."""
 
 MOST_TOOLS, MOST_PAGES = 1000, 200
-"""How many tools and pages of them are read of one server."""
+"""The largest number of tools, and of pages of tools, that are read from one server."""
 
 DEBOUNCE_SECONDS = 0.2
 """Seconds after a change before the tools are asked for: changes come in swarms."""
@@ -56,12 +56,12 @@ class ServerStatus:
 
 
 class ServerConnection:
-    """One server's line. ``tools`` are the last ones that were told; they stay while it is being connected again."""
+    """The connection to a server. ``tools`` are the last ones that it listed; they stay while it reconnects."""
 
     def __init__(self, server: ServerConfig, dialler: Connector, changed: Callable[[], None]) -> None:
         self.server = server
         self.tools: tuple[trunkline.Tool, ...] = ()
-        self.standing = ServerStatus()
+        self.status = ServerStatus()
         self._dialler = dialler
         self._changed = changed
         self._dialled: McpSession | None = None
@@ -147,7 +147,7 @@ class ServerConnection:
             log.warning("the MCP server %s: %s", self.server.identity, problem)
         about = dialled.client.server_info
         self.tools = tuple(tools)
-        self.standing = ServerStatus(
+        self.status = ServerStatus(
             state="ready",
             title=f"{about.name} {about.version}"[:100] if about else "",
             protocol=dialled.client.protocol_version,
@@ -161,7 +161,7 @@ class ServerConnection:
     def _mark_down(self, state: ConnectionState, why: str) -> str:
         self._dialled = None
         self._up = anyio.Event()
-        self.standing = replace(self.standing, state=state, why=why)
+        self.status = replace(self.status, state=state, why=why)
         self._changed()
         return why
 
@@ -198,7 +198,7 @@ class ServerConnection:
         with anyio.move_on_after(CALL_WAIT_SECONDS):
             await self._up.wait()
         if self._dialled is None:
-            why = self.standing.why or "it does not answer yet"
+            why = self.status.why or "it does not answer yet"
             raise NotSentError(f"the MCP server {self.server.identity} is not connected: {why}")
         return self._dialled
 

@@ -33,11 +33,11 @@ async def _readable_tools(
 
     raw = await _raw_page(client, cursor)
     raw.pop("_meta", None)
-    told = raw.pop("tools", ())
+    listed = raw.pop("tools", ())
     tools, left_out = [], []
-    if len(told) > most:
-        left_out.append(f"of {len(told)} tools on a page only {most} are read")
-    for one in told[:most]:
+    if len(listed) > most:
+        left_out.append(f"of {len(listed)} tools on a page only {most} are read")
+    for one in listed[:most]:
         await anyio.lowlevel.checkpoint()  # others have their turn between two tools
         why = _parse_error({**raw, "tools": [one]}, client.protocol_version)
         if why:
@@ -62,7 +62,7 @@ async def _raw_page(client: "Client", cursor: str | None) -> dict[str, Any]:
 
 
 def _parse_error(page: dict[str, Any], version: str) -> str:
-    """Why a page with one tool is none; "" for one that can be read."""
+    """Return why a page with only this tool cannot be parsed; "" when it can."""
     from mcp_types import ListToolsResult
     from mcp_types.methods import validate_server_result
     from pydantic import ValidationError

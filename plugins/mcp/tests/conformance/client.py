@@ -92,10 +92,10 @@ async def scenario(url: str, environ: Mapping[str, str]) -> None:
             line = ServerConnection(server, dialler, lambda: None)
             tasks.start_soon(line.run)
             with anyio.fail_after(100):
-                while line.standing.state != "ready":
+                while line.status.state != "ready":
                     await anyio.sleep(0.02)
-                    if line.standing.state != "connecting" and line.standing.why:
-                        raise RuntimeError(f"not connected: {line.standing.why}")
+                    if line.status.state != "connecting" and line.status.why:
+                        raise RuntimeError(f"not connected: {line.status.why}")
             await call_all(line, told, home)
             tasks.cancel_scope.cancel()
 

@@ -150,33 +150,33 @@ def _synthesis(query: str, chunks: Sequence[Chunk], kind: Analysis) -> str:
 def _insights(
     query: str, chunks: Sequence[Chunk], found: Sequence[Contradiction], kind: Analysis
 ) -> list[str]:
-    told = [f"{one.kind}: {one.texts[0]!r} against {one.texts[1]!r}" for one in found]
+    lines = [f"{one.kind}: {one.texts[0]!r} against {one.texts[1]!r}" for one in found]
     if kind == "comparison":
-        told += _compared(chunks)
+        lines += _compared(chunks)
     elif kind == "pattern":
-        told += _recurring(chunks)
+        lines += _recurring(chunks)
     elif kind == "gap":
-        told += [f"No chunk mentions {word}." for word in _missing(query, chunks)]
-        told += [
+        lines += [f"No chunk mentions {word}." for word in _missing(query, chunks)]
+        lines += [
             f"Unsure ({one.metadata.confidence:g}): {_first(one)}"
             for one in chunks
             if one.metadata.confidence < 0.5
         ]
     else:
-        told += [f"{chunk.type}: {_first(chunk)}" for chunk in chunks]
-    return told
+        lines += [f"{chunk.type}: {_first(chunk)}" for chunk in chunks]
+    return lines
 
 
 def _compared(chunks: Sequence[Chunk]) -> list[str]:
     language = common_language(*(chunk.content for chunk in chunks))
     spoken = [_topics(chunk.content, language) for chunk in chunks]
     shared = frozenset.intersection(*(frozenset(one) for one in spoken))
-    told = [f"All mention: {_listed(spoken[0], shared)}."] if shared else []
+    lines = [f"All mention: {_listed(spoken[0], shared)}."] if shared else []
     for chunk, ours in zip(chunks, spoken, strict=True):
         alone = frozenset(ours).difference(*(other for other in spoken if other is not ours))
         if alone:
-            told.append(f"Only {chunk.id} mentions: {_listed(ours, alone)}.")
-    return told
+            lines.append(f"Only {chunk.id} mentions: {_listed(ours, alone)}.")
+    return lines
 
 
 def _listed(spoken: dict[str, str], stems: Iterable[str]) -> str:

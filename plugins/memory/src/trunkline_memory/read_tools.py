@@ -9,10 +9,10 @@ from trunkline import MemoryHit, MemoryPath, MemoryTree, ToolContext, ToolError,
 from trunkline.api.memory import HitExplanation
 
 PREVIOUS_LETTERS = 4_000
-"""How much of an earlier state a record shows; the rest is read with ``commit``."""
+"""Characters of an earlier version that a record shows; the rest is read with ``commit``."""
 
 LINES = 200
-"""How many lines are blamed when nobody says until where."""
+"""The default number of lines that are blamed."""
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 Line = Annotated[int, Meta(ge=1)]

@@ -13,7 +13,7 @@ from trunkline.api.tool import error_kind_for_os
 
 TIMEOUT = 900.0
 MAX_REPORTED = 50
-"""How many conflicts and gaps a model is told; the owner's command prints all."""
+"""The largest number of conflicts and gaps in a report to a model; the owner's command prints all."""
 
 
 @tool(effect="write", timeout=TIMEOUT)

@@ -1,4 +1,4 @@
-"""Who wrote a file: whether every line of it is the owner's, by what history says of each (blame).
+"""Finds out whether every line of a file was written by the owner, from its history (blame).
 
 Only such a file is told to the model as the owner's words. A line that was written in a turn is an agent's, whoever
 had asked for it: what a page or a message talked an agent into writing must not come back as an instruction. The same
@@ -17,7 +17,7 @@ from trunkline.api.memory import is_untouched
 log = logging.getLogger(__name__)
 
 OWNERS = frozenset({"owner", "trunkline", "gateway"})
-"""Who writes for the owner: the owner's own editor and commands, and what a memory and a block begin with."""
+"""Authors that count as the owner: the owner's editor and commands, and the initial files of a memory and a block."""
 
 BLAME_SECONDS = 0.5
 """Seconds that history may take to say who wrote a file, before the file counts as not the owner's."""
@@ -26,7 +26,7 @@ RETRY_SECONDS = 10.0
 """Seconds in which a history that took too long is not asked again: not every turn is to wait for it."""
 
 MAX_CACHED = 1000
-"""How many answers are kept."""
+"""The largest number of cached results."""
 
 
 class AuthorCache:

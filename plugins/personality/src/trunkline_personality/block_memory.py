@@ -29,7 +29,7 @@ class BlockMemoryFile:
     summary: str
     history: tuple[str, ...] = ()
     older: bool = False
-    """Whether sections were dropped from the file at some time."""
+    """True when sections were dropped from the file at some time."""
 
     @classmethod
     def parse(cls, text: str, title: str = "Memory") -> "BlockMemoryFile":

@@ -6,7 +6,7 @@ MEMORY, BLOCK_MEMORY, CHOICE = "/MEMORY.md", "memory.md", "sliders.json"
 AGENT, OWNER = "monitor.md", "/identity/USER.md"
 
 DEFAULT_CHOICE = f"/{CHOICE}"
-"""What counts for the blocks that have no choice of their own."""
+"""The choice for blocks that have none of their own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from trunkline import Message
 from trunkline_personality.hud import ToolsState
 
 CANDIDATES = "[MEMORY_CANDIDATES]"
-"""Where an agent lists what it would keep and may not write."""
+"""The line after which an agent that may not write lists what it would keep."""
 
 WRITERS = frozenset(
     {"remember", "memory", "block_memory", "memory_write", "memory_edit", "update_founder_info"}

@@ -10,12 +10,12 @@ BUDGET = 2200
 """Characters that the file may have: it is before the model in every turn."""
 
 _BETWEEN = re.compile(r"(?m)^[ \t]*(?:-{3,}|§)[ \t]*$\n?")
-"""What separates entries; ``§`` is how files of an earlier program did it."""
+"""The separators of entries; ``§`` is that of files of an earlier program."""
 
 SEPARATOR = "\n---\n"
 
 HINT = "(What every conversation must know:"
-"""How the text begins that a new memory has in this file."""
+"""The beginning of the text that this file has in a new memory."""
 
 
 @dataclass(frozen=True, slots=True)

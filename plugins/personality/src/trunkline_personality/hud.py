@@ -23,7 +23,7 @@ Vibe = Literal["Direct", "Elevated", "Focused", "Creative", "Analytical"]
 
 
 class Gauge(msgspec.Struct, frozen=True):
-    """Where a slider stands, and where it stands by default."""
+    """The value of a slider, and its default."""
 
     value: Percent
     default: Percent
@@ -96,8 +96,10 @@ def format_bar(value: int) -> str:
 def parse_box(text: str) -> Hud | None:
     """The HUD in a text that holds its box; None when it holds none."""
     head, state = _HEAD.search(text), _STATE.search(text)
-    told = {name: re.search(_FIELD.format(name.title(), name), text, re.MULTILINE) for name in _TEXT_FIELDS}
-    if head is None or state is None or not all(told.values()):
+    matches = {
+        name: re.search(_FIELD.format(name.title(), name), text, re.MULTILINE) for name in _TEXT_FIELDS
+    }
+    if head is None or state is None or not all(matches.values()):
         return None
     sliders = {
         found["key"]: {"value": int(found["value"]), "default": int(found["default"])}
@@ -105,7 +107,7 @@ def parse_box(text: str) -> Hud | None:
         if len(found["bar"]) == CELLS
     }
     numbers = {"loaded": int(state["loaded"]), "pending": int(state["pending"])}
-    words = {name: found[name] for name, found in told.items() if found is not None}
+    words = {name: found[name] for name, found in matches.items() if found is not None}
     values = {**head.groupdict(), **state.groupdict(), **numbers, **words, "sliders": sliders}
     try:
         return msgspec.convert(values, Hud)

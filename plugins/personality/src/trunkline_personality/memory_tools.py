@@ -32,8 +32,10 @@ async def memory(
         return now if after == before else after.text
 
     after = CuratedMemory.parse(await update_text(context.memory, MEMORY, edit))
-    told: dict[str, Any] = {"entries": len(after.texts), "characters": len(after.text), "budget": BUDGET}
-    return told if after != before else {"note": "That entry already exists. Nothing was changed.", **told}
+    result: dict[str, Any] = {"entries": len(after.texts), "characters": len(after.text), "budget": BUDGET}
+    return (
+        result if after != before else {"note": "That entry already exists. Nothing was changed.", **result}
+    )
 
 
 def _edit(entries: CuratedMemory, action: str, text: str, old: str) -> CuratedMemory:

@@ -11,8 +11,8 @@ from trunkline_personality.context_files import AGENT, OWNER
 from trunkline_personality.placeholders import without_placeholders
 
 OWNER_ACTOR, CHANNEL_PREFIX = "owner", "channel:"
-"""Who says a message, as its turn names them: whoever has the home's token is its owner, and so is who speaks through a
-channel. Whoever has another credential is somebody else."""
+"""The actors of a message that count as its owner: whoever has the home's token, and whoever speaks through a channel.
+The holder of another credential is somebody else."""
 
 LONG_PAUSE = timedelta(hours=6)
 """A pause after which the context states how long it was."""
@@ -54,22 +54,22 @@ def resume_part(turn: TurnInfo) -> ContextPart | None:
     if not turn.history:
         return None
     before, now = turn.history[-1].created_at, turn.request.message.created_at
-    told = []
+    notes = []
     if now - before >= LONG_PAUSE:
-        told.append(
+        notes.append(
             f"This conversation goes on after {_format_pause(now - before)}: the last message is of "
             f"{_format_time(before)}, now it is {_format_time(now)}. What you read or found before may "
             f"have changed: look again before you rely on it."
         )
     last = [message for message in turn.history if message.turn == turn.history[-1].turn]
     if any(message.partial for message in last):
-        told.append("Your last answer was cut before its end. Take it up again only if that is asked.")
+        notes.append("Your last answer was cut before its end. Take it up again only if that is asked.")
     if unknown := _unknown_outcomes(last):
-        told.append(
+        notes.append(
             f"Your last turn ended before these calls did: {', '.join(unknown)}. Look what they did before you repeat "
             "any."
         )
-    return ContextPart("resume", " ".join(told), trusted=True, priority=82, changing=True) if told else None
+    return ContextPart("resume", " ".join(notes), trusted=True, priority=82, changing=True) if notes else None
 
 
 def _has_content(turn: TurnInfo, path: str) -> bool:

@@ -108,7 +108,7 @@ MODES: Mapping[str, Mapping[str, int]] = {
     "TECHNICAL": {"technicality": 90, "directness": 80, "humor": 15},
     "CONCISE": {"verbosity": 15, "directness": 85},
 }
-"""What each mode sets."""
+"""The slider values of each mode."""
 
 PERSONALITIES: Mapping[str, str] = {
     "RESEARCH": "RESEARCH_ANALYST",

@@ -12,7 +12,7 @@ from trunkline_personality.sliders import SLIDERS
 from trunkline_personality.state import PersonalityState
 
 SURGE_VALUE = 95
-"""Where a slider stands for that answer."""
+"""The value of a raised slider for that answer, in percent."""
 
 PHRASES: Mapping[str, tuple[str, ...]] = {
     "verbosity": ("spare no detail", "in full detail", "leave nothing out", "tell me everything"),

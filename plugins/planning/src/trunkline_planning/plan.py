@@ -25,7 +25,7 @@ class PlanDocument:
 
     @classmethod
     def new(cls, task: str, context: str) -> "PlanDocument":
-        """One without entries."""
+        """Return a plan without entries."""
         about = f"\n{plan_text(context)}\n" if context.strip() else ""
         sections = "".join(f"\n## {name}\n" for name in SECTIONS)
         return cls(f"# Plan: {one_line(task)}\n\nState: planning\n{about}{sections}")

@@ -20,7 +20,7 @@ from trunkline_rlm.repl.session import (
 )
 
 PURPOSE = "repl"
-"""How a ledger groups these calls."""
+"""The purpose under which a ledger groups these calls."""
 
 OFFLINE = "offline"
 """The adapter that answers without a model."""
@@ -28,7 +28,7 @@ OFFLINE = "offline"
 NO_MODEL = "No model is configured that could write code. Search memory with recall or memory_search."
 
 QueryContext = list[str] | Mapping[str, Any]
-"""What a nested question works on: ids of chunks, or any dictionary."""
+"""The context of a nested question: ids of chunks, or a dictionary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class RetrievalResult:
 
 
 class Retrieval:
-    """One retrieval with all its nested questions. ``depth`` is how deep it is now; 0 outside of ``answer``."""
+    """A retrieval with its nested questions. ``depth`` is the current nesting; 0 outside of ``answer``."""
 
     def __init__(
         self,

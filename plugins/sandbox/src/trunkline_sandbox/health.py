@@ -10,7 +10,7 @@ from trunkline import HealthResult
 from trunkline_sandbox.bubblewrap import cgroups
 
 TUN = Path("/dev/net/tun")
-"""What slirp4netns makes a device of."""
+"""The device file from which slirp4netns creates a network device."""
 
 
 async def limits_check(backend: str, workspace: int) -> HealthResult:

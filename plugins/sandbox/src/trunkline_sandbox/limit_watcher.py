@@ -22,7 +22,7 @@ DISK_SHARE = 10
 """A look through a workspace is followed by a pause of so many times its length, unless the disk fills up meanwhile."""
 
 SLACK = 64 * usage.MIB
-"""What a program may add to a workspace that is too large already, so that it can be cleared up."""
+"""Bytes that a program may add to a workspace over its limit, so that it can clean up."""
 
 LEAST_FREE = 256 * usage.MIB
 """Bytes of the file system below which no program that had more goes on."""
@@ -101,7 +101,7 @@ class _DiskUsage:
         self._least = LEAST_FREE if self._free > LEAST_FREE else 0
         self._most = most
         self._room = 0
-        """How much could be added when it was looked through last, and when that is due again."""
+        """Bytes that could be added at the last measurement, and the time of the next one."""
         self._next = 0.0
         self._most = max(most, self._measure() + SLACK)
 

@@ -9,7 +9,7 @@ from trunkline import ToolError
 from trunkline.api.paths import MAX_DEPTH, SETTINGS, hides_password, is_bare, is_protected
 
 EMPTY_FILE = Path(__file__).with_name("empty")
-"""What a program finds in the place of a protected file."""
+"""The content that a program sees in place of a protected file."""
 
 MOST_MASKED = 1_000
 """Each is a mount of its own."""

@@ -88,7 +88,7 @@ X32 = 0x40000000
 
 
 UNCOUNTED_CALLS = {"memfd_create": (319, 279), "shmget": (29, 194)}
-"""What makes memory that no process need have mapped, so that only a control group counts it."""
+"""System calls that allocate memory which no process needs to map, so that only a control group counts it."""
 
 
 def filter_program(machine: str, *, grouped: bool = True) -> list[Instruction]:

@@ -78,8 +78,8 @@ def _view_tools(tasks: TaskStore) -> list[Tool]:
             lines: How many lines.
         """
         record = tasks.find(context.block, task)
-        standing = describe_task(record)
-        return f"{standing}\n{record.tail(lines, LONGEST_OUTPUT) or 'It has printed nothing.'}"
+        line = describe_task(record)
+        return f"{line}\n{record.tail(lines, LONGEST_OUTPUT) or 'It has printed nothing.'}"
 
     @tool(effect="read")
     def list_background_tasks(context: ToolContext) -> str:

@@ -15,7 +15,7 @@ LONGEST_SECONDS = 120
 """Of one command; what takes longer is a background task."""
 
 STARTUP_SECONDS = 30.0
-"""What a call may take besides its program: to make the sandbox, and to see it gone."""
+"""Seconds that a call may take beyond its program: to create the sandbox and to remove it."""
 
 Seconds = Annotated[int, Meta(ge=1, le=LONGEST_SECONDS)]
 

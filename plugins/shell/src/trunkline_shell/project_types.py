@@ -1,4 +1,4 @@
-"""Which program checks, builds or tests a project: found out from the files in its folder. Reads, and runs nothing."""
+"""Finds the program that checks, builds or tests a project, from the files in its folder. Starts nothing."""
 
 import json
 import re

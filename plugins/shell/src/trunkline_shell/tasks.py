@@ -24,7 +24,7 @@ MOST_KEPT = 100
 POLL_SECONDS = 0.25
 
 END_SECONDS = 10.0
-"""What a task is given to end, once it is asked to."""
+"""Seconds that a task has to end after it was asked to."""
 
 
 class TaskStore:
@@ -41,11 +41,11 @@ class TaskStore:
         return []
 
     def of_block(self, block: str) -> list[DetachedProgram]:
-        """Those of a block, the oldest first."""
+        """Return the tasks of a block, oldest first."""
         return list_programs(programs_folder(self._home, block))
 
     def find(self, block: str, task: str) -> DetachedProgram:
-        """One of a block. Raises ToolError with those that there are."""
+        """Return a task of a block. Raises ToolError with the existing ones."""
         found = {record.name: record for record in self.of_block(block)}
         if task not in found:
             known = ", ".join(found) or "none"
@@ -126,8 +126,8 @@ def command_line(order: ProgramSpec | None) -> str:
 
 def describe_state(record: DetachedProgram) -> str:
     """Report whether it runs, and how it ended, in words."""
-    standing, order, ending = record.status(), record.spec(), record.exit_record()
-    if standing == "running":
+    status, order, ending = record.status(), record.spec(), record.exit_record()
+    if status == "running":
         return f"running for {(datetime.now(UTC) - order.at).total_seconds():.0f} s" if order else "running"
     if ending is None:
         return (

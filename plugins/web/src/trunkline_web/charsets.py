@@ -32,7 +32,7 @@ _HIDDEN = {
     )
     if chr(code) not in "\t\n"
 }
-"""What no reader sees and a model does: control characters, changes of direction, and the tag characters."""
+"""Characters that a model reads and a person does not see: control characters, direction marks and tag characters."""
 
 
 def decode_body(data: bytes, said: str, *, cut: bool = False) -> str:

@@ -65,7 +65,7 @@ def crawler_tool(settings: WebSettings) -> Tool:
 
 
 class Crawler:
-    """One look around a site. ``run`` gathers pages, ``told`` says what there was.
+    """A crawl of a site. ``run`` gathers pages, ``report`` describes them.
 
     It goes by distance: what is equally far from the first page is fetched one after the other, and read together.
     """
@@ -103,7 +103,7 @@ class Crawler:
         return len(self._read) >= most or self._tries >= 2 * most or self._bytes >= MOST_BYTES
 
     def _next_batch(self, waiting: list[WebAddress], most: int) -> tuple[list[WebAddress], list[WebAddress]]:
-        """Those to be asked for now, as many as are wanted still, and those for later."""
+        """Return the addresses to fetch now, up to the number still wanted, and those for later."""
         room = most - len(self._read)
         return waiting[:room], waiting[room:]
 

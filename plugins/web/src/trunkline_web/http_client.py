@@ -1,4 +1,5 @@
-"""One request to a host: guarded, pinned, its answer unpacked and bounded. Faults of the line end here as a ToolError.
+"""A request to one host: guarded and pinned, its answer decompressed and limited in size. Transport errors become a
+ToolError.
 
 The guard looks the host up and the connection goes to what it found; name and certificate are those of the address that
 was asked for. Nothing of the environment is used, no proxy and no cookie. Loads the client's library.

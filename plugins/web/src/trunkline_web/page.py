@@ -36,7 +36,7 @@ TEXT_TYPES = frozenset(
 )
 
 UNTYPED = frozenset({"", "application/octet-stream", "binary/octet-stream"})
-"""What servers say of files that they do not know."""
+"""Content types that servers send for files of unknown type."""
 
 NO_SCRIPTS = "(The page holds no text. It may need a browser that runs its scripts, which is not done here.)"
 

@@ -172,7 +172,7 @@ def _raise_for_status(answer: HttpResponse, name: str) -> None:
 
 
 def _retry_hint(answer: HttpResponse) -> str:
-    """When to ask again, by what the answer says of it."""
+    """Return when to try again, according to the answer."""
     said = answer.headers.get("retry-after") or answer.headers.get("x-ratelimit-reset", "").partition(",")[0]
     seconds = said.strip()
     if seconds.isascii() and seconds.isdecimal() and len(seconds) < 9:
@@ -197,7 +197,7 @@ def _plain_text(text: Any) -> str:
 
 
 def configuration_problem(settings: WebSettings) -> str:
-    """Why nothing can be searched with these settings; empty when it can."""
+    """Return why these settings allow no search; "" when they do."""
     if settings.search_engine == "searxng":
         return "" if settings.searxng_url else "SearXNG is chosen, and searxng_url does not say where it is"
     return (

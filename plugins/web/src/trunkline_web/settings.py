@@ -48,14 +48,14 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def search_engine(self) -> Literal["brave", "searxng"]:
-        """Who searches."""
+        """The search engine in use."""
         if self.search == "auto":
             return "brave" if self.searxng_url is None else "searxng"
         return self.search
 
     @property
     def brave_key_reference(self) -> Secret:
-        """Where Brave's key is."""
+        """The reference to Brave's key."""
         return self.brave_key or BRAVE_KEY
 
     def url_guard(self) -> HostGuard:

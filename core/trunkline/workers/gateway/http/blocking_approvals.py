@@ -47,7 +47,7 @@ async def watch_blocking_approvals(
         await anyio.sleep(parts.looks.interval(backoff.advance()))
         if watch.position != start:
             return
-        first = await _queue_head(parts.services.ahead, accepted)
+        first = await _queue_head(parts.services.queue_heads, accepted)
         if first.turn == accepted.turn:
             return
         for question in _open_approvals(first.parked) if first.parked is not None else ():
@@ -57,10 +57,10 @@ async def watch_blocking_approvals(
                 yield question
 
 
-async def _queue_head(ahead: QueueHeadCache, accepted: MessageAccepted) -> QueueHead:
+async def _queue_head(queue_heads: QueueHeadCache, accepted: MessageAccepted) -> QueueHead:
     """Return the first turn of the message's conversation; an empty one when the bus does not answer."""
     try:
-        return await ahead.get(accepted.conversation)
+        return await queue_heads.get(accepted.conversation)
     except BusError as error:
         log.debug("the approval that holds up %s cannot be looked up: %s", accepted.turn, error)
         return QueueHead("", None)

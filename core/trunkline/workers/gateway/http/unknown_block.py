@@ -14,7 +14,7 @@ async def unknown_block_error(blocks: BlockService, name: str, field: tuple[str,
     """Return the refusal of a request whose ``field`` names a block that does not exist."""
     names = [block.name for block in (await blocks.list_blocks()).blocks]
     similar = closest_matches(name, names)
-    slip = f"Did you mean {similar[0]}? " if similar else ""
+    suggestion = f"Did you mean {similar[0]}? " if similar else ""
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     available = f"Existing blocks: {', '.join(names[:MAX_NAMED])}{more}." if names else "No block exists yet."
-    return InvalidField(field, f"No block has this name. {slip}{available}", ErrorCode.NOT_FOUND)
+    return InvalidField(field, f"No block has this name. {suggestion}{available}", ErrorCode.NOT_FOUND)

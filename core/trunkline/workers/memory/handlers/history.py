@@ -52,7 +52,7 @@ class HistoryHandlers:
         return await self._store.diff(request.data.path, request.data.old, request.data.new)
 
     async def _examine(self, request: Request[CheckMemory]) -> MemoryCheckReport:
-        return MemoryCheckReport(findings=tuple(await self._store.examine(mend=request.data.mend)))
+        return MemoryCheckReport(findings=tuple(await self._store.examine(repair=request.data.repair)))
 
     async def _revert(self, request: Request[RevertMemory]) -> MemoryReverted:
         return await self._store.revert(request.data, scope=scope_of(request))

@@ -28,8 +28,8 @@ class IndexHandlers:
         return await self._store.index_stats()
 
     def _reindex(self, request: Request[RebuildIndex]) -> AsyncIterator[IndexProgress | IndexStats]:
-        async def work(told: Callable[[IndexProgress], None]) -> IndexStats:
-            return await self._store.reindex(told, vectors=request.data.vectors)
+        async def work(on_progress: Callable[[IndexProgress], None]) -> IndexStats:
+            return await self._store.reindex(on_progress, vectors=request.data.vectors)
 
         return self._jobs.run_detached(work)
 

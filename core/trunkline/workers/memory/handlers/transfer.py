@@ -72,13 +72,13 @@ class TransferHandlers:
             _log.error("what the audit log has of late is not in the export: %s", error)
 
     def _import(self, request: Request[ImportMemory]) -> AsyncIterator[ImportProgress | MemoryImport]:
-        async def work(told: Callable[[ImportProgress], None]) -> MemoryImport:
-            return await self._fetch_and_import(request.data, told)
+        async def work(on_progress: Callable[[ImportProgress], None]) -> MemoryImport:
+            return await self._fetch_and_import(request.data, on_progress)
 
         return self._jobs.run_detached(work)
 
     async def _fetch_and_import(
-        self, command: ImportMemory, told: Callable[[ImportProgress], None]
+        self, command: ImportMemory, on_progress: Callable[[ImportProgress], None]
     ) -> MemoryImport:
         """Fetch the archive and bring it in. What came is told before the asker is answered, as every change."""
         file = self._cache / f"import-{new_id()}.tar"
@@ -86,7 +86,7 @@ class TransferHandlers:
         try:
             if not await objects.get_file(command.object, file):
                 raise Refusal("not_found", "The archive is not there, or did not arrive whole. Try again.")
-            return await self._store.bring_in(file, command, told)
+            return await self._store.bring_in(file, command, on_progress)
         except OSError as error:
             reason = (error.strerror or "storage failed").lower()
             raise Refusal("write_failure", f"The archive could not be brought in: {reason}.") from error

@@ -65,12 +65,12 @@ class PurgeService:
 
     def _refuse_all_turns(self, what: str) -> None:
         """Nobody knows which turns were purged."""
-        told = (
+        text = (
             f"{what}, so it is not known what was purged, and agents cannot write to memory. Take the file back with "
             f'"trunkline memory history {PURGE_LOG_PATH}" and "trunkline memory revert", and start again.'
         )
-        log.error("%s", told)
-        self._purged_turns.refuse_all(told)
+        log.error("%s", text)
+        self._purged_turns.refuse_all(text)
 
     async def purge(self, request: PurgeMemory, scope: Scope) -> MemoryPurged:
         """Take something out for good, and say what is gone and what is left.
@@ -89,12 +89,12 @@ class PurgeService:
         note = await self._purge_log.begin(request, purge, datetime.now(UTC), scope)
         self._purged_turns.add(purge.turns)
         erased = await self._erase(purge)
-        told = [kept for purger in self._purgers for kept in await purger.erase(purge)]
+        left = [copy for purger in self._purgers for copy in await purger.erase(purge)]
         purged = await self._take_out(purge, request.actor)
         erased += await self._erase(purge)  # what was under way when the first look was
         kept = (
             *purged.kept,
-            *told,
+            *left,
             *(await self._external_data.remaining(purge) if self._external_data is not None else ()),
         )
         return await self._report(

@@ -229,23 +229,23 @@ class StreamEraser:
     async def remaining(self, purge: Purge) -> list[RemainingCopy]:
         """Return the messages that still contain lines of the text: their conversations, and until when.
         Raises BusError."""
-        told: list[RemainingCopy] = []
+        copies: list[RemainingCopy] = []
         wording = TextMatcher(purge.lines)
         known = await self._call_conversations() if purge.lines else {}
         for stream in SCANNED_STREAMS if purge.lines else ():
-            told += [
+            copies += [
                 RemainingCopy(where=f"stream {stream}", what=HOLDING, until=until, conversation=conversation)
                 for conversation, until in (await self._conversations_holding(stream, wording, known)).items()
             ]
-        told += [one async for one in self._results_holding(wording)] if purge.lines else []
+        copies += [one async for one in self._results_holding(wording)] if purge.lines else []
         if any(
             [
                 await self._has_records(stream)
                 for stream in (INBOX_STREAM, APPROVAL_STREAM, FEED_STREAM, DEAD_STREAM)
             ]
         ):
-            told.append(RemainingCopy(where="files of the NATS server", what=UNREACHED))
-        return told
+            copies.append(RemainingCopy(where="files of the NATS server", what=UNREACHED))
+        return copies
 
     async def _conversations_holding(
         self, stream: str, wording: TextMatcher, known: Mapping[str, str]

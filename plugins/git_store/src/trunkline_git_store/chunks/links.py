@@ -148,7 +148,7 @@ class _LinkFinder:
         return found
 
     def _neighbours(self, more: str, values: tuple[str | int, ...]) -> Iterator[IndexedChunk]:
-        """Those made just before and just after, of all for which ``more`` holds."""
+        """Return the chunks created just before and just after, among all that satisfy ``more``."""
         at, few = self._row.at, self._limit + len(self._visibility.folders)
         found: list[IndexedChunk] = []
         for side in (

@@ -98,10 +98,10 @@ def _weighed(
             why["tags"] += word.weight * tagged
         covered += word.weight * bool(said or tagged)
     factors = _factors(one)
-    told = {name: round(part, 6) for name, part in why.items() if part}
+    signals = {name: round(part, 6) for name, part in why.items() if part}
     asked = sum(word.weight == 1 for word, _ in wanted)
     score = round(sum(why.values()) * prod(factors.values()), 9)
-    return ChunkScore(score, min(1.0, covered / max(1, asked)), told, factors)
+    return ChunkScore(score, min(1.0, covered / max(1, asked)), signals, factors)
 
 
 def _factors(one: ChunkFeatures) -> dict[str, float]:

@@ -39,8 +39,7 @@ MAX_TRAVERSAL = 20
 
 
 class RecallQuery(msgspec.Struct, frozen=True):
-    """A recall query, analysed: its words, others that mean the same, the time it speaks of, and its meaning if there are
-    vectors."""
+    """An analysed recall query: its words, their synonyms, the time that it names, and its vector, if any."""
 
     request: Recall
     sight: ChunkVisibility

@@ -23,7 +23,7 @@ from trunkline_git_store.repository import Repository
 from trunkline_git_store.root_layout import RootLayout
 from trunkline_git_store.worktree import Worktree
 
-Status = Literal["ok", "mended", "warning", "error"]
+Status = Literal["ok", "repaired", "warning", "error"]
 
 LOCKS = ("index.lock", "HEAD.lock", "packed-refs.lock", "refs/heads/*.lock", "gc.pid")
 LEFTOVERS = (
@@ -52,22 +52,22 @@ NEW_ROOT_MESSAGE = "Continue from the files: folders of the last version are los
 
 
 class IntegrityCheck:
-    """One look at a root. ``mend`` False only looks."""
+    """A check of a memory root. With ``repair`` False it changes nothing."""
 
     def __init__(
-        self, places: RootLayout, worktree: Worktree, databases: tuple[Path, ...], *, mend: bool
+        self, places: RootLayout, worktree: Worktree, databases: tuple[Path, ...], *, repair: bool
     ) -> None:
         self._layout = places
         self._worktree = worktree
         self._databases = databases
-        self._repair = mend
+        self._repair = repair
         self._objects = places.git / "objects"
         self._damaged_files = DamagedFiles(places)
 
     def run(self) -> list[MemoryFinding]:
         """All findings, in order."""
         found = [self._leftovers(), self._locks(), self._loose(), self._packs(), self._repository()]
-        history = self._history() if found[-1].status in ("ok", "mended") else ()
+        history = self._history() if found[-1].status in ("ok", "repaired") else ()
         return [*found, *history, *self._derived()]
 
     # Files ---------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ class IntegrityCheck:
         if self._repair:
             for file in found:
                 file.unlink(missing_ok=True)
-        return self._mended("git.litter", f"{len(found)} half-written files of killed processes", "removed")
+        return self._repaired("git.litter", f"{len(found)} half-written files of killed processes", "removed")
 
     def _locks(self) -> MemoryFinding:
         """git.locks: another git process that holds the repository."""
@@ -95,7 +95,7 @@ class IntegrityCheck:
             if self._repair:
                 for file in stale:
                     file.unlink(missing_ok=True)
-            return self._mended("git.locks", f"{_names(stale)}, older than ten minutes", "removed")
+            return self._repaired("git.locks", f"{_names(stale)}, older than ten minutes", "removed")
         if found:
             said = f"Another git process holds the repository ({_names(found)}); writes continue where its locks allow"
             return _found(
@@ -116,7 +116,7 @@ class IntegrityCheck:
         if self._repair:
             for file in found:
                 self._damaged_files.move_object(file)
-        return self._mended("git.objects", f"{len(found)} loose objects are broken", self._put)
+        return self._repaired("git.objects", f"{len(found)} loose objects are broken", self._put)
 
     def _packs(self) -> MemoryFinding:
         """git.packs: each pack is whole and has its index."""
@@ -126,7 +126,7 @@ class IntegrityCheck:
         if self._repair:
             for pack in dict.fromkeys(found):
                 self._damaged_files.move_pack(pack)
-        return self._mended("git.packs", f"{len(set(found))} packs are broken or half-written", self._put)
+        return self._repaired("git.packs", f"{len(set(found))} packs are broken or half-written", self._put)
 
     @property
     def _put(self) -> str:
@@ -140,13 +140,13 @@ class IntegrityCheck:
         if not trouble:
             return _found("git.repository", "ok", "The repository can be opened")
         if not self._repair:
-            return self._mended("git.repository", trouble, "")
+            return self._repaired("git.repository", trouble, "")
         for file, text in ((self._layout.git / "config", CONFIG), (self._layout.git / "HEAD", HEAD)):
             if self._trouble() and (file.name == "config" or (self._layout.git / BRANCH).is_file()):
                 self._replace(file, text)
         if left := self._trouble():
             return _found("git.repository", "error", left, BACKUP)
-        return self._mended(
+        return self._repaired(
             "git.repository", trouble, f"created again; the old content is in {self._damaged_files.folder}"
         )
 
@@ -185,14 +185,14 @@ class IntegrityCheck:
             healed = len(before - {one.id for one in lost})
         if healed:
             said = f"{healed} lost objects were restored from the files and from readable objects"
-            yield _found("git.history", "mended", said)
+            yield _found("git.history", "repaired", said)
         if any(one.path == "" and str(one.id) == one.version for one in lost):
             yield self._branch()
             commits, objects, lost = self._reach()
         if (found := self._last_version(lost)) is not None:
             yield found
             commits, objects, lost = self._reach()
-        yield _told(commits, objects, lost)
+        yield _reachability_finding(commits, objects, lost)
 
     def _last_version(self, lost: list[LostObject]) -> MemoryFinding | None:
         """git.files: the last version can be read, so that changes can be made to it."""
@@ -211,7 +211,7 @@ class IntegrityCheck:
                 repository.advance_branch(
                     head, repository.write_commit(head, tree, "trunkline", NEW_ROOT_MESSAGE)
                 )
-            return self._mended("git.files", said, "a commit was made of the files as they are now")
+            return self._repaired("git.files", said, "a commit was made of the files as they are now")
         finally:
             repository.close()
 
@@ -246,7 +246,7 @@ class IntegrityCheck:
                 repository.git.references.create(repository.branch(), target, force=True)
                 self._put_logs_aside(repository.branch())
             said = f"The last commit {str(head)[:10]} is lost; the files stay, and become the owner's edits"
-            return self._mended("git.branch", said, f"the branch was reset to {str(target)[:10]}")
+            return self._repaired("git.branch", said, f"the branch was reset to {str(target)[:10]}")
         finally:
             repository.close()
 
@@ -281,15 +281,15 @@ class IntegrityCheck:
             if self._repair:
                 for suffix in ("", "-wal", "-shm"):
                     file.with_name(file.name + suffix).unlink(missing_ok=True)
-            yield self._mended(name, f"{file.name} is damaged", "removed; it is rebuilt from history")
+            yield self._repaired(name, f"{file.name} is damaged", "removed; it is rebuilt from history")
 
-    def _mended(self, name: str, what: str, how: str) -> MemoryFinding:
+    def _repaired(self, name: str, what: str, how: str) -> MemoryFinding:
         if self._repair:
-            return _found(name, "mended", f"{what}: {how}")
+            return _found(name, "repaired", f"{what}: {how}")
         return _found(name, "warning", what, "Run it without --look to repair that.")
 
 
-def _told(commits: int, objects: int, lost: list[LostObject]) -> MemoryFinding:
+def _reachability_finding(commits: int, objects: int, lost: list[LostObject]) -> MemoryFinding:
     if not lost:
         return _found(
             "git.history", "ok", f"{commits} commits and all of their {objects} objects can be read"
@@ -343,7 +343,7 @@ def _age(file: Path) -> float:
         return 0.0
 
 
-def check_root(root: Path, cache: Path, *, mend: bool) -> tuple[MemoryFinding, ...]:
+def check_root(root: Path, cache: Path, *, repair: bool) -> tuple[MemoryFinding, ...]:
     """Look at everything in a root that no memory worker holds, also one that none can open.
 
     Raises:
@@ -360,7 +360,7 @@ def check_root(root: Path, cache: Path, *, mend: bool) -> tuple[MemoryFinding, .
     worktree = Worktree(places.root, places.stage, syncer)
     try:
         databases = tuple(cache / name for name in DATABASES)
-        return tuple(IntegrityCheck(places, worktree, databases, mend=mend).run())
+        return tuple(IntegrityCheck(places, worktree, databases, repair=repair).run())
     finally:
         worktree.close()
         syncer.close()

@@ -77,7 +77,7 @@ def _span(path: str, texts: list[bytes], group: list[int], commit: pygit2.Commit
 
 
 class _BlameSearch:
-    """One search, newest commit first, so that what several children hand to a parent is looked at together."""
+    """A blame search, newest commit first: lines that several children pass to a parent are searched together."""
 
     def __init__(self, steps: PathHistory, mainline: bool) -> None:
         self._steps = steps

@@ -193,7 +193,7 @@ class _PathIndexWriter:
         self._paths: dict[str, int] = {}
 
     def add(self, commit: pygit2.Commit) -> None:
-        """One commit."""
+        """Add a commit."""
         known = self._connection.execute("SELECT 1 FROM commits WHERE id = ?", (commit.id.raw,)).get
         if known is not None:
             return
@@ -225,7 +225,7 @@ class _PathIndexWriter:
             repository.close()
 
     def _segment(self, commit: pygit2.Commit) -> int:
-        """That of the only parent, when nothing follows that parent yet; else a new one."""
+        """Return the segment of the only parent when that parent has no other child yet; else a new segment."""
         names = [str(parent) for parent in commit.parent_ids]
         if len(names) == 1:
             (parent,) = commit.parent_ids

@@ -21,9 +21,9 @@ def build_index(
     connection: apsw.Connection,
     rows: RowBatch,
     files: Iterable[Callable[[RowBatch], None]],
-    told: Callable[[int], None],
+    on_progress: Callable[[int], None],
 ) -> None:
-    """Fill empty tables with files, each of which adds itself to ``rows``; ``told`` hears how many are in."""
+    """Fill empty tables with files, each of which adds itself to ``rows``; ``on_progress`` hears how many are in."""
     for name, _ in INDICES:
         connection.execute(f"DROP INDEX IF EXISTS {name}")
     with ThreadPoolExecutor(1, thread_name_prefix="memory-index") as pool:
@@ -32,10 +32,10 @@ def build_index(
             add(rows)
             if done % FILES == 0 or rows.letters > LETTERS:
                 writer.write(rows)
-                told(done)
+                on_progress(done)
         writer.write(rows)
         writer.wait()
-        told(done)
+        on_progress(done)
     for name, columns in INDICES:
         connection.execute(f"CREATE INDEX {name} {columns}")
 

@@ -44,9 +44,9 @@ class SearchIndex:
         self.database.drop()
         self.repository.reopen()
 
-    def rebuild(self, told: Callable[[int], None]) -> None:
-        """Make it anew; ``told`` hears how many files are in."""
-        self.database.use(lambda connection: self._catch_up(connection, told, anew=True))
+    def rebuild(self, on_progress: Callable[[int], None]) -> None:
+        """Make it anew; ``on_progress`` hears how many files are in."""
+        self.database.use(lambda connection: self._catch_up(connection, on_progress, anew=True))
 
     def estimated_files(self) -> int:
         """Return the approximate number of files to index: the number that is indexed, if any."""
@@ -67,7 +67,7 @@ class SearchIndex:
     def _catch_up(
         self,
         connection: apsw.Connection,
-        told: Callable[[int], None] = lambda done: None,
+        on_progress: Callable[[int], None] = lambda done: None,
         *,
         anew: bool = False,
     ) -> None:
@@ -78,13 +78,15 @@ class SearchIndex:
         before = self.repository.version(known) if known else None
         tree = self.repository.commit(head).tree_id
         if before is None:
-            self._begin_anew(connection, tree, told)
+            self._begin_anew(connection, tree, on_progress)
         else:
-            self._follow(connection, changed_files(self.repository.git, before.tree_id, tree), told)
+            self._follow(connection, changed_files(self.repository.git, before.tree_id, tree), on_progress)
         with connection:
             connection.execute("REPLACE INTO meta VALUES('head', ?)", (str(head),))
 
-    def _begin_anew(self, connection: apsw.Connection, tree: pygit2.Oid, told: Callable[[int], None]) -> None:
+    def _begin_anew(
+        self, connection: apsw.Connection, tree: pygit2.Oid, on_progress: Callable[[int], None]
+    ) -> None:
         """Take everything in."""
         with connection:
             clear(connection)
@@ -93,7 +95,7 @@ class SearchIndex:
             for path, entry in changed_files(self.repository.git, None, tree)
             if entry is not None
         )
-        build_index(connection, RowBatch(self.stems), files, told)
+        build_index(connection, RowBatch(self.stems), files, on_progress)
 
     def _add(self, path: str, entry: BlobEntry, rows: RowBatch) -> None:
         if parse_conversation_path(path) is not None:
@@ -114,7 +116,7 @@ class SearchIndex:
         self,
         connection: apsw.Connection,
         changes: Iterator[tuple[str, BlobEntry | None]],
-        told: Callable[[int], None],
+        on_progress: Callable[[int], None],
     ) -> None:
         """Take in what changed."""
         done = 0
@@ -123,7 +125,7 @@ class SearchIndex:
                 for path, entry in batch:
                     self._update(connection, path, entry)
             done += len(batch)
-            told(done)
+            on_progress(done)
 
     def _update(self, connection: apsw.Connection, path: str, entry: BlobEntry | None) -> None:
         row = connection.execute(

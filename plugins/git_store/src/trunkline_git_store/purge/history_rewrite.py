@@ -21,7 +21,7 @@ _SIGNATURE = re.compile(rb"^(?:gpgsig|gpgsig-sha256) [^\n]*\n(?: [^\n]*\n)*", re
 
 
 class HistoryRewrite(ABC):
-    """One rewriting of one repository. ``paths`` are those that were found and taken out."""
+    """The rewriting of a repository's history. ``paths`` are the removed paths."""
 
     def __init__(self, git: pygit2.Repository) -> None:
         self._git = git

@@ -1,6 +1,5 @@
-"""One purge of one repository, while nobody else writes: look through the past, take out what is there now, write
-history anew, sweep. It can be killed anywhere and begun again.
-"""
+"""The purge of a repository, while nobody else writes: scan the history, remove what exists now, rewrite the history,
+sweep. It can be killed at any point and started again."""
 
 import os
 

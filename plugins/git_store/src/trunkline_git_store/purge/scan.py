@@ -94,8 +94,8 @@ class PurgeScan:
             for path, left in edits.items()
             if self._versions.held[path] == {blob for blob in left if left[blob] is None}
         }
-        told = self._files_with_lines(purge, edits)
-        kept = (*told, *self._written(purge, gone | {one.where for one in told}))
+        reported = self._files_with_lines(purge, edits)
+        kept = (*reported, *self._written(purge, gone | {one.where for one in reported}))
         return PurgeScanResult(purge, edits, frozenset(gone) | self._purge.paths, kept, self._versions.there)
 
     # What goes -----------------------------------------------------------------------------------------------
@@ -191,10 +191,10 @@ class PurgeScan:
                 count = 0 if data is None else wording.count_lines(data)
                 if count > found.get(path, 0):
                     found[path] = count
-        told = sorted(found, key=lambda path: (path not in self._versions.there, -found[path], path))
-        kept = [self._describe(path, found[path]) for path in told[:MAX_REPORTED]]
-        if len(told) > MAX_REPORTED:
-            more = f"{len(told) - MAX_REPORTED} more files hold lines of it."
+        reported = sorted(found, key=lambda path: (path not in self._versions.there, -found[path], path))
+        kept = [self._describe(path, found[path]) for path in reported[:MAX_REPORTED]]
+        if len(reported) > MAX_REPORTED:
+            more = f"{len(reported) - MAX_REPORTED} more files hold lines of it."
             kept.append(RemainingCopy(where="memory", what=more))
         return tuple(kept)
 

@@ -34,7 +34,7 @@ class Target(ABC):
 
 
 class PathTarget(Target):
-    """One path, seen from the folder it is relative to."""
+    """A purged path, relative to a folder."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -78,7 +78,7 @@ class SearchFilter:
         return self._narrow
 
     def select_allowed(self, connection: apsw.Connection, passages: Iterable[int]) -> set[int]:
-        """Those of some passages that are left."""
+        """Return those of the passages that pass the filter."""
         among = f"{self.passages} AND passages.id IN (SELECT value FROM json_each(?))"
         return {row for (row,) in connection.execute(among, (*self.values, json.dumps(list(passages))))}
 

@@ -1,4 +1,4 @@
-"""One archive on its way into a memory: unpacked, looked through, and turned into write operations. Blocking; in threads."""
+"""Unpacks and checks one archive, and turns it into write operations. Blocking; runs in threads."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ MAX_FILE_BYTES = 100 * 1024 * 1024
 
 
 class ArchiveImport:
-    """One archive. ``told`` hears how far it is."""
+    """The import of an archive. ``on_progress`` is called with the progress."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ArchiveImport:
     def open(self, root: Path) -> None:
         """Unpack and look it all through. Raises BadArchive, Refusal and OSError; nothing is changed by then."""
         self.manifest: ArchiveManifest = unpack(
-            self._archive, self._scratch, told=self._progress_reporter("unpacking")
+            self._archive, self._scratch, on_progress=self._progress_reporter("unpacking")
         )
         self._archive.unlink(missing_ok=True)
         if self.manifest.head:

@@ -113,7 +113,7 @@ class HistoryMerge:
 
 
 class _MergeAttempt:
-    """One attempt, against what this memory holds at that moment."""
+    """An attempt to merge, against the state of this memory at that moment."""
 
     def __init__(self, repository: Repository, theirs: pygit2.Oid, view: GitView) -> None:
         self._repository = repository
@@ -137,7 +137,7 @@ class _MergeAttempt:
                 yield path, ours, theirs
 
     def merge(self, path: str, ours: BlobEntry | None, theirs: BlobEntry | None, rule: Rule) -> None:
-        """One path, as both changed it."""
+        """Merge a path that both memories changed."""
         path, ours = self._existing_path(path, ours, theirs)
         base = entry_at(self._base, path)
         choice = choose(_blob(base), _blob(ours), _blob(theirs), related=self._related)

@@ -26,9 +26,10 @@ class PolicySummary(msgspec.Struct, frozen=True):
     @property
     def conditions_text(self) -> str:
         """Its conditions, in words that say no more than the file: each with its value, without the shape of a call."""
-        told = {"shape": "calls like the one that was approved"}
+        wordings = {"shape": "calls like the one that was approved"}
         parts = (
-            told.get(name) or f"{name.replace('_', ' ')} {value}" for name, value in self.conditions.items()
+            wordings.get(name) or f"{name.replace('_', ' ')} {value}"
+            for name, value in self.conditions.items()
         )
         return "; ".join(parts)[:200]
 

@@ -90,20 +90,21 @@ class VectorBackfill:
             return None
 
     async def run(
-        self, ask: IndexQueryRunner, *, told: Callable[[VectorProgress], None] | None = None
+        self, ask: IndexQueryRunner, *, on_progress: Callable[[VectorProgress], None] | None = None
     ) -> None:
-        """Make what is missing, until nothing is. With ``told``, who wants to hear how far it is, it ends at the first
-        failure; without, it tries again for ever."""
+        """Compute the missing vectors until none is missing.
+
+        With ``on_progress`` it ends at the first failure; without, it retries for ever."""
         backoff = Backoff(FIRST_RETRY_DELAY, MAX_RETRY_DELAY)
         while (made := await self._make_batch(ask)) is not None:
             if made:
                 backoff.reset()
-            elif told is not None:
+            elif on_progress is not None:
                 return
             else:
                 await backoff.sleep()
-            if told is not None:
-                told(self.progress)
+            if on_progress is not None:
+                on_progress(self.progress)
         self.progress = msgspec.structs.replace(self.progress, missing=0, fault="")
 
     async def _make_batch(self, ask: IndexQueryRunner) -> bool | None:

@@ -191,7 +191,7 @@ def quantize_int8(vector: Vector) -> bytes | None:
 
 
 def quantize_binary(packed: bytes) -> bytes:
-    """One bit a number: its sign."""
+    """Reduce each number to one bit, its sign."""
     signs = "".join("1" if octet < 128 else "0" for octet in reversed(packed))
     return int(signs, 2).to_bytes(len(packed) // 8, "little")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FactFilter:
-    """Which facts to show."""
+    """The facts to show."""
 
     query: str
     tags: tuple[str, ...]
@@ -89,17 +89,17 @@ def command(
 async def _find(bus: "Bus", block: str | None, wanted: FactFilter) -> list[dict[str, Any]]:
     from trunkline_learning.fact_chunks import blocks_of, fact_of
 
-    told: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for name in [block] if block else await blocks_of(bus):
         for chunk in await _chunks(bus, name, wanted):
             fact = fact_of(chunk, name)
             if fact is not None:
-                told.append(_to_row(fact, await _contradicting_facts(bus, name, chunk.id)))
-    return (told if wanted.query else sorted(told, key=_when, reverse=True))[: wanted.limit]
+                rows.append(_to_row(fact, await _contradicting_facts(bus, name, chunk.id)))
+    return (rows if wanted.query else sorted(rows, key=_when, reverse=True))[: wanted.limit]
 
 
-def _when(told: dict[str, Any]) -> datetime:
-    when: datetime = told["said_at"]
+def _when(row: dict[str, Any]) -> datetime:
+    when: datetime = row["said_at"]
     return when
 
 

@@ -30,6 +30,6 @@ def command(as_json: bool) -> int:
         f"{'fields':<16} {', '.join(f'{one.name} {one.score:.2f}' for one in profile.top_domains) or '-'}"
     )
     click.echo(f"{'messages':<16} {profile.interaction_count}")
-    told = describe_profile(profile)
-    click.echo(told or f"Models receive it after {SHOWN_AFTER} messages, as far as it stands out.")
+    description = describe_profile(profile)
+    click.echo(description or f"Models receive it after {SHOWN_AFTER} messages, as far as it stands out.")
     return 0

@@ -54,9 +54,9 @@ def _state(found: dict[str, Any]) -> str:
 def _went_well(model: dict[str, Any]) -> str:
     """Of the turns that somebody or something judged, how many; unknown while none is."""
     judged = model["successful"] + model["failed"]
-    told = f"{model['successful']} of {judged}" if judged else ""
+    successes = f"{model['successful']} of {judged}" if judged else ""
     return (
-        ", ".join(filter(None, (told, f"{model['unknown']} unknown" if model["unknown"] else "")))
+        ", ".join(filter(None, (successes, f"{model['unknown']} unknown" if model["unknown"] else "")))
         or "unknown"
     )
 
@@ -87,9 +87,9 @@ async def _collect_status(bus: "Bus") -> dict[str, Any]:
     from trunkline_learning.merger import LearningPosition
     from trunkline_learning.store import LearningStore
 
-    shelf = LearningStore(bus)
-    choices, problem = preferences.parse_preferences_with_problem(await shelf.text(preferences.FILE))
-    text = await shelf.text(files.POSITION)
+    store = LearningStore(bus)
+    choices, problem = preferences.parse_preferences_with_problem(await store.text(preferences.FILE))
+    text = await store.text(files.POSITION)
     position = (files.decode(text, LearningPosition) if text else None) or LearningPosition()
     asked = choices.model or "the model that answers"
     return {
@@ -100,20 +100,20 @@ async def _collect_status(bus: "Bus") -> dict[str, Any]:
         else "no model is asked",
         "turns": position.count,
         "waiting": await _waiting(bus),
-        "models": {folder: await _model(shelf, folder) for folder in await shelf.folders()},
+        "models": {folder: await _model(store, folder) for folder in await store.folders()},
     }
 
 
-async def _model(shelf: Any, folder: str) -> dict[str, Any]:
+async def _model(store: Any, folder: str) -> dict[str, Any]:
     from trunkline_learning import files
     from trunkline_learning.metrics import ModelMetrics
 
-    text = await shelf.text(files.metrics_path(folder))
+    text = await store.text(files.metrics_path(folder))
     metrics = (files.decode(text, ModelMetrics) if text else None) or ModelMetrics()
     judged = metrics.successful + metrics.failed
     return {
-        "strategies": len((await shelf.playbook(folder))[0]),
-        "episodes": len(await shelf.episode_days(folder)),
+        "strategies": len((await store.playbook(folder))[0]),
+        "episodes": len(await store.episode_days(folder)),
         "turns": metrics.total,
         "successful": metrics.successful,
         "failed": metrics.failed,

@@ -51,7 +51,7 @@ class ResourceEntry:
 
 
 class ServedBlock:
-    """One block, as the agent of that name may use it."""
+    """A block, as the agent of that name may use it."""
 
     def __init__(self, bus: Bus, block: str, agent: str) -> None:
         self.block = block
@@ -65,12 +65,12 @@ class ServedBlock:
         version, specs = self._known
         try:
             request = ListTools(block=self.block, version=version)
-            told = await self._bus.call(DELEGATED_LIST_TOOLS, request, **self._names)
+            listing = await self._bus.call(DELEGATED_LIST_TOOLS, request, **self._names)
         except trunkline.RemoteFault as fault:
             raise CallRefusedError(fault.message) from fault
-        if told.tools is not None:
-            specs = told.tools
-        self._known = (told.version, specs)
+        if listing.tools is not None:
+            specs = listing.tools
+        self._known = (listing.version, specs)
         return specs
 
     async def call(self, name: str, arguments: dict[str, Any], report: ProgressReporter | None = None) -> str:

@@ -21,8 +21,8 @@ def command(home: Path, as_json: bool) -> None:
     """List the servers with their status. Values of env and headers are never shown."""
     from trunkline.api.cli import print_json, print_table, print_text
 
-    found, standings = load_servers(home), read_statuses(home)
-    rows = [_row(server, standings) for server in found.servers]
+    found, statuses = load_servers(home), read_statuses(home)
+    rows = [_row(server, statuses) for server in found.servers]
     problems = [{"where": one.where, "what": one.what, "left_out": one.fatal} for one in found.problems]
     if as_json:
         return print_json({"servers": rows, "problems": problems})
@@ -30,33 +30,33 @@ def command(home: Path, as_json: bool) -> None:
         print_table([_line(row) for row in rows], header=("SERVER", "RUNS", "TRUST", "STATE", "TOOLS"))
     else:
         click.echo('No MCP servers. "trunkline mcp add NAME COMMAND" names one.')
-    if rows and standings is None:
+    if rows and statuses is None:
         print_text(f"{NO_PLATFORM} {START_HINT}", err=True)
     for problem in found.problems:
         print_text(f"{problem.where}: {problem.what}{'; left out' if problem.fatal else ''}.", err=True)
 
 
-def _row(server: ServerConfig, standings: dict[str, ServerStatus] | None) -> dict[str, Any]:
-    standing = (standings or {}).get(server.identity)
-    state = "disabled" if server.disabled else standing.state if standing else "not running"
+def _row(server: ServerConfig, statuses: dict[str, ServerStatus] | None) -> dict[str, Any]:
+    status = (statuses or {}).get(server.identity)
+    state = "disabled" if server.disabled else status.state if status else "not running"
     return {
         "server": server.identity,
         "runs": server.url or server.command[0],
         "trust": server.trust,
         "network": server.network or bool(server.url),
         "state": state,
-        "why": _why(server, standing, is_told=standings is not None),
-        "title": standing.title if standing else "",
-        "protocol": standing.protocol if standing else "",
-        "tools": list(standing.tools) if standing else [],
-        "left_out": list(standing.left_out) if standing else [],
+        "why": _why(server, status, is_known=statuses is not None),
+        "title": status.title if status else "",
+        "protocol": status.protocol if status else "",
+        "tools": list(status.tools) if status else [],
+        "left_out": list(status.left_out) if status else [],
     }
 
 
-def _why(server: ServerConfig, standing: ServerStatus | None, *, is_told: bool) -> str:
-    if standing is not None:
-        return standing.why if standing.state != "ready" else ""
-    return "" if is_told or server.disabled else NO_PLATFORM
+def _why(server: ServerConfig, status: ServerStatus | None, *, is_known: bool) -> str:
+    if status is not None:
+        return status.why if status.state != "ready" else ""
+    return "" if is_known or server.disabled else NO_PLATFORM
 
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:

@@ -70,9 +70,9 @@ async def _serve(bus: "Bus", home: Path, block: str, agent: str, port: int, toke
     from trunkline_mcp.block_server.server import BlockServer
     from trunkline_mcp.block_server.transports import serve_http, serve_stdio
 
-    lent = ServedBlock(bus, block, agent)
-    await _require_block(lent)
-    served = BlockServer(lent)
+    served_block = ServedBlock(bus, block, agent)
+    await _require_block(served_block)
+    served = BlockServer(served_block)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(served.watch_tools, POLL_SECONDS)
         if token:
@@ -83,18 +83,18 @@ async def _serve(bus: "Bus", home: Path, block: str, agent: str, port: int, toke
         tasks.cancel_scope.cancel()
 
 
-async def _require_block(lent: "ServedBlock") -> None:
+async def _require_block(served_block: "ServedBlock") -> None:
     """Raises TrunklineError when there is no such block. One that may not look into memory is believed."""
     import trunkline
     from trunkline_mcp.block_server.block import CallRefusedError
 
     try:
-        names = await lent.list_blocks()
+        names = await served_block.list_blocks()
     except CallRefusedError:
         return
-    if lent.block not in names:
+    if served_block.block not in names:
         raise trunkline.TrunklineError(
-            f"There is no block {lent.block}.",
+            f"There is no block {served_block.block}.",
             hint=f'There are: {", ".join(names)}. "trunkline blocks create" creates one.',
         )
 

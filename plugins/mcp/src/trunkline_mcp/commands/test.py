@@ -34,12 +34,12 @@ def command(home: Path, server: str, as_json: bool) -> None:
     from trunkline.api.cli import print_json
 
     wanted = _find_server(home, server)
-    standing = with_workers(lambda bus: _wait_for_status(home, wanted, bus), "memory", "tools", log="mcp")
+    status = with_workers(lambda bus: _wait_for_status(home, wanted, bus), "memory", "tools", log="mcp")
     if as_json:
-        print_json(standing)
+        print_json(status)
     else:
-        _show(server, standing)
-    if standing is None or standing.state != "ready":
+        _show(server, status)
+    if status is None or status.state != "ready":
         raise SystemExit(1)
 
 
@@ -67,12 +67,12 @@ async def _wait_for_status(home: Path, server: "ServerConfig", bus: "Bus") -> "S
 
     from trunkline_mcp.host import read_statuses
 
-    standing = None
+    status = None
     with anyio.move_on_after(server.start_timeout + STARTUP_SECONDS):
-        while standing is None or standing.state == "connecting":
+        while status is None or status.state == "connecting":
             await anyio.sleep(0.1)
-            standing = (read_statuses(home) or {}).get(server.identity)
-    return standing
+            status = (read_statuses(home) or {}).get(server.identity)
+    return status
 
 
 def _refuse(server: str, why: str) -> NoReturn:
@@ -82,17 +82,15 @@ def _refuse(server: str, why: str) -> NoReturn:
     raise trunkline.TrunklineError(f"{server} cannot be used: {why.removesuffix('.')}.", hint=hint)
 
 
-def _show(server: str, standing: "ServerStatus | None") -> None:
+def _show(server: str, status: "ServerStatus | None") -> None:
     from trunkline.api.cli import print_text
 
-    if standing is None:
+    if status is None:
         return click.echo(f"No tools worker of this home reports the status of {server}.", err=True)
-    if standing.state != "ready":
-        _refuse(server, standing.why or standing.state)
-    print_text(
-        f"{server} is connected: {standing.title or 'it gives no name'}, protocol {standing.protocol}."
-    )
-    for tool in standing.tools:
+    if status.state != "ready":
+        _refuse(server, status.why or status.state)
+    print_text(f"{server} is connected: {status.title or 'it gives no name'}, protocol {status.protocol}.")
+    for tool in status.tools:
         print_text(f"  {tool}")
-    for reason in standing.left_out:
+    for reason in status.left_out:
         print_text(f"  ({reason})")

@@ -15,7 +15,7 @@ LARGEST_NAMES = 128 * 1024
 """Bytes of the list of variables; our side tells a hundred at most."""
 
 DEEPEST = 200
-"""How deeply values that come out may be nested."""
+"""The largest nesting depth of values that leave the child."""
 
 
 class HostileFrameError(Exception):

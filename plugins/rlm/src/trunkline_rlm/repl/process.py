@@ -19,11 +19,11 @@ from trunkline_rlm.repl.seccomp_filter import filter_program
 
 PACKAGE = Path(__file__).parents[1]
 MOUNT_PATH = f"/opt/{PACKAGE.name}"
-"""Where the sandbox has this package, of which only ``repl/inside`` is used."""
+"""The path of this package in the sandbox, of which only ``repl/inside`` is used."""
 
 START_SECONDS = 20.0
 SEND_SECONDS = 10.0
-"""How long a process may leave what it is sent in the pipe: ours waits for it, one that was taken over need not."""
+"""Seconds that a process may leave a message in its pipe unread. Our child reads at once; a hijacked one may not."""
 
 INTERPRETER_MIB = 64
 """MiB that the interpreter takes itself, with all its modules; the code's memory comes on top."""
@@ -36,7 +36,7 @@ START_SCRIPT = '"$@"; code=$?; case $code in 126|127) shift; exec python3 "$@";;
 Their libraries are not needed."""
 
 SYSTEM_FOLDER = Path("/usr")
-"""What lies here every sandbox has, or has its own of."""
+"""Folders below these exist in every sandbox, or the sandbox has its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,10 @@ from trunkline.api import seccomp
 from trunkline.api.seccomp import Instruction, on_call, return_action
 
 OBJECT_BYTES = 10 * 1024 * 1024
-"""How large one object may be: a larger mapping is denied, and what would need it is a MemoryError."""
+"""The largest size of an object, in bytes. A larger mapping is denied, and the code gets a MemoryError."""
 
 SLACK = 64 * 1024
-"""What an allocation adds to the object."""
+"""Bytes that an allocation adds to the object."""
 
 ALLOWED_CALLS = {  # name: its number on x86_64 and on aarch64; None: there is none
     "read": (0, 63),
@@ -37,7 +37,7 @@ ALLOWED_CALLS = {  # name: its number on x86_64 and on aarch64; None: there is n
     "exit": (60, 93),
     "exit_group": (231, 94),
 }
-"""What a computing Python needs. ``mmap``, ``mprotect`` and ``mremap`` are allowed within bounds."""
+"""The system calls that a computing Python needs. ``mmap``, ``mprotect`` and ``mremap`` are allowed within limits."""
 
 BOUNDED_CALLS = {"mmap": (9, 222), "mprotect": (10, 226), "mremap": (25, 216)}
 

@@ -250,7 +250,7 @@ class _OutputBuffer:
         return "".join(self._pieces)
 
     def position(self) -> int:
-        """Where the next text will stand."""
+        """Return the position of the next text."""
         return len(self._pieces)
 
     def since(self, mark: int) -> str:

@@ -35,7 +35,7 @@ MASKER_PROGRAM = Path(__file__).with_name("file_masker.py")
 CORE_FOLDER = Path(trunkline.__file__).parents[1]
 
 START_SECONDS = 20.0
-"""How long bubblewrap may take to set up namespaces and mounts; on an idle machine it takes milliseconds."""
+"""Seconds that bubblewrap may take to set up namespaces and mounts. On an idle machine it takes milliseconds."""
 
 
 class Bubblewrap(Sandbox):
@@ -98,7 +98,7 @@ class Bubblewrap(Sandbox):
         self, executable: str, program: ProgramRequest, masks: Masks
     ) -> BubblewrapProcess:
         with ExitStack() as ours, ExitStack() as theirs:
-            told, tells = _pipe(ours, theirs)
+            status_read, status_write = _pipe(ours, theirs)
             waits, go = _pipe(theirs, ours)
             made = {
                 place: _text_handle(theirs, text.encode())
@@ -111,7 +111,7 @@ class Bubblewrap(Sandbox):
                     seccomp_filter.filter_program(platform.machine(), grouped=self._place is not None)
                 ),
             )
-            handles = ("--seccomp", filtered, "--json-status-fd", tells, "--block-fd", waits)
+            handles = ("--seccomp", filtered, "--json-status-fd", status_write, "--block-fd", waits)
             given = _text_handle(theirs, "\0".join((*map(str, handles), *words)).encode())
             with anyio.CancelScope(shield=True):  # else only the outer one of two processes would be ended
                 raw = await anyio.open_process(
@@ -124,7 +124,7 @@ class Bubblewrap(Sandbox):
                         *SHELL,
                         *program.argv,
                     ],
-                    pass_fds=(tells, waits, filtered, given, *made.values()),
+                    pass_fds=(status_write, waits, filtered, given, *made.values()),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
@@ -135,7 +135,7 @@ class Bubblewrap(Sandbox):
             theirs.close()
             process: BubblewrapProcess | None = None
             try:
-                process = await self._with_limits(raw, StatusPipe(told), program.limits)
+                process = await self._with_limits(raw, StatusPipe(status_read), program.limits)
                 if masks.hidden or masks.locked:
                     await _mask_files(process.first, program.limits.repository)
                 if program.limits.network and not program.limits.host_network:
@@ -218,7 +218,7 @@ def _closed(handle: int) -> None:
 
 
 async def _read_stderr(raw: Process) -> str:
-    """Why bubblewrap gave up, in its own words."""
+    """Return bubblewrap's own error message."""
     _end_group(raw)
     assert raw.stderr is not None
     pieces = [piece async for piece in raw.stderr]

@@ -19,27 +19,27 @@ NEEDED = frozenset({"memory", "pids"})
 """The controllers without which a group bounds too little."""
 
 DELEGATED = ("user.delegate", "trusted.delegate")
-"""What systemd writes at a group that it leaves to the unit's own processes (``Delegate=``)."""
+"""The attribute that systemd sets on a group that it delegates to the unit's own processes (``Delegate=``)."""
 PERIOD = 100_000
 """Microseconds over which a share of the processors counts; the kernel's own."""
 
 OLD_SECONDS = 60.0
 
 GONE_SECONDS = 1.0
-"""How long the kernel may take to find a group empty whose processes have ended."""
+"""Seconds that the kernel may take to report a group as empty after its processes have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class CgroupRoot:
-    """Where groups can be made: a folder for each controller; all are one in version 2."""
+    """The place where groups can be created: a folder for each controller; in version 2 all are the same."""
 
     version: int
     folders: tuple[tuple[str, Path], ...]
 
 
 def find_root() -> CgroupRoot | None:
-    """Where groups can be made here that bound memory and processes; None: nowhere. Takes away empty ones of ours
-    that a worker left which was killed."""
+    """Return the place where groups that limit memory and processes can be created; None when there is none. Removes
+    empty groups that a killed worker left."""
     for place in _candidate_roots():
         if all(_can_make_in(folder) for _, folder in place.folders):
             for _, folder in place.folders:
@@ -159,7 +159,7 @@ def _own_groups() -> dict[str, str]:
 
 
 def _mounts() -> dict[str, Path]:
-    """Where each controller's groups are seen; version 2 under ""."""
+    """Return the mount point of each controller; version 2 under ""."""
     found: dict[str, Path] = {}
     with suppress(OSError):
         for line in Path("/proc/self/mounts").read_text().splitlines():

@@ -30,7 +30,7 @@ READ_ONLY = struct.pack("=4Q", 1, 0, 0, 0)
 TRIES, PAUSE = 5_000, 0.002
 
 EMPTY_PLACE = "/etc/.protected"
-"""Where the empty file is in a sandbox."""
+"""The path of the empty file in a sandbox."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -14,18 +14,19 @@ ETC = (
     "ld.so.conf.d", "localtime", "magic", "magic.mime", "mime.types", "os-release", "protocols", "python3",
     "services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone", "pki/tls/certs", "pki/ca-trust/extracted",
 )  # fmt: skip
-"""What of ``/etc`` every program may read. What may hold a secret (pip.conf, npmrc, gitconfig, shadow) is not on it."""
+"""Files of ``/etc`` that every program may read. Files that may hold a secret (pip.conf, npmrc, gitconfig, shadow) are
+not in the list."""
 
 ETC_NETWORK = ("gai.conf", "host.conf", "hosts")
 
 PROC_READ_ONLY = ("bus", "fs", "irq", "sys", "sysrq-trigger")
-"""What of ``/proc`` changes the machine. Where Trunkline runs as root, a program is root to these files in
-spite of its namespace, and bubblewrap leaves them open."""
+"""Paths of ``/proc`` through which a program can change the machine. When Trunkline runs as root, these files treat a
+program as root in spite of its namespace, and bubblewrap leaves them writable."""
 
 PROC_HIDDEN = ("kcore", "keys", "kmsg", "latency_stats", "sched_debug", "timer_list")
 
 USER = 1000
-"""Who a program is, to itself; here it is whoever runs Trunkline, without any rights over the machine."""
+"""The user that a program sees as its own: the one that runs Trunkline, without any rights over the machine."""
 
 GENERATED_FILES = {
     "/etc/passwd": f"agent:x:{USER}:{USER}::/tmp:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",

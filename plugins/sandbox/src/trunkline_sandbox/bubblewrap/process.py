@@ -35,7 +35,7 @@ class BubblewrapProcess(SandboxProcess):
         self._code: int | None = None
         self._over = False
         self.uplink: Uplink | None = None
-        """What answers for its network, where it has one of its own."""
+        """The uplink of its network, if it has one of its own."""
         self._ending = anyio.Lock()
         self._watch: LimitWatcher | None = None
 

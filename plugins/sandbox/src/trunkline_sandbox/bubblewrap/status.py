@@ -41,10 +41,10 @@ class StatusPipe:
                 self._rest += piece
         except BlockingIOError:  # somebody has inherited the other end; all that was told is here
             pass
-        told = [
+        reports = [
             msgspec.json.decode(line, type=_StatusMessage) for line in self._rest.splitlines() if line.strip()
         ]
-        return next((one.exit_code for one in told if one.exit_code is not None), None)
+        return next((one.exit_code for one in reports if one.exit_code is not None), None)
 
     def close(self) -> None:
         """Read no more."""

@@ -24,7 +24,7 @@ MISSING = (
     "that listens on it, for some minutes: trunkline permissions BLOCK --host-network 30"
 )
 RESOLVER = "10.0.2.3"
-"""Where slirp4netns answers questions for names, by this machine's own resolvers."""
+"""The address at which slirp4netns resolves names, with this machine's own resolvers."""
 
 LOOPBACK_BLOCKER = Path(__file__).with_name("loopback_blocker.py")
 
@@ -67,19 +67,19 @@ async def start_uplink(first: int) -> Uplink:
     with ExitStack() as theirs, ExitStack() as ours:
         network = _close_later(theirs, os.open(f"/proc/{first}/ns/net", os.O_RDONLY))
         users = _close_later(theirs, fcntl.ioctl(network, NS_GET_USERNS))
-        ready, tells = os.pipe()
+        ready, ready_write = os.pipe()
         _close_later(ours, ready)
-        _close_later(theirs, tells)
-        dies, lifeline = os.pipe()
-        _close_later(theirs, dies)
+        _close_later(theirs, ready_write)
+        exit_read, lifeline = os.pipe()
+        _close_later(theirs, exit_read)
         _close_later(ours, lifeline)
         process = await anyio.open_process(
             [
                 executable, "--configure", "--mtu=65520", "--disable-host-loopback", "--enable-seccomp",
-                f"--ready-fd={tells}", f"--exit-fd={dies}", "--netns-type=path",
+                f"--ready-fd={ready_write}", f"--exit-fd={exit_read}", "--netns-type=path",
                 f"--userns-path=/proc/self/fd/{users}", f"/proc/self/fd/{network}", "tap0",
             ],
-            pass_fds=(network, users, tells, dies),
+            pass_fds=(network, users, ready_write, exit_read),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -25,7 +25,7 @@ from trunkline_sandbox.usage import MIB
 PULL_SECONDS = 600.0
 
 SWEEP_SECONDS = 30.0
-"""How often containers are looked for whose process has died, and whose guardian with it."""
+"""Seconds between searches for containers whose process and guardian have died."""
 
 
 class Docker(Sandbox):
@@ -68,10 +68,10 @@ class Docker(Sandbox):
         try:
             with anyio.fail_after(PULL_SECONDS):
                 query = {"fromImage": name, "tag": tag or "latest"}
-                told = await self._engine.content("POST", "/images/create", query=query, seconds=None)
+                output = await self._engine.content("POST", "/images/create", query=query, seconds=None)
         except (EngineError, TimeoutError) as error:
             return f"The image {image} cannot be pulled: {error}."
-        last = told.splitlines()[-1:]  # a line of progress each; only the last one can be an error
+        last = output.splitlines()[-1:]  # a line of progress each; only the last one can be an error
         return (
             f"The image {image} cannot be pulled: {last[0].decode()}."
             if last and b'"error"' in last[0]

@@ -18,7 +18,7 @@ DEFAULT_HOST = "unix:///var/run/docker.sock"
 PIECE = 64 * 1024
 
 ANSWER_SECONDS = 20.0
-"""What an engine is given to answer: one that hangs must not hang who asks it."""
+"""Seconds that an engine may take to answer. A hung engine must not block its caller."""
 
 PING_SECONDS = 3.0
 BROKEN, LATE = 502, 504
@@ -54,7 +54,7 @@ class DockerEngine:
         query: Mapping[str, str] | None = None,
         seconds: float | None = ANSWER_SECONDS,
     ) -> Any:
-        """One request, which is waited for so many seconds (None: for ever); the decoded answer, None when it is empty.
+        """Send a request, wait ``seconds`` (None: without limit), and return the decoded answer; None when it is empty.
         Raises EngineError."""
         content = await self.content(method, path, body=body, query=query, seconds=seconds)
         return msgspec.json.decode(content) if content.strip() else None
@@ -68,7 +68,7 @@ class DockerEngine:
         query: Mapping[str, str] | None = None,
         seconds: float | None = ANSWER_SECONDS,
     ) -> bytes:
-        """One request; the answer as it came. Raises EngineError."""
+        """Send a request and return the raw answer. Raises EngineError."""
         target = await self._versioned(path, query)
         with _deadline(seconds):
             connection, stream = await self._send_request(method, target, body)

@@ -18,7 +18,8 @@ ANSWER_SECONDS = 30.0
 PAUSE_SECONDS = 0.5
 
 QUIET = 2
-"""How often nothing must be found: a container that was asked for just before the end comes a moment after it."""
+"""The number of searches in a row that must find nothing. A container requested just before the end appears a moment
+later."""
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from trunkline_sandbox.docker.streams import AttachedStreams
 from trunkline_sandbox.labels import container_labels
 
 REMOVE_SECONDS = 10.0
-"""What the engine is given to remove a container; it is told again later."""
+"""Seconds that the engine may take to remove a container. A failed removal is repeated later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ContainerPool:
         self._ready: OrderedDict[str, ReadyContainer] = OrderedDict()
         self._chores: TaskGroup | None = None
         self._owed: set[str] = set()
-        """Those that the engine did not remove when it was told to."""
+        """Containers that the engine did not remove when asked."""
 
     async def take(self, place: ContainerSpec, label: str) -> ReadyContainer:
         """A container for one program; the next of its kind is made meanwhile. Raises EngineError."""

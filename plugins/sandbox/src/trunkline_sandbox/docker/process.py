@@ -17,7 +17,7 @@ from trunkline_sandbox.docker.streams import AttachedStreams
 from trunkline_sandbox.limit_watcher import LimitWatcher, WatchedLimits
 
 KILL_SECONDS = 5.0
-"""What the engine is given to end a program and to tell how it ended; then it is taken to hang."""
+"""Seconds that the engine may take to end a program and report its exit code. After that it counts as hung."""
 
 KILLED = 137
 """128 and the number of SIGKILL, as a shell tells of it."""

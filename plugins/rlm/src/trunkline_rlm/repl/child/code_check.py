@@ -7,7 +7,7 @@ MODULES = (
     "heapq", "itertools", "json", "math", "operator", "random", "re", "statistics", "string", "textwrap", "time",
     "typing", "unicodedata",
 )  # fmt: skip
-"""What code may import; it is loaded before the process is shut in."""
+"""The modules that code may import. They are loaded before the process is confined."""
 
 NAMES = frozenset(
     {

@@ -36,12 +36,12 @@ PREFIXES: dict[type[BaseException], str] = {
     RecursionError: "Recursion error",
     ImportError: "Import error",
 }
-"""How the text of an error begins; all others are runtime errors."""
+"""Prefixes of error texts by exception; all other exceptions are runtime errors."""
 
 FAULTS: dict[str, type[Exception]] = {
     each.__name__: each for each in (MemoryError, RecursionError, RuntimeError, TypeError, ValueError)
 }
-"""What a function of the host may raise in here."""
+"""Exceptions that a host function may raise in the child."""
 
 
 class HostOutput(io.TextIOBase):
@@ -151,9 +151,9 @@ def _host_function(name: str) -> Callable[..., Any]:
 
     def call(*arguments: Any, **named: Any) -> Any:
         host_pipes.send("call", name, arguments, named)
-        kind, answer, *told = host_pipes.receive()
+        kind, answer, *args = host_pipes.receive()
         if kind == "fault":
-            raise FAULTS.get(answer, RuntimeError)(*told)
+            raise FAULTS.get(answer, RuntimeError)(*args)
         return answer
 
     call.__name__ = call.__qualname__ = name

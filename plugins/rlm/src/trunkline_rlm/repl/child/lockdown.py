@@ -11,7 +11,7 @@ import resource
 import struct
 
 HEAP = 1024 * 1024
-"""How far the break may grow; beyond it malloc takes mappings, whose size is bounded."""
+"""Bytes that the program break may grow. Beyond that malloc uses mappings, whose size is limited."""
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 38, 22
 SECCOMP_MODE_FILTER = 2
