@@ -50,7 +50,7 @@ def test_the_contracts_of_pyproject_hold():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_no_plugin_knows_another():
+def test_no_plugin_imports_another():
     """A bundled plugin imports no other bundled plugin."""
     names = {package.name for package in packages()}
     assert names, "there are bundled plugins"
@@ -83,7 +83,7 @@ def _is_public(module: str) -> bool:
     return module in {"trunkline", "trunkline.api"} or module in public_modules()
 
 
-def test_the_core_knows_no_plugin():
+def test_the_core_imports_no_plugin():
     """Core and bus import no bundled plugin: they are found by their entry points, as everybody's are."""
     names = tuple(package.name for package in packages())
     wrong = [
@@ -109,7 +109,7 @@ def test_the_opentelemetry_sdk_is_set_up_in_one_place():
     assert wrong == []
 
 
-def test_nobody_is_asked_where_nobody_is():
+def test_no_prompt_without_a_terminal():
     """A yes or no is asked for where it is looked first whether somebody is there."""
     looking = [
         ROOT / "core/trunkline/cli" / f"{name}.py"

@@ -108,7 +108,9 @@ async def test_a_key_narrows_a_subscription(bus: Bus, peer: Bus, world: Any) -> 
         assert (await anext(heard)).data.text == "you"
 
 
-async def test_a_listener_hears_what_is_sent_right_after_it_began(bus: Bus, peer: Bus, world: Any) -> None:
+async def test_a_listener_receives_messages_sent_right_after_it_started(
+    bus: Bus, peer: Bus, world: Any
+) -> None:
     """The subscription is at the server before the block is entered, so another connection can rely on it."""
     for number in range(300):
         async with peer.listen(world.live, who=f"k{number}") as heard:
@@ -155,7 +157,7 @@ async def test_a_queue_group_shares_the_work(bus: Bus, peer: Bus, world: Any, ev
     assert len({who for who, _ in got}) == 2
 
 
-async def test_a_slow_handler_holds_up_nobody_else(bus: Bus, world: Any, eventually: Any) -> None:
+async def test_a_slow_handler_does_not_delay_others(bus: Bus, world: Any, eventually: Any) -> None:
     """While one subscription is stuck at its limit, others and calls on the connection go on."""
     release = anyio.Event()
     running: list[int] = []

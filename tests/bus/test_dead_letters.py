@@ -15,7 +15,7 @@ async def _raw(bus: Bus, subject: str, data: bytes) -> None:
     await bus.link.publish(subject, data)
 
 
-async def test_garbage_goes_to_the_dead_letters_and_the_subscription_lives(
+async def test_an_undecodable_message_becomes_a_dead_letter_and_the_subscription_continues(
     bus: Bus, peer: Bus, world: Any
 ) -> None:
     """The letter holds subject, reason and bytes; the next good message is handled."""
@@ -28,7 +28,7 @@ async def test_garbage_goes_to_the_dead_letters_and_the_subscription_lives(
     assert base64.b64decode(letter.data) == b"\x00not json"
 
 
-async def test_an_unknown_tag_goes_to_the_dead_letters(bus: Bus, peer: Bus, world: Any) -> None:
+async def test_an_unknown_tag_becomes_a_dead_letter(bus: Bus, peer: Bus, world: Any) -> None:
     """A payload of a kind this program does not know is named in the letter."""
     other = Topic("other", world.live.subject, world.Other)
     async with peer.listen(world.live) as heard, bus.listen(world.dead, reason="unknown_type") as dead:

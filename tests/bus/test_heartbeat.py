@@ -31,7 +31,7 @@ async def test_it_beats_as_long_as_the_block_lasts() -> None:
 
 
 @pytest.mark.parametrize("error", [BusError("the line is down"), RuntimeError("a mistake")])
-async def test_a_beat_that_fails_is_the_last_and_hurts_nobody(error: Exception) -> None:
+async def test_a_failed_heartbeat_is_the_last_and_breaks_nothing(error: Exception) -> None:
     """Neither the block nor the group, in which all other work of the connection is done."""
     beats = 0
     failed = anyio.Event()

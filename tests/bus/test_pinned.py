@@ -109,7 +109,7 @@ anyio.run(main)
     assert [one.redelivered for one in got if one.seq == 2] == [True]
 
 
-async def test_the_pin_is_kept_while_nobody_asks_for_more(
+async def test_the_pin_is_kept_while_nothing_is_pulled(
     bus: Bus, peer: Bus, world: Any, journal: Any, consumer: Any
 ) -> None:
     """A holder busy with its first message longer than a pin lasts keeps the pin, and what waits is not redelivered."""

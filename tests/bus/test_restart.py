@@ -109,7 +109,7 @@ async def test_listeners_hear_again_and_know_of_the_gap(
     await eventually(lambda: got == [1, 2])
 
 
-async def test_pulling_goes_on_and_unacknowledged_work_comes_again(
+async def test_pulling_continues_and_unacknowledged_work_is_redelivered(
     own_server: Any, dial: Any, world: Any, kill_server: Any
 ) -> None:
     """A pinned consumer resumes and nothing is lost. (The server may forget an ack it had not written yet.)"""

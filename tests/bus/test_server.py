@@ -112,7 +112,7 @@ server._spawn = lambda argv, lock: server._spawn_watched(argv, (lock.fileno(),))
 
 @pytest.mark.kill
 @pytest.mark.parametrize("source", [_PARENT, _WATCHED_PARENT], ids=["by the kernel", "by a watching shell"])
-async def test_it_dies_with_its_parent(source: str, tmp_path: Path, child: Any, eventually: Any) -> None:
+async def test_it_ends_with_its_parent(source: str, tmp_path: Path, child: Any, eventually: Any) -> None:
     """kill -9 of the parent ends the server too, and the store is free for the next one."""
     parent = child(source, str(tmp_path / "nats"))
     pid = int(await anyio.to_thread.run_sync(parent.stdout.readline))

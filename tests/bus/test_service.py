@@ -68,7 +68,7 @@ async def test_many_calls_run_at_once(bus: Bus, peer: Bus, world: Any) -> None:
     assert sorted(replies) == list(range(20))
 
 
-async def test_nobody_listening_is_told_as_such(bus: Bus, world: Any) -> None:
+async def test_a_request_without_a_listener_fails_as_unavailable(bus: Bus, world: Any) -> None:
     """NoResponders after the timeout, never CallTimeout: nobody got it."""
     with anyio.fail_after(60), pytest.raises(NoResponders):
         await bus.call(world.ask, world.Note(), timeout=0.3, who="me")
@@ -113,7 +113,7 @@ async def test_a_silent_service_times_out(bus: Bus, peer: Bus, world: Any) -> No
         release.set()
 
 
-async def test_a_refusal_arrives_word_for_word(bus: Bus, peer: Bus, world: Any) -> None:
+async def test_a_refusal_arrives_unchanged(bus: Bus, peer: Bus, world: Any) -> None:
     """Code and sentence of the Refusal are those of the RemoteFault."""
 
     async def handler(request: Any) -> Any:
@@ -298,7 +298,7 @@ async def test_a_slow_stream_of_a_living_service_does_not_time_out(bus: Bus, pee
             assert (await anext(replies)).text == "done"
 
 
-async def test_a_stream_nobody_serves_fails_at_once(bus: Bus, world: Any) -> None:
+async def test_a_stream_request_without_a_server_fails_at_once(bus: Bus, world: Any) -> None:
     """NoResponders without waiting for the idle timeout."""
     with anyio.fail_after(60), pytest.raises(NoResponders):
         async with bus.call_streaming(world.flow, world.Note(), idle_timeout=90, who="me"):

@@ -13,7 +13,7 @@ from trunkline_bus import start_span
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_failed_span_tells_the_type_and_never_the_text() -> None:
+def test_a_failed_span_records_the_error_type_and_never_its_text() -> None:
     """An exception may quote what people said; it goes on to whoever handles it, and not to a collector."""
     spans, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
@@ -28,7 +28,7 @@ def test_a_failed_span_tells_the_type_and_never_the_text() -> None:
     assert "secret" not in span.to_json()
 
 
-def test_nobody_makes_spans_another_way() -> None:
+def test_spans_are_created_in_one_module_only() -> None:
     """OpenTelemetry's own way writes the exception's text and traceback into the span."""
     own = re.compile(r"\.(start_as_current_span|start_span|record_exception)\(")
     files = [

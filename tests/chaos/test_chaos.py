@@ -43,7 +43,7 @@ async def no_promise_is_broken(order: Order) -> Outcome:
     return outcome
 
 
-async def test_no_promise_is_broken_whoever_dies() -> None:
+async def test_no_guarantee_is_broken_by_kills() -> None:
     """Every accepted message is answered once and in order, no effect happens twice, every client's stream joins."""
     await no_promise_is_broken(Order(DRAWN, faults=20, seconds=14.0, people=4, pause=0.6, pile=0.7))
 

@@ -108,7 +108,7 @@ def test_a_tool_is_a_silence_beyond_the_time_that_it_takes_itself() -> None:
     assert ear.silences["t"] == [(11.5, 14.0)]
 
 
-def test_a_pulse_that_tells_of_a_turn_that_is_gone_is_stale() -> None:
+def test_a_status_naming_a_finished_turn_is_stale() -> None:
     """Busy with it, or failed because another monitor has it."""
     assert stale(BlockStatus(status="BUSY", current_task="turn"))
     assert stale(BlockStatus(status="ERROR", error="interrupted"))

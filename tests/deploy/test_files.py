@@ -95,7 +95,9 @@ def test_a_name_that_would_widen_a_grant_is_refused(names: tuple[str, ...]) -> N
 @pytest.mark.parametrize(
     "delegations", [{"Claude": ("main",)}, {"a.b": ("main",)}, {"claude": ("*",)}, {"claude": ("",)}]
 )
-def test_a_block_is_lent_to_a_name_and_by_its_name(delegations: dict[str, tuple[str, ...]]) -> None:
+def test_a_delegation_is_bound_to_the_names_of_block_and_agent(
+    delegations: dict[str, tuple[str, ...]],
+) -> None:
     """Both become parts of subjects."""
     with pytest.raises(ValueError, match=r"is no name of a block|cannot be the user of"):
         accounts_config((CHANNEL,), delegations=delegations)
@@ -141,7 +143,7 @@ def test_a_remote_is_a_user_with_a_key_and_its_own_subjects(tmp_path: Path) -> N
     )
 
 
-def test_a_plugin_apart_is_a_user_that_answers_and_asks_nobody(tmp_path: Path) -> None:
+def test_an_isolated_plugin_has_a_user_without_request_permissions(tmp_path: Path) -> None:
     """``--plugin`` adds its user: three subjects of its own to hear, nothing to publish; the server understands it."""
     argv = [sys.executable, "-m", "trunkline.acl", CHANNEL, "--plugin", "weather"]
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout

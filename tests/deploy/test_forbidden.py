@@ -360,7 +360,7 @@ async def test_a_wrong_or_missing_password_is_refused(running: Installation) -> 
 
 
 @pytest.mark.xfail(strict=True, reason="nats-server does not check reply subjects; see deploy/README.md")
-async def test_an_answer_does_not_go_where_its_asker_may_not_write(running: Installation) -> None:
+async def test_a_reply_is_not_sent_to_a_subject_the_caller_may_not_publish(running: Installation) -> None:
     """A request to JetStream that names a foreign subject for the answer writes nothing there."""
     client = await nats.connect(
         running.server.url, user="tools", password=running.passwords["tools"], inbox_prefix="_INBOX_tools"

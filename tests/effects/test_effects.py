@@ -23,7 +23,7 @@ SHORT = (
 )
 
 
-async def test_no_effect_happens_twice_and_every_doubt_is_told() -> None:
+async def test_no_effect_happens_twice_and_every_doubt_is_reported() -> None:
     """At every boundary of a write: the workers that hold the calls are killed, or the server, or the turn cancelled.
     No effect happens twice, what nobody can know is said to be unknown, and everybody is told the same. A tool that
     says that it only reads is run again, and is found out: its effect is counted twice."""

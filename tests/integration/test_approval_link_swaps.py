@@ -30,7 +30,7 @@ def failed(answer: TurnAnswer) -> bool:
     return any(isinstance(event, ToolEnded) and event.error for event in answer.events)
 
 
-async def test_a_lasting_yes_ends_where_its_link_is_swapped(
+async def test_a_lasting_approval_ends_when_its_link_is_swapped(
     provider: str, tmp_path: Path, link: Path
 ) -> None:
     """The file that was meant is written without asking, by any name that leads there; what the same name leads to
@@ -57,7 +57,7 @@ async def test_a_lasting_yes_ends_where_its_link_is_swapped(
         assert not (tmp_path / "accounts" / "deep" / "a.md").exists()
 
 
-async def test_a_yes_to_one_call_does_not_count_for_what_its_link_leads_to_later(
+async def test_an_approval_does_not_cover_a_later_target_of_its_link(
     provider: str, tmp_path: Path, link: Path
 ) -> None:
     """A person takes their time; what the name meant when they were asked is what they allowed."""

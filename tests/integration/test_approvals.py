@@ -45,7 +45,9 @@ async def noted(running: Platform) -> list[tuple[str | None, tuple[str, ...]]]:
             await anyio.sleep(0.02)
 
 
-async def test_MB_T10_a_no_reaches_the_model_and_the_turn_goes_on(provider: str, tmp_path: Path) -> None:
+async def test_MB_T10_a_denial_reaches_the_model_and_the_turn_continues(
+    provider: str, tmp_path: Path
+) -> None:
     """Denied: a tool error is the result, the model answers, and nothing was written. Deciding again is a conflict that
     names who was first, the same again is harmless, and where nothing waits there is nothing to decide."""
     async with house(provider, tmp_path) as running:
@@ -70,7 +72,7 @@ async def test_MB_T10_a_no_reaches_the_model_and_the_turn_goes_on(provider: str,
         assert await noted(running) == [("asked", ("preset:write",)), ("denied", ("channel:terminal",))]
 
 
-async def test_MB_T10_nobody_in_time_is_a_no_that_all_are_told(provider: str, tmp_path: Path) -> None:
+async def test_MB_T10_an_expired_approval_is_denied_and_announced(provider: str, tmp_path: Path) -> None:
     """The deadline: first a reminder, then a denial by nobody, which every channel hears and the model is told."""
     async with house(
         provider, tmp_path, **{"approvals.deadline": 2.0, "approvals.remind_after_share": 0.4}
@@ -140,7 +142,7 @@ async def test_MB_T11_every_channel_sees_it_and_the_first_decision_wins(
         assert (running.home.workspace("main") / "a.md").exists() is (won[0] != "terminal")
 
 
-async def test_MN_T16_nobody_there_is_never_a_yes(provider: str, tmp_path: Path) -> None:
+async def test_MN_T16_absence_never_counts_as_approval(provider: str, tmp_path: Path) -> None:
     """A turn of a schedule waits, for longer than a person's, and so does one from a pipe, which leaves with a status
     of its own; nothing is written in either."""
     async with house(provider, tmp_path) as running:
@@ -204,7 +206,7 @@ async def made_by(running: Platform, actor: str, count: int) -> list[tuple[str, 
             await anyio.sleep(0.05)
 
 
-async def test_a_wider_yes_covers_calls_of_the_same_shape_alone(provider: str, tmp_path: Path) -> None:
+async def test_a_lasting_approval_covers_calls_of_the_same_shape_only(provider: str, tmp_path: Path) -> None:
     """For this conversation, or always: another content of that file is not asked about, another file is, and so is the
     same file in another conversation, as long as it was for that one. What was given can be seen and taken back."""
     async with house(provider, tmp_path) as running:
@@ -232,9 +234,7 @@ async def test_a_wider_yes_covers_calls_of_the_same_shape_alone(provider: str, t
         assert unknown.value.code == ErrorCode.NOT_FOUND
 
 
-async def test_a_yes_that_was_taken_back_is_not_given_again_by_its_repeat(
-    provider: str, tmp_path: Path
-) -> None:
+async def test_a_revoked_approval_is_not_restored_by_a_repeat(provider: str, tmp_path: Path) -> None:
     """A client that sends a decision again, as after a lost reply, brings nothing back that was forgotten meanwhile; a
     yes to a new question does."""
     async with house(provider, tmp_path) as running:
@@ -252,7 +252,7 @@ async def test_a_yes_that_was_taken_back_is_not_given_again_by_its_repeat(
         await running.answer(accepted)
 
 
-async def test_a_wider_yes_to_a_call_by_another_name_is_for_the_tool(provider: str, tmp_path: Path) -> None:
+async def test_a_lasting_approval_of_an_alias_call_covers_the_tool(provider: str, tmp_path: Path) -> None:
     """A model that learned the tool by another name is asked about once, by that name and by the tool's own."""
 
     def other(text: str) -> str:
@@ -309,7 +309,7 @@ async def test_MB_T10_MB_T11_over_http(provider: str, tmp_path: Path) -> None:
             assert (await http.delete(f"/api/approvals/granted/{grant['id']}")).status_code == 204
 
 
-async def test_the_openai_door_says_in_words_what_waits(provider: str, tmp_path: Path) -> None:
+async def test_the_openai_api_describes_open_approvals_as_text(provider: str, tmp_path: Path) -> None:
     """Such clients know no approvals: an answer in one piece ends with the question and how to decide, a stream shows
     it and goes on when somebody has decided."""
     async with house(provider, tmp_path) as running:
@@ -377,7 +377,7 @@ async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
         assert status == 1 and grant["id"] in said and "trunkline approvals granted" in said
 
 
-def test_a_yes_where_no_platform_runs_says_how_the_turn_goes_on(tmp_path: Path) -> None:
+def test_an_approval_without_a_platform_says_how_the_turn_continues(tmp_path: Path) -> None:
     """``say`` tells until when it waits; a yes is kept, says that the turn still stands, and that command makes it go
     on, with nothing between of what its workers log."""
     home = tmp_path / "home"

@@ -98,9 +98,7 @@ async def test_a_turn_does_what_its_credential_permits_and_no_more(provider: str
         assert "4711" in " ".join(results((await house.running.say(REMEMBER)).events))
 
 
-async def test_a_command_runs_within_the_permissions_of_whoever_types_it(
-    provider: str, tmp_path: Path
-) -> None:
+async def test_a_command_runs_within_the_permissions_of_its_sender(provider: str, tmp_path: Path) -> None:
     """``/tool`` is no way around them; its list names what may not be used."""
     async with open_house(provider, tmp_path) as house:
         command = '/tool write_file path=x.txt content="x"'
@@ -114,7 +112,7 @@ async def test_a_command_runs_within_the_permissions_of_whoever_types_it(
         assert house.written.exists()
 
 
-async def test_whoever_steers_a_turn_takes_away_and_adds_nothing(provider: str, tmp_path: Path) -> None:
+async def test_steering_only_removes_permissions(provider: str, tmp_path: Path) -> None:
     """A turn may do what everybody may whose words it follows, from when they came."""
     async with open_house(provider, tmp_path) as house:
         accepted = await house.running.send("slow:60:50")
@@ -151,9 +149,7 @@ async def test_a_fork_may_do_what_both_may(provider: str, tmp_path: Path) -> Non
         assert LEFT_OUT not in await house.results(own) and house.written.exists()
 
 
-async def test_a_turn_that_another_monitor_goes_on_with_stays_as_narrow(
-    provider: str, tmp_path: Path
-) -> None:
+async def test_a_resumed_turn_keeps_its_narrow_permissions(provider: str, tmp_path: Path) -> None:
     """What a parked turn may do comes out of its journal."""
     program = ask("Well?", then=WRITE)
     async with open_house(provider, tmp_path) as house, anyio.create_task_group() as tasks:

@@ -91,7 +91,7 @@ async def test_all_that_may_be_used_are_sent_without_discovery() -> None:
         assert "Restricted: " in told and "--allow-shell" in told
 
 
-async def test_pa_f43_unknown_names_of_the_owner_are_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_pa_f43_unknown_tool_names_in_settings_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     """PA-F43: a name in ``always_send`` that stands for no tool is in the log once, and in doctor's findings; the
     others are sent."""
     async with home() as (running, provider):

@@ -142,7 +142,7 @@ def received(running: Platform) -> int:
     return running.bus.link._nc.stats["in_msgs"]
 
 
-async def test_each_of_many_decisions_tells_only_what_it_changes() -> None:
+async def test_each_of_many_decisions_reports_only_its_change() -> None:
     """The turn goes on where it was put down: nothing of it is told again, and nobody takes it over."""
     count = 8
     calls = " ".join(f'write_file {{"path": "{number}.md", "content": "x"}}' for number in range(count))
@@ -167,7 +167,7 @@ async def test_each_of_many_decisions_tells_only_what_it_changes() -> None:
             assert sum(isinstance(event, ToolStarted) for event in told) == count
 
 
-async def test_a_turn_that_another_wrote_to_is_read_anew(tmp_path: Path) -> None:
+async def test_a_turn_written_by_another_monitor_is_read_again(tmp_path: Path) -> None:
     """What a monitor has put down counts only while the journal ends where it was put down."""
     calls = " ".join(f'write_file {{"path": "{number}.md", "content": "x"}}' for number in range(3))
     with ScriptedProvider() as provider:

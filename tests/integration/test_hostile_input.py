@@ -86,7 +86,7 @@ async def test_mb_f3_a_block_whose_file_is_broken_takes_no_message_and_harms_no_
         assert (await running.say("hi")).text == "Hello."
 
 
-async def test_a_slip_in_a_key_of_the_preferences_is_told_and_other_keys_are_left_alone(
+async def test_a_wrong_key_of_the_preferences_is_reported_and_others_apply(
     tmp_path: Path,
 ) -> None:
     """``modle`` is no key of anybody's; what plugins keep there is theirs."""
@@ -146,7 +146,7 @@ async def test_half_characters_of_a_model_are_replaced() -> None:
         assert (await running.say("hi")).text == "a?b"
 
 
-async def test_a_call_that_no_message_can_carry_is_refused_and_the_model_told_why() -> None:
+async def test_a_call_too_large_for_a_message_is_refused_with_a_reason() -> None:
     """Half a character in a call's arguments: the tool is not run, the model may try again, and the turn goes on."""
     call = ToolCall(id="1", name="read_file", arguments={"path": "\ud800"})
     async with talking_to(ScriptedModel([[Text("Wait. "), Call(call)], "Sorry."])) as running:

@@ -135,7 +135,7 @@ async def test_memory_away_when_the_answer_is_to_be_stored(stage: ProcessPlatfor
         assert await stored_in(running, accepted) == ["slow:10:50", answer.text]
 
 
-async def test_a_monitor_told_to_leave_finishes_its_turn(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_a_draining_monitor_finishes_its_turn(stage: ProcessPlatform, tmp_path: Path) -> None:
     """With another monitor there, what runs ends where it began, and what waits behind it is answered by the other."""
     async with manned(stage) as running:
         await running.start("monitor", "second")
@@ -186,7 +186,7 @@ async def test_a_cancel_while_its_monitor_is_leaving(stage: ProcessPlatform, tmp
 
 
 @pytest.mark.parametrize("stopped", ["before it is asked for", "after the yes"])
-async def test_a_yes_counts_once_while_the_tools_worker_stands_still(
+async def test_an_approval_counts_once_while_the_tools_worker_is_suspended(
     stage: ProcessPlatform, tmp_path: Path, stopped: str
 ) -> None:
     """The worker is stopped for longer than the monitor waits for a sign of it, so calls are sent again and again. Each

@@ -463,7 +463,7 @@ def trunkline_bus_middleware():
 '''
 
 
-async def test_a_turn_whose_monitor_dies_before_it_tells_is_told_of_by_the_next(tmp_path: Path) -> None:
+async def test_a_turn_end_unpublished_by_a_dead_monitor_is_published_by_the_next(tmp_path: Path) -> None:
     """Whoever keeps memories or statistics hears of every turn that ended, also when its owner died in between."""
     config = {"runtime.provider_adapter": "offline"}
     async with process_platform(

@@ -117,7 +117,7 @@ async def test_cc_f20_the_next_conversation_s_model_is_given_what_was_learned(tm
         assert facts["We decided to use Postgres for the shop."] in sent and " in conv_" in sent
 
 
-async def test_a_fact_that_was_contradicted_is_told_as_what_held_before(tmp_path: Path) -> None:
+async def test_a_contradicted_fact_is_shown_as_the_earlier_one(tmp_path: Path) -> None:
     """The newer one is told, and that another held before it; never the older one by itself."""
     async with desk(tmp_path / "home") as here:
         await here.tell("I live in Lisbon.")
@@ -139,7 +139,7 @@ async def test_what_is_forgotten_vanishes_from_the_next_request(tmp_path: Path) 
         assert "Rex" not in await here.sent("What is the name of my dog now?")
 
 
-async def test_the_owner_s_budget_bounds_what_is_told(tmp_path: Path) -> None:
+async def test_the_owner_s_budget_limits_the_facts_shown(tmp_path: Path) -> None:
     """``max_tokens`` counts for all that was learned together; 0 tells nothing, and learning goes on."""
     async with desk(tmp_path / "home") as here:
         for number in range(4):
@@ -183,7 +183,7 @@ async def test_facts_reach_no_other_block_and_no_other_person(tmp_path: Path) ->
         assert "I have 2 launch codes." in owner and "3 launch codes" not in owner
 
 
-async def test_no_memory_tool_tells_a_fact_to_another_person_or_block(tmp_path: Path) -> None:
+async def test_no_memory_tool_shows_a_fact_to_another_person_or_block(tmp_path: Path) -> None:
     """ADR 44 holds for what a model looks up itself: searching, recalling, listing, reading a chunk's file now or as it
     was, its history and its lines. The person it was learned of finds it in its block, and the owner's own search finds
     everything."""
@@ -267,7 +267,7 @@ async def test_what_an_agent_kept_itself_is_no_learned_fact(tmp_path: Path) -> N
         assert "Rex" not in await here.sent("What is Rex?")
 
 
-async def test_a_block_that_remembers_nothing_is_told_nothing(tmp_path: Path) -> None:
+async def test_a_block_without_learning_receives_no_facts(tmp_path: Path) -> None:
     """RLM-F21: a block whose policy turns memory off has none of it before its model."""
     async with desk(tmp_path / "home") as here:
         await here.tell("I live in Lisbon.")
@@ -281,7 +281,7 @@ async def test_a_block_that_remembers_nothing_is_told_nothing(tmp_path: Path) ->
         await until(silent)
 
 
-async def test_mn_f23_the_reflector_without_a_model_knows_the_platform_s_errors(tmp_path: Path) -> None:
+async def test_mn_f23_the_heuristic_reflector_recognizes_the_platform_s_errors(tmp_path: Path) -> None:
     """MN-F23: each real error of a tool becomes a pitfall of its own kind and is counted under it."""
     calls = {
         "file_not_found": 'read_file {"path": "absent.txt"}',

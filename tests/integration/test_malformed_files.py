@@ -203,7 +203,7 @@ async def told(home: Path, config: Mapping[str, Any]) -> Mapping[str, HealthResu
     CASES,
     ids=[f"{guard.file}-{number}" for number, (guard, _, _) in enumerate(CASES)],
 )
-async def test_garbage_keeps_the_guard_shut_and_is_told(
+async def test_a_malformed_guard_file_denies_and_is_reported(
     tmp_path: Path, guard: Guard, text: str, said: str
 ) -> None:
     """Refused; told where; reported."""

@@ -132,7 +132,7 @@ async def test_the_reason_reaches_the_owner_on_every_way(kind: str) -> None:
         assert_told(streamed.value.message, told)
 
 
-async def test_who_is_not_the_owner_is_told_the_code_alone() -> None:
+async def test_others_than_the_owner_see_only_the_error_code() -> None:
     """What a provider says may tell of the owner's account."""
     async with failing("an unknown model", Visitors(GUEST)) as (running, _):
         async with httpx.AsyncClient(base_url=running.url, headers={HEADER: GUEST.id}, timeout=60) as http:
@@ -145,7 +145,7 @@ async def test_who_is_not_the_owner_is_told_the_code_alone() -> None:
             assert "gpt-nope" not in heard.text and "404" not in heard.text
 
 
-async def test_nobody_is_asked_about_a_home_whose_file_is_broken() -> None:
+async def test_a_home_with_a_broken_file_starts_no_dialog() -> None:
     """The reason names the file and the line, as the log does."""
     async with failing("an unknown model") as (running, _):
         await running.say("first")
@@ -167,7 +167,7 @@ def started(home: Path, url: str) -> dict[str, str]:
     return {**clean_environ(), "TRUNKLINE_HOME": str(home), "MY_KEY": KEY, "NO_COLOR": "1"}
 
 
-def test_say_and_a_pipe_tell_who_answers_and_why_it_failed(tmp_path: Path) -> None:
+def test_say_and_a_pipe_show_the_model_and_the_failure(tmp_path: Path) -> None:
     """On standard error, without a colour; the JSON has both as fields."""
     _, script, told = FAILURES["a refused key"]
     with ScriptedProvider(script) as provider:

@@ -30,7 +30,7 @@ from .approval_helpers import ask, asking, question_of
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_another_monitor_asked_meanwhile_is_told(provider: str, tmp_path: Path) -> None:
+async def test_a_question_of_another_monitor_is_published(provider: str, tmp_path: Path) -> None:
     """A monitor tells of a question and puts the turn down. Another takes it over, and dies once the journal has a
     further question that it told nobody. The first one, which is given the decision, tells of it."""
     async with platform(tmp_path, config=asking(provider)) as running:

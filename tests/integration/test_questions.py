@@ -82,7 +82,7 @@ async def test_an_answer_reaches_the_model_and_no_call_is_allowed_by_it(
         assert made == ["answered", "denied"]
 
 
-async def test_MB_T10_no_answer_is_told_as_such(provider: str, tmp_path: Path) -> None:
+async def test_MB_T10_a_missing_answer_is_reported_as_such(provider: str, tmp_path: Path) -> None:
     """Left unanswered by the owner, or by nobody in time: a tool error says which, and the turn goes on. Neither can be
     answered any more."""
     async with house(provider, tmp_path, **{"approvals.channel_deadlines": {"brief": 6.0}}) as running:

@@ -110,7 +110,7 @@ async def test_an_openai_client_gets_an_answer_at_once(running: Platform) -> Non
             await anyio.sleep(0.05)
 
 
-async def test_an_openai_stream_says_it_and_goes_on(running: Platform) -> None:
+async def test_an_openai_stream_reports_the_queue_and_continues(running: Platform) -> None:
     """The same as text, and the answer follows."""
     accepted, approval = await asked_by(running, write("a.md"))
     async with openai_of(running) as client:
@@ -129,7 +129,7 @@ async def test_an_openai_stream_says_it_and_goes_on(running: Platform) -> None:
     assert text.endswith("me too")
 
 
-async def test_a_chat_without_a_header_goes_on_where_it_waits(running: Platform) -> None:
+async def test_a_chat_without_a_header_continues_where_it_waits(running: Platform) -> None:
     """The client sends back what it was told, and its next message comes behind the first in the same conversation."""
     async with openai_of(running) as client:
         messages: list[Any] = [{"role": "user", "content": write("a.md")}]

@@ -200,7 +200,7 @@ async def test_all_at_once_from_one_place(desk: Desk) -> None:
         assert await desk.stored(one.conversation) == expected
 
 
-async def test_who_changes_what_was_said_begins_anew(desk: Desk) -> None:
+async def test_a_changed_transcript_starts_a_new_conversation(desk: Desk) -> None:
     """An answer, a question or the instructions that differ by a letter are another transcript."""
     chat = desk.chat()
     await chat.say("say:hello")
@@ -227,7 +227,7 @@ async def test_another_channel_went_on(desk: Desk) -> None:
     assert await desk.stored(chat.conversation) == ["say:hello", "hello", "say:more", "more"]
 
 
-async def test_a_deleted_conversation_begins_anew(desk: Desk) -> None:
+async def test_a_deleted_conversation_starts_again(desk: Desk) -> None:
     """The client still has its messages."""
     chat = desk.chat()
     await chat.say("say:hello")

@@ -276,7 +276,7 @@ async def test_a_kill_half_way_leaves_what_the_same_command_finishes(
 @pytest.mark.parametrize(
     ("victim", "delay"), [("gateway", 0.0), ("gateway", 0.02), ("gateway", 0.05), ("memory", 0.02)]
 )
-async def test_a_restore_goes_on_after_a_kill(stage: ProcessPlatform, victim: str, delay: float) -> None:
+async def test_a_restore_continues_after_a_kill(stage: ProcessPlatform, victim: str, delay: float) -> None:
     """Killed while it archives or restores: the block is back with its files."""
     async with manned(stage) as running:
         gateway = GatewayClient(running.bus, "cli", patience=3.0)

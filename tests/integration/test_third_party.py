@@ -123,9 +123,7 @@ async def running(site: Path, tmp_path: Path) -> AsyncIterator[ProcessPlatform]:
         yield platform
 
 
-async def test_the_dice_are_used_and_what_is_broken_hurts_nobody(
-    running: ProcessPlatform, site: Path
-) -> None:
+async def test_the_dice_plugin_works_beside_broken_plugins(running: ProcessPlatform, site: Path) -> None:
     """The workers live, the conversation works, the third party's tool is found through its entry point and used; a
     duplicate name costs the later plugin this tool and no other. ``plugins list`` names each with its reason."""
     rolled = await running.say("/tool roll_dice count=3 sides=4")

@@ -129,7 +129,7 @@ async def test_what_may_be_a_denial_and_is_not_read_refuses_every_tool(
             assert (await tried(running))[0] == "ok", case
 
 
-async def test_a_file_that_is_no_policy_by_its_name_is_told(tmp_path: Path, policies: Path) -> None:
+async def test_a_file_that_is_no_policy_by_its_name_is_reported(tmp_path: Path, policies: Path) -> None:
     """It binds nobody, and whoever wrote it is told so by doctor."""
     async with platform(tmp_path / "home", config={"permissions.approvals": "none"}) as running:
         for name in ("no.jsonc", "no.toml", "../Policies/no.json"):
@@ -153,7 +153,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("said", WORDS)
-async def test_words_of_a_policy_that_nothing_answers_to_are_told(tmp_path: Path, said: str) -> None:
+async def test_unknown_words_of_a_policy_are_reported(tmp_path: Path, said: str) -> None:
     """A slip as what cannot be read; a block or tool that may come as what is not there now."""
     (tmp_path / "memory/policies").mkdir(parents=True)
     (tmp_path / "memory/blocks/main").mkdir(parents=True)
@@ -186,7 +186,7 @@ def folder_elsewhere(file: Path) -> None:
 
 @pytest.mark.parametrize("laid", [elsewhere, nothing, folder, os.mkfifo, folder_elsewhere])
 @pytest.mark.parametrize("name", ["preferences.toml", "blocks/main/block.toml"])
-async def test_settings_that_are_not_read_are_told(
+async def test_settings_that_are_not_read_are_reported(
     tmp_path: Path, name: str, laid: Callable[[Path], None]
 ) -> None:
     """Nobody knows what they were to say, so no message is taken (``test_malformed_files``)."""
@@ -198,7 +198,7 @@ async def test_settings_that_are_not_read_are_told(
     assert found.status == "error" and name.removesuffix("/block.toml") in found.summary, found
 
 
-async def test_instructions_that_are_no_text_ask_no_model_and_are_told(tmp_path: Path) -> None:
+async def test_unreadable_instructions_stop_model_calls_and_are_reported(tmp_path: Path) -> None:
     """What the owner wrote there may forbid something, so nobody goes on without it."""
     for name in ("AGENT.md", "MEMORY.md", "identity/SOUL.md", "identity/USER.md"):
         home = tmp_path / name.replace("/", "-")

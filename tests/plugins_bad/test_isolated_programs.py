@@ -92,7 +92,7 @@ async def test_a_tool_that_says_it_reads_changes_nothing_by_programs(
         )
 
 
-async def test_without_a_sandbox_it_is_told_what_to_install(
+async def test_without_a_sandbox_the_error_names_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The refusal is the tools worker's own."""

@@ -114,7 +114,7 @@ async def test_who_ends_its_worker_twice_is_left_out_of_the_third(
         assert f"plugin {dist} is put into quarantine" in log and says in log
 
 
-async def test_quarantine_is_told_and_lifted(tmp_path: Path) -> None:
+async def test_quarantine_is_reported_and_lifted(tmp_path: Path) -> None:
     """The good plugin answers all the time. ``plugins list`` and ``doctor`` name the plugin put away, how the worker
     ended, and the cure; the cure works, once."""
     dist = "bad-osexit"
@@ -143,7 +143,7 @@ async def test_who_only_stood_by_is_not_blamed(tmp_path: Path) -> None:
         assert state(running, "bad-swallow")["status"] == "loaded"
 
 
-async def test_a_stop_that_was_asked_for_blames_nobody(tmp_path: Path) -> None:
+async def test_a_requested_stop_blames_no_plugin(tmp_path: Path) -> None:
     """Told to stop and then killed while a tool runs, as a service manager does: no plugin's fault."""
     async with tools_with(tmp_path, "bad-swallow") as running:
         for _ in range(2):
@@ -173,7 +173,7 @@ async def test_an_import_that_never_ends_costs_one_start_its_deadline(tmp_path: 
         assert state(running, "bad-hang")["status"] == "quarantined"
 
 
-async def test_kills_from_outside_blame_nobody(tmp_path: Path) -> None:
+async def test_kills_from_outside_blame_no_plugin(tmp_path: Path) -> None:
     """However often its process is killed while it is at work, a plugin that did nothing stays."""
     async with tools_with(tmp_path, "bad-swallow") as running:
         for _ in range(3):
@@ -216,7 +216,7 @@ with log.recording(sys.argv[2], sys.argv[3]):
         ("trunkline-aardvark", "tool", False),
     ],
 )
-def test_being_called_like_the_platforms_own_protects_nobody(
+def test_a_name_of_the_platform_does_not_protect_a_plugin(
     tmp_path: Path, owner: str, doing: str, away: bool
 ) -> None:
     """What is put away without a word that names it is any plugin at its import but the platform's own, by its

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 WORDS = " ".join(f"word-{number}" for number in range(1, 81))
 
 
-async def test_a_client_goes_on_at_the_other_gateway(tmp_path: Path) -> None:
+async def test_a_client_continues_at_the_other_gateway(tmp_path: Path) -> None:
     """What one gateway accepted, the other shows from the begin; when the first is killed in mid-stream, its client
     goes on at the second by ``Last-Event-ID`` without gap or repeat, and talks on in the same conversation."""
     with provider_process() as provider:

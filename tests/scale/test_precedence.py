@@ -20,7 +20,7 @@ SEATED = 2.0
 """Seconds after which both monitors know of each other's partitions."""
 
 
-async def test_an_interrupted_turn_overtakes_those_that_nobody_has_begun(tmp_path: Path) -> None:
+async def test_an_interrupted_turn_overtakes_turns_not_started(tmp_path: Path) -> None:
     """The survivor has a long queue of its own and one slot. The dead one's turn ends before that queue does."""
     with provider_process() as provider:
         config = {

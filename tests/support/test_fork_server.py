@@ -115,7 +115,7 @@ def test_standard_input_ends_when_the_test_closes_it() -> None:
         {"preexec_fn": lambda: None},
     ],
 )
-def test_an_unusual_program_is_started_anew(options: dict[str, Any]) -> None:
+def test_an_unusual_program_starts_its_own_process(options: dict[str, Any]) -> None:
     """Where a fork could differ from a start."""
     with subprocess.Popen([*PROVIDER], stdout=subprocess.PIPE, text=True, **options) as process:
         assert process.stdout is not None
@@ -124,7 +124,7 @@ def test_an_unusual_program_is_started_anew(options: dict[str, Any]) -> None:
         process.kill()
 
 
-def test_the_missing_folder_of_a_program_is_told(tmp_path: Path) -> None:
+def test_the_missing_folder_of_a_program_is_reported(tmp_path: Path) -> None:
     """As ``Popen`` tells it."""
     with pytest.raises(FileNotFoundError):
         subprocess.run(PROGRAM, cwd=tmp_path / "none", check=False)

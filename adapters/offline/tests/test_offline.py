@@ -128,7 +128,7 @@ async def test_nothing_found_is_said_with_what_to_do() -> None:
     assert "trunkline memory add" in text
 
 
-async def test_a_failed_search_is_told() -> None:
+async def test_a_failed_search_is_reported() -> None:
     """The tool's own words reach the person."""
     _, [call] = await ask(user("Where is Aurora?"))
     text, calls = await ask(user("Where is Aurora?"), *after(call, "memory does not answer", error=True))

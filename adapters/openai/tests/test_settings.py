@@ -89,7 +89,7 @@ def test_the_adapter_is_declared_only_when_it_is_usable(monkeypatch: pytest.Monk
 
 
 @pytest.mark.anyio
-async def test_a_key_that_is_named_and_not_set_is_told() -> None:
+async def test_a_key_that_is_named_and_not_set_is_reported() -> None:
     """The error names the variable; nothing is sent."""
     adapter = OpenAIAdapter(OpenAISettings(base_url="http://127.0.0.1:9", api_key=Secret(env="NO_SUCH_KEY")))
     request = ModelRequest(messages=(Message(id="msg_1", role="user", content="x"),))
@@ -119,7 +119,7 @@ async def test_a_connection_that_is_not_made_in_time_is_a_timeout() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_key_that_no_header_can_hold_is_not_told() -> None:
+async def test_a_key_that_no_header_can_carry_is_not_shown() -> None:
     """The HTTP library would quote it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BAD_KEY", "sk-schlüssel")

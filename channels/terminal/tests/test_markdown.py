@@ -127,7 +127,7 @@ def test_narrow_terminals_get_lines_that_fit(width: int) -> None:
     assert max(len(bare(line)) for line in render(SAMPLE, width)) <= width
 
 
-def test_drop_tells_whether_something_was_printed() -> None:
+def test_drop_reports_whether_something_was_printed() -> None:
     """A false start that was never printed can be forgotten without a word."""
     stream = MarkdownStream(lambda: 60, lambda: 10, "ansi_dark")
     stream.feed("False start")

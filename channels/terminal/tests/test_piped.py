@@ -34,7 +34,7 @@ def test_no_escape_code_is_written(tmp_path: Path) -> None:
     assert "# Heading" in done.stdout and "␛[31mred" in done.stdout
 
 
-def test_tools_are_told_apart_from_the_answer(tmp_path: Path) -> None:
+def test_tool_lines_are_distinct_from_the_answer(tmp_path: Path) -> None:
     """What tools did goes to standard error."""
     done = piped(tmp_path, "tools\n")
     assert done.stdout == "I look.\nDone.\n"
@@ -48,7 +48,7 @@ def test_a_false_start_does_not_get_into_the_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("lines", "status"), [("failing\none\n", 1), ("/nwe\n", 1), ("approval\none\n", 3)])
-def test_the_exit_status_tells_what_went_wrong(tmp_path: Path, lines: str, status: int) -> None:
+def test_the_exit_status_reports_the_kind_of_failure(tmp_path: Path, lines: str, status: int) -> None:
     """1 for a failed turn or command, 3 for a turn that waits for a decision."""
     assert piped(tmp_path, lines).returncode == status
 

@@ -73,7 +73,7 @@ async def test_new_begins_another_conversation() -> None:
         ] * 2
 
 
-async def test_switch_goes_to_a_block_and_says_the_rest() -> None:
+async def test_switch_changes_the_block_and_sends_the_rest() -> None:
     """/switch BLOCK TEXT begins a conversation there; /switch-BLOCK is the same."""
     async with talking() as talk:
         await talk.say("/switch work good morning", "/switch-main and here")
@@ -101,7 +101,7 @@ async def test_an_unknown_block_names_the_nearest() -> None:
     assert "work" in caught.value.hint
 
 
-async def test_a_refused_message_is_told() -> None:
+async def test_a_refused_message_is_reported() -> None:
     """The gateway's sentence is shown, and the next message may go through."""
     async with talking() as talk:
         talk.gateway.refuses = RemoteFault("too_large", "The message is too large.")
@@ -206,7 +206,7 @@ async def test_save_and_load(tmp_path: Path) -> None:
         assert f"to {tmp_path}/conversation_" in talk.screen.all("note")[-1]
 
 
-async def test_status_blocks_and_trace_tell_where_one_is() -> None:
+async def test_status_blocks_and_trace_show_the_current_location() -> None:
     """They name the block, the conversation, the tokens and the turn."""
     async with talking() as talk:
         await talk.say("one", "/status", "/blocks", "/trace")
@@ -216,7 +216,7 @@ async def test_status_blocks_and_trace_tell_where_one_is() -> None:
         assert "trunkline trace turn_" in told
 
 
-async def test_status_tells_what_the_sitting_cost() -> None:
+async def test_status_shows_the_cost_of_the_session() -> None:
     """The tokens of all turns, and their cost where models have a price; else that nobody knows it."""
 
     def answer(message: SendMessage) -> Iterable[Step]:
@@ -245,7 +245,7 @@ async def test_trace_draws_where_the_program_can() -> None:
         assert "tree of turn_1" in talk.screen.all("note")
 
 
-async def test_MB_T11_what_waits_in_another_channel_is_told_and_decided_by_id() -> None:
+async def test_MB_T11_an_approval_of_another_channel_is_listed_and_decided_by_id() -> None:
     """It is shown with its id; /approvals lists it; /approve decides, here for always; what others decided is told, and
     deciding once more is one sentence."""
     async with talking() as talk:
@@ -278,7 +278,7 @@ async def test_MB_T11_what_an_agent_asks_elsewhere_is_answered_by_id() -> None:
 
 
 @pytest.mark.parametrize("answer", ["", " ", "yess", "ok", "c", "a", "1", "true", "\n"])
-def test_MN_T16_nothing_but_a_yes_is_a_yes(answer: str) -> None:
+def test_MN_T16_only_an_explicit_yes_allows_a_call(answer: str) -> None:
     """Enter, other words, and a wider yes where none is offered are no answer at all."""
     assert text_format.parse_answer(answer, wide=False) is None
 
@@ -375,7 +375,7 @@ async def test_steering_does_not_break_the_answer_that_streams() -> None:
     assert any("taken in: shorter" in note for note in talk.screen.all("note"))
 
 
-def test_a_deadline_is_told_on_the_clock_here() -> None:
+def test_a_deadline_is_shown_in_local_time() -> None:
     """The time here and how long that is; the date too when it is another day's."""
     now = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
     here = (now + timedelta(minutes=5)).astimezone()

@@ -65,7 +65,7 @@ def test_control_codes_are_pictures(terminal: Tmux) -> None:
     terminal.wait_shows("␛]0;owned␇␛[2J␛[31mred", "You said: before")
 
 
-def test_ctrl_c_ends_the_turn_and_the_queue_goes_on(terminal: Tmux) -> None:
+def test_ctrl_c_ends_the_turn_and_the_queue_continues(terminal: Tmux) -> None:
     """A message typed while a turn runs waits; Ctrl-C ends the turn and the next one begins."""
     terminal.type("forever")
     terminal.wait_shows("I begin and do not end")
@@ -114,7 +114,7 @@ def test_ctrl_d_leaves(terminal: Tmux) -> None:
     terminal.wait_shows("echoed")
 
 
-def test_only_yes_is_yes(terminal: Tmux) -> None:
+def test_only_yes_counts_as_approval(terminal: Tmux) -> None:
     """MN-T16: Enter and other words do not allow; y does."""
     terminal.type("approval")
     terminal.wait_shows("May I send this mail?", "send_mail to=a@example.org", "y/n ›")
@@ -171,7 +171,7 @@ def test_an_unknown_command_is_one_sentence(terminal: Tmux) -> None:
     terminal.wait_shows("There is no command /nwe. Did you mean /new?")
 
 
-def test_an_outage_is_told_and_nothing_repeated(terminal: Tmux) -> None:
+def test_an_outage_is_reported_and_nothing_is_repeated(terminal: Tmux) -> None:
     """One line when the platform goes, one when it is back, and each text once."""
     terminal.type("outage")
     terminal.wait_shows("The platform does not answer.", "no connection")

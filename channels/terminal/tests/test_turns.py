@@ -88,7 +88,7 @@ async def test_steps_and_tools_come_in_order() -> None:
     ]  # fmt: skip
 
 
-async def test_a_result_that_is_kept_apart_is_told_with_what_shows_it() -> None:
+async def test_a_result_stored_apart_is_shown_with_the_command_that_reads_it() -> None:
     """The model got a part of it; a person is told which command has all."""
     stored = StoredResult(id="k3v7q", characters=200_000, kept=200_000)
     ended = ToolEnded(step=0, call_id="c1", name="read_file", stored=stored)
@@ -106,7 +106,7 @@ async def test_the_end_says_tokens_and_time() -> None:
     assert outcome.usage.output_tokens == 45
 
 
-async def test_a_failure_is_told() -> None:
+async def test_a_failure_is_reported() -> None:
     """The fixed sentence and the code are shown, and the turn counts as failed."""
     screen, outcome, _ = await shown([TurnEnded(reason="error", code=ErrorCode.INTERNAL, sentence="Sorry.")])
     assert screen.all("error") == ["Sorry. (internal)"]
@@ -174,7 +174,7 @@ async def test_an_answer_is_handed_in(typed: str, said: str) -> None:
     assert "1. the red" in screen.all("question")[0] and screen.all("note")[0] == "Answered by terminal."
 
 
-async def test_nobody_to_ask_leaves_the_turn_undecided() -> None:
+async def test_without_a_person_to_ask_the_approval_stays_open() -> None:
     """Where nobody can be asked nothing is decided, and showing ends."""
     screen, outcome, gateway = await shown(
         [ApprovalRequested(call=CALL, call_hash="h", question="May I?"), anyio.Event()]
@@ -198,7 +198,7 @@ async def test_a_settled_question_is_not_asked() -> None:
     assert screen.all("question") == [] and gateway.decided == []
 
 
-async def test_an_outage_is_told_once_and_repeats_nothing() -> None:
+async def test_an_outage_is_reported_once_and_repeats_nothing() -> None:
     """When the gateway goes away the person is told, and the text goes on where it stood."""
     gate = anyio.Event()
     steps: list[Step] = [text("Before. "), gate, text("After.", 8), END]
@@ -220,7 +220,7 @@ async def test_an_outage_is_told_once_and_repeats_nothing() -> None:
     assert screen.all("note")[0] == "The platform is back."
 
 
-async def test_an_unknown_turn_is_told() -> None:
+async def test_an_unknown_turn_is_reported() -> None:
     """A turn that nobody knows is an error, not an endless wait."""
     screen = RecordingScreen()
     async with ScriptedGateway() as gateway:
@@ -230,7 +230,7 @@ async def test_an_unknown_turn_is_told() -> None:
     assert outcome.failed and "nothing by that name" in screen.all("error")[0]
 
 
-async def test_a_steered_message_is_told() -> None:
+async def test_a_steered_message_is_reported() -> None:
     """A message that was taken in is known by its id."""
     message = Message(id="msg_1", role="user", content="And be brief.")
     screen, _, _ = await shown([MessageSteered(message=message), END])

@@ -131,7 +131,7 @@ class AdapterSuite(ContractSuite, ABC):
         assert _finish(events).reason == "stop"
 
     @pytest.mark.anyio
-    async def test_usage_is_told(self) -> None:
+    async def test_usage_is_reported(self) -> None:
         """The Finish carries the provider's count of tokens."""
         if not self.counts:
             pytest.skip("there are no tokens to count")

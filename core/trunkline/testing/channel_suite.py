@@ -91,7 +91,7 @@ class ChannelSuite(ContractSuite, ABC):
             assert gateway.sent[0].client_id
 
     @pytest.mark.anyio
-    async def test_a_conversation_goes_on(self) -> None:
+    async def test_a_conversation_continues(self) -> None:
         """The second message goes into the conversation of the first."""
         async with ScriptedGateway() as gateway:
 

@@ -243,7 +243,7 @@ class SandboxIsolationSuite(SandboxFixture):
         assert found == dict.fromkeys(("kept", "inner/kept", "inner/id_rsa"), "kept")
 
     @pytest.mark.anyio
-    async def test_it_sees_nobody_and_can_gain_nothing(self, workspace: Path) -> None:
+    async def test_it_sees_no_other_process_and_gains_no_privileges(self, workspace: Path) -> None:
         """Few processes, no rights, none to be had by setuid, and a filter of system calls."""
         ran = await self.shell(
             workspace, "ls /proc | grep -c '^[0-9]'; cat /proc/self/status; ls /proc/self/fd | wc -l"
@@ -257,7 +257,7 @@ class SandboxIsolationSuite(SandboxFixture):
         assert facts["Seccomp"].strip() == "2"
 
     @pytest.mark.anyio
-    async def test_the_kernel_s_dangerous_doors_are_shut(self, workspace: Path) -> None:
+    async def test_dangerous_system_calls_are_refused(self, workspace: Path) -> None:
         """New namespaces, mounts, tracing, keys, filters, counters, rings, and sockets that lead past namespaces."""
         if self.python is None or os.uname().machine != "x86_64":
             pytest.skip("needs a Python in the sandbox, on x86_64")

@@ -33,7 +33,7 @@ class SandboxSuite(SandboxIsolationSuite):
     # What a program does, and how it ends -------------------------------------------------------------------------
 
     @pytest.mark.anyio
-    async def test_cc_t11_output_and_exit_code_are_told_apart(self, workspace: Path) -> None:
+    async def test_cc_t11_output_and_exit_code_are_reported_separately(self, workspace: Path) -> None:
         """Standard output, standard error and the exit code come as the program left them."""
         ran = await self.shell(workspace, "echo out; echo err >&2; exit 3")
         assert (ran.stdout, ran.stderr, ran.exit_code, ran.killed) == (b"out\n", b"err\n", 3, "")
@@ -206,7 +206,9 @@ class SandboxSuite(SandboxIsolationSuite):
             await self.assert_stopped(workspace)
 
     @pytest.mark.anyio
-    async def test_cc_t12_all_of_a_home_are_ended_whoever_began_them(self, workspace: Path) -> None:
+    async def test_cc_t12_all_programs_of_a_home_are_ended_whoever_started_them(
+        self, workspace: Path
+    ) -> None:
         """As panic does it: five of them, by another instance, in two seconds, and none of another home. Of three
         tries one has to be that quick: what else the machine does is not the sandbox's."""
         took = [await self._five_ended(workspace)]

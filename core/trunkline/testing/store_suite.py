@@ -78,7 +78,7 @@ class StoreSuite(ContractSuite, ABC):
             assert (await store.read("a.md", versions[0])).content == "one"
 
     @pytest.mark.anyio
-    async def test_a_stale_writer_is_told(self, tmp_path: Path) -> None:
+    async def test_a_stale_write_is_refused(self, tmp_path: Path) -> None:
         """A change that expects another content than there is changes nothing."""
         async with self.opened(tmp_path) as store:
             await _write(store, "a.md", "one")
@@ -162,7 +162,7 @@ class StoreSuite(ContractSuite, ABC):
             assert await again.find_conversation("conv_b") is None
 
     @pytest.mark.anyio
-    async def test_every_change_passes_the_rules_and_is_told(self, tmp_path: Path) -> None:
+    async def test_every_change_passes_the_rules_and_is_published(self, tmp_path: Path) -> None:
         """A rule may change or refuse what is written; each commit is told once it is made."""
         changes: list[MemoryChanged] = []
 

@@ -95,7 +95,7 @@ def test_only_what_changed_is_read_again(memory: Run, papers: Path, kept: Path) 
     assert len(subprocess.run(log, capture_output=True, text=True, check=True).stdout.split()) == 2
 
 
-def test_two_files_of_one_name_in_memory_are_told_of(memory: Run, tmp_path: Path) -> None:
+def test_two_files_of_one_name_in_memory_are_reported(memory: Run, tmp_path: Path) -> None:
     """The second does not silently replace the first."""
     folder = tmp_path / "twice"
     folder.mkdir()
@@ -105,7 +105,7 @@ def test_two_files_of_one_name_in_memory_are_told_of(memory: Run, tmp_path: Path
     assert "another file takes its place" in added.stderr
 
 
-def test_a_name_that_is_no_text_is_skipped_and_told(memory: Run, tmp_path: Path) -> None:
+def test_a_name_that_is_no_text_is_skipped_and_reported(memory: Run, tmp_path: Path) -> None:
     """Beside it everything is brought, and the report shows its bytes in one line, also as JSON."""
     folder = tmp_path / "names"
     folder.mkdir()
@@ -159,7 +159,7 @@ def test_a_thousand_files_come_in_one_command(memory: Run, tmp_path: Path) -> No
     assert int(kilobytes) < 300 * 1024
 
 
-def test_a_killed_command_goes_on_where_it_was(memory: Run, tmp_path: Path) -> None:
+def test_a_killed_command_continues_where_it_stopped(memory: Run, tmp_path: Path) -> None:
     """What was acknowledged before a SIGKILL is in history; the same command brings the rest and nothing twice."""
     folder, held = tmp_path / "many", tmp_path / "home/memory/documents/many"
     folder.mkdir()

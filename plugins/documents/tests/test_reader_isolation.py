@@ -70,7 +70,7 @@ async def done(deed: str, **bounds: Any) -> str:
         ("half_letters", "a?bc"),
     ],
 )
-async def test_a_bad_reader_is_told_of_and_survived(deed: str, reason: str) -> None:
+async def test_a_bad_reader_is_reported_and_survived(deed: str, reason: str) -> None:
     """Whatever happens in the process, the reason is a sentence and the next file is read."""
     assert await done(deed) == reason
 
@@ -138,7 +138,7 @@ async def test_a_reader_that_cannot_travel_is_named() -> None:
     reader.lock.close()  # type: ignore[attr-defined]
 
 
-def test_the_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
+def test_the_process_ends_with_its_parent(tmp_path: Path) -> None:
     """A killed platform leaves no reader behind, not even one that hangs."""
     program = (
         "import sys, time; from tempfile import TemporaryFile; sys.path.insert(0, sys.argv[1])\n"

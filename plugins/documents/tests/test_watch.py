@@ -66,7 +66,7 @@ async def test_a_watched_folder_is_kept_up(tmp_path: Path, folder: Path) -> None
 
 
 @pytest.mark.anyio
-async def test_a_folder_that_goes_away_takes_nothing_along(tmp_path: Path, folder: Path) -> None:
+async def test_a_folder_that_disappears_removes_nothing_from_memory(tmp_path: Path, folder: Path) -> None:
     """A drive that is unplugged empties no memory; when it is back, watching goes on."""
     settings = {"documents.watch": [{"folder": str(folder), "block": "main", "prune": True}]}
     async with platform(tmp_path / "home", workers=("memory", "tools"), config=settings) as running:

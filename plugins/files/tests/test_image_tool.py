@@ -28,7 +28,7 @@ def test_the_model_is_given_the_picture_and_the_question(tmp_path: Path) -> None
     assert "Describe this picture" in second.messages[0].content
 
 
-def test_what_is_no_picture_is_sent_to_nobody(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_picture_is_not_sent(tmp_path: Path) -> None:
     """Text by the name of a picture, other binary, a folder, nothing at all, and what is too large."""
     (tmp_path / "text.png").write_text("just text")
     (tmp_path / "svg.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
@@ -47,7 +47,7 @@ def test_what_is_no_picture_is_sent_to_nobody(tmp_path: Path) -> None:
     assert model.questions == []
 
 
-def test_why_it_was_not_looked_at_is_told(tmp_path: Path) -> None:
+def test_the_reason_for_a_missing_description_is_reported(tmp_path: Path) -> None:
     """The reason of whoever was asked, an answer without words, and that there is no model here."""
     (tmp_path / "a.png").write_bytes(PNG)
     broken = CompletionError("no_vision_model", "Set vision_model.")

@@ -45,7 +45,7 @@ def test_every_line_is_found_and_no_other(
     assert found == ("\n".join(expected) or f"No line contains {query!r}.")
 
 
-def test_patterns_and_what_is_told(tmp_path: Path) -> None:
+def test_patterns_and_their_error_messages(tmp_path: Path) -> None:
     """Lines with their places, files, or numbers; with lines around them; up to a number of results."""
     (tmp_path / "a.py").write_text(
         "import re\n\ndef one_test():\n    pass\n\ndef two():\n    pass\ndef three_test(): ...\n"

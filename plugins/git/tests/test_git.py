@@ -43,7 +43,7 @@ FORCING = [
 ]  # fmt: skip
 
 
-async def test_MN_T6_no_word_forces_or_deletes_a_protected_branch(tmp_path: Path) -> None:
+async def test_MN_T6_no_push_option_forces_or_deletes_a_protected_branch(tmp_path: Path) -> None:
     """Nobody is asked about it: it is refused where nothing else is, and by the tool for commands too."""
     async with place(tmp_path) as here:
         here.rewrite()
@@ -299,7 +299,7 @@ async def test_a_push_from_a_shallow_clone_and_into_new_folders(tmp_path: Path) 
         assert git(here.workspace / "new.git", "rev-parse", "other") == git(here.repo, "rev-parse", "main")
 
 
-async def test_a_push_that_only_tells_changes_nothing(tmp_path: Path) -> None:
+async def test_a_dry_run_of_a_push_changes_nothing(tmp_path: Path) -> None:
     """However that is said; and a quiet one that takes its branch along is done."""
     async with place(tmp_path) as here:
         git(here.repo, "commit", "-q", "--allow-empty", "-m", "new")

@@ -43,7 +43,7 @@ async def test_a_line_blames_to_actor_conversation_and_turn(store: GitMemoryStor
     assert (await store.history("a.md", limit=1))[0].turn == "turn_9"
 
 
-async def test_blame_follows_a_move_and_knows_versions(store: GitMemoryStore, write: Write) -> None:
+async def test_blame_follows_a_move_and_accepts_versions(store: GitMemoryStore, write: Write) -> None:
     """Lines keep their author when their file moves; at an older version the older text is blamed."""
     first = await write("a.md", "one\ntwo\n", actor="ada")
     await store.move("a.md", "notes/b.md", actor="mover", reason="")
@@ -205,7 +205,7 @@ async def test_what_came_later_stays(store: GitMemoryStore, write: Write) -> Non
     assert (await store.read("a.md")).content == "one\ntwo\nthree\nfour\nFIVE\n"
 
 
-async def test_a_later_change_of_the_same_lines_is_told(store: GitMemoryStore, write: Write) -> None:
+async def test_a_later_change_of_the_same_lines_is_reported(store: GitMemoryStore, write: Write) -> None:
     """Where a later change stands in the way nothing is changed, and the sentence says what to do."""
     await write("a.md", "one\n")
     wrong = await write("a.md", "wrong\n")
@@ -243,7 +243,7 @@ async def test_going_back_to_a_version(store: GitMemoryStore, write: Write) -> N
     assert (await store.read("box/a.md")).content == "one"
 
 
-async def test_nothing_to_take_back_is_told(store: GitMemoryStore, write: Write) -> None:
+async def test_nothing_to_revert_is_reported(store: GitMemoryStore, write: Write) -> None:
     """Unknown versions, versions that did nothing there, and what is taken back already."""
     other = await write("b.md", "b")
     await write("a.md", "a")
@@ -262,7 +262,7 @@ async def test_nothing_to_take_back_is_told(store: GitMemoryStore, write: Write)
         await store.revert(RevertMemory(path="b.md", version=other, actor="o"))
 
 
-async def test_an_edit_by_hand_is_kept_when_a_change_is_taken_back(
+async def test_an_external_edit_is_kept_when_a_change_is_reverted(
     store: GitMemoryStore, write: Write, root: Path
 ) -> None:
     """What a person wrote since is committed first, stays where it is apart, and stands in the way where it is not."""

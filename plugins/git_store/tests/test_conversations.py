@@ -190,9 +190,7 @@ async def test_a_line_that_cannot_be_read_costs_only_itself(opened: Opened, root
     assert "{broken\n" in file.read_text()
 
 
-async def test_a_conversation_from_before_the_folders_goes_on_where_it_lies(
-    opened: Opened, root: Path
-) -> None:
+async def test_a_conversation_in_the_old_layout_continues_in_its_file(opened: Opened, root: Path) -> None:
     """A memory whose conversations lie side by side needs no migration: they are found, listed and appended to."""
     async with opened() as store:
         await store.append_conversation(append(said(1)))

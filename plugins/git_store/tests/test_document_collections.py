@@ -90,7 +90,7 @@ async def test_they_outlive_a_restart_and_nothing_outlives_a_clear(tmp_path: Pat
 
 
 @pytest.mark.parametrize("harm", ["head", "objects", "index"])
-async def test_what_is_damaged_begins_anew(tmp_path: Path, harm: str) -> None:
+async def test_a_damaged_collection_starts_empty(tmp_path: Path, harm: str) -> None:
     """A cache that a crash left in pieces is an empty one; an index alone is made again from the texts."""
     first = CollectionStore(tmp_path)
     await first.put("conv", "a.md", "the quetzal")

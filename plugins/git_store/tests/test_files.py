@@ -256,7 +256,7 @@ async def test_moving_keeps_every_byte(store: GitMemoryStore, write: Write, root
             await store.move("a", target, actor="owner", reason="")
 
 
-async def test_listing_tells_files_and_folders(store: GitMemoryStore, write: Write) -> None:
+async def test_listing_distinguishes_files_and_folders(store: GitMemoryStore, write: Write) -> None:
     """Names sorted, with kind and size; recursive reaches all."""
     await write("a/b/c.md", "1234")
     flat = await store.list("a", recursive=False)

@@ -68,7 +68,7 @@ async def test_a_broken_object_of_now_is_made_again(
     assert len(list((root / ".git/trunkline/damaged").rglob("*/*/*"))) == 1
 
 
-async def test_a_broken_object_of_then_is_told(
+async def test_a_broken_object_of_an_earlier_version_is_reported(
     opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
     """An older state that is in no file any more is named with its version; all others stay readable."""
@@ -86,7 +86,7 @@ async def test_a_broken_object_of_then_is_told(
     assert examined(root)["git.history"].status == "ok"  # the same text again is the same object
 
 
-async def test_a_lost_last_commit_is_told_and_gone_back_behind(
+async def test_a_lost_last_commit_is_reported_and_the_branch_reset(
     opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
     """The branch ends at the last commit that can be read; what the files hold is committed as the owner's."""
@@ -171,7 +171,7 @@ async def test_packs_are_joined_beside_a_half_written_one(
 # The derived files, and looking only -------------------------------------------------------------------------
 
 
-async def test_broken_databases_are_made_anew(opened: Opened, closed: list[str], root: Path) -> None:
+async def test_broken_databases_are_rebuilt(opened: Opened, closed: list[str], root: Path) -> None:
     """The doctor takes them away, says so, and the next question finds everything again."""
     for name in ("memory.db", "memory-history.db"):
         file = root.parent / "cache" / name

@@ -73,7 +73,7 @@ async def test_lines_blame_to_actor_conversation_and_turn(store: GitMemoryStore,
     assert (await store.history("a.md", limit=1))[0].message == "Edit a.md"
 
 
-async def test_one_group_tells_callers_apart(store: GitMemoryStore, git: Git) -> None:
+async def test_a_group_commit_separates_its_callers(store: GitMemoryStore, git: Git) -> None:
     """Writes that share a commit share their origin; different actors get commits of their own."""
     async with anyio.create_task_group() as group:
         for number in range(30):
@@ -93,7 +93,7 @@ async def test_strange_actors_and_reasons_do_no_harm(store: GitMemoryStore, git:
     assert git("log", "-1", "--format=%s", "--", "0.md").strip() == "first"
 
 
-async def test_every_commit_is_told(opened: Opened) -> None:
+async def test_every_commit_is_published(opened: Opened) -> None:
     """``on_change`` gets the paths, the version and the actor of each commit."""
     told: list[MemoryChanged] = []
     async with opened(on_change=told.append) as store:
@@ -112,7 +112,7 @@ async def test_plain_tools_read_it_when_all_is_stopped(opened: Opened, root: Pat
     assert git("show", "HEAD:notes/a.md") == "Grüße\n"
 
 
-async def test_edits_by_hand_become_history(opened: Opened, root: Path, git: Git) -> None:
+async def test_external_edits_are_committed(opened: Opened, root: Path, git: Git) -> None:
     """What a person wrote, changed and removed while all was stopped is committed as theirs at the next start."""
     async with opened() as store:
         await store.change(Change({"a.md": b"agent", "b.md": b"agent"}, actor="agent", reason=""))
@@ -135,7 +135,7 @@ async def test_edits_by_hand_become_history(opened: Opened, root: Path, git: Git
     assert git("status", "--porcelain") == ""
 
 
-async def test_edits_by_hand_are_not_overwritten_unseen(
+async def test_external_edits_are_committed_before_they_are_overwritten(
     store: GitMemoryStore, write: Write, root: Path
 ) -> None:
     """A write over a hand edit that nobody committed yet commits the edit first; a stale hash is refused."""
@@ -160,7 +160,7 @@ async def test_a_removed_file_can_be_written_again(store: GitMemoryStore, write:
     assert (root / "a.md").read_text() == "one"
 
 
-async def test_commits_by_hand_are_taken_in(
+async def test_commits_made_with_git_are_adopted(
     store: GitMemoryStore, write: Write, root: Path, git: Git
 ) -> None:
     """A person may use git in the root while memory is open; later writes build on it."""
@@ -206,7 +206,7 @@ async def test_packing_keeps_everything(store: GitMemoryStore, write: Write, git
     assert git("fsck", "--full", "--strict", "--no-dangling") == ""
 
 
-async def test_a_persons_git_sees_no_changes_that_nobody_made(
+async def test_git_status_shows_no_changes_after_commits_of_memory(
     store: GitMemoryStore, write: Write, git: Git
 ) -> None:
     """While memory works, ``git status`` in the root is soon clean after a write: a person's ``git commit`` there

@@ -141,7 +141,9 @@ async def test_importing_again_changes_nothing(laptop: Place, server: Place, git
     assert git("log", "--format=%H", at=server.root) == log
 
 
-async def test_what_both_changed_stays_here_and_is_told(laptop: Place, server: Place) -> None:
+async def test_a_conflicting_change_keeps_the_local_text_and_is_reported(
+    laptop: Place, server: Place
+) -> None:
     """Nobody guesses: this memory's text stays, the other is in history at the version that the report names."""
     await laptop.write("MEMORY.md", "theirs")
     await server.write("MEMORY.md", "ours")
@@ -209,7 +211,9 @@ async def test_restore_makes_this_memory_what_the_other_was(laptop: Place, serve
     assert server.files() == laptop.files()
 
 
-async def test_a_dry_run_tells_all_and_changes_nothing(laptop: Place, server: Place, git: Git) -> None:
+async def test_a_dry_run_reports_everything_and_changes_nothing(
+    laptop: Place, server: Place, git: Git
+) -> None:
     """The same account, and not one object more in the repository."""
     await laptop.write("a.md", "theirs")
     await laptop.write("b.md", "new")
@@ -225,7 +229,7 @@ async def test_a_dry_run_tells_all_and_changes_nothing(laptop: Place, server: Pl
     ) and done.added == 2
 
 
-async def test_edits_by_hand_are_taken_in_first(laptop: Place, server: Place) -> None:
+async def test_external_edits_are_committed_first(laptop: Place, server: Place) -> None:
     """What a person wrote into a file a moment ago is not overwritten, and is in history as his."""
     await laptop.write("a.md", "theirs")
     (server.root / "a.md").write_text("by hand")
@@ -426,7 +430,7 @@ async def test_gaps_name_what_is_not_here(laptop: Place, server: Place) -> None:
     assert "policies/bob.json" in server.files()
 
 
-async def test_fs_1_of_each_policy_is_told_what_it_does_here(laptop: Place, server: Place) -> None:
+async def test_fs_1_the_effect_of_each_imported_policy_is_reported(laptop: Place, server: Place) -> None:
     """What a person allowed for a block, in a conversation or for good, is in force here too, and that is said; so is
     that one about a stranger is not. A denial takes nothing from anybody unasked, and is carried without a word."""
     subjects = {"approved-1": "block:garden", "approved-2": "block:main", "all": "type:agent", "bob": "bob"}

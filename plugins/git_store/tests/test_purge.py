@@ -111,7 +111,7 @@ async def test_a_folder_is_purged_with_all_in_it(chunks: Chunks, write: Write, g
     assert "text of old/" not in everything(git)
 
 
-async def test_no_other_conversation_goes_because_it_is_alike(chunks: Chunks, git: Git) -> None:
+async def test_a_similar_conversation_is_not_purged(chunks: Chunks, git: Git) -> None:
     """What an agent always says is in all conversations: one that was deleted before the purged one began is not
     that one under another name. Its owner was told that history keeps it."""
     always = "No model is configured. To talk to one, set a key and start again; init asks for both.\n" * 3
@@ -156,7 +156,7 @@ async def test_no_purge_takes_the_notes_of_others(chunks: Chunks, write: Write, 
     assert [json.loads(line)["paths"] for line in lines] == [["x"], ["secret.md"]]
 
 
-async def test_a_slip_purges_nothing(chunks: Chunks, write: Write, git: Git) -> None:
+async def test_a_wrong_confirmation_purges_nothing(chunks: Chunks, write: Write, git: Git) -> None:
     """Without the confirmation, for what never was, and for no path nothing is changed."""
     await write("a.md", "one")
     before = git("rev-parse", "HEAD")
@@ -173,7 +173,7 @@ async def test_a_slip_purges_nothing(chunks: Chunks, write: Write, git: Git) -> 
     assert git("rev-parse", "HEAD") == before
 
 
-async def test_writing_goes_on_after_a_purge(chunks: Chunks, opened: Opened, write: Write, git: Git) -> None:
+async def test_writes_continue_after_a_purge(chunks: Chunks, opened: Opened, write: Write, git: Git) -> None:
     """What is written next is committed upon the new history, before and after a restart."""
     await write("secret.md", "zebra")
     await purge(chunks, "secret.md")

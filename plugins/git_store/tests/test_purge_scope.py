@@ -68,7 +68,7 @@ async def test_a_renamed_file_is_purged_under_every_name(
     git("fsck", "--strict", "--no-dangling")
 
 
-async def test_what_moved_by_hand_is_followed(
+async def test_a_file_moved_by_hand_is_followed(
     chunks: Chunks, write: Write, git: Git, root: Path, bytes_of: Callable[[], bytes]
 ) -> None:
     """With git and with a file manager, in one commit and in two, and changed a little on the way."""
@@ -87,7 +87,7 @@ async def test_what_moved_by_hand_is_followed(
     assert "zebra" not in everything(git) and b"zebra" not in bytes_of()
 
 
-async def test_a_file_that_was_split_is_purged_and_its_other_part_told(
+async def test_a_split_file_is_purged_and_its_other_part_reported(
     chunks: Chunks, write: Write, git: Git
 ) -> None:
     """Nobody loses a file whose name they did not say, and nobody is left to believe that the text is gone from it."""
@@ -108,7 +108,7 @@ async def test_a_file_that_was_split_is_purged_and_its_other_part_told(
     assert "now or in its history" in told(done)["bicycle.md"]
 
 
-async def test_copies_that_are_gone_go_and_those_that_are_there_are_told(
+async def test_old_copies_are_purged_and_current_copies_reported(
     chunks: Chunks, write: Write, git: Git
 ) -> None:
     """A copy that was deleted, one that was changed, one that lives, and a note that quotes one line."""
@@ -190,7 +190,7 @@ class Sources(Purger):
         return json.dumps({**held, "sources": left}).encode() if left else None
 
 
-async def test_a_conversation_goes_with_what_was_made_of_it(
+async def test_a_purged_conversation_takes_its_derived_files_along(
     chunks: Chunks, write: Write, git: Git, root: Path, bytes_of: Callable[[], bytes]
 ) -> None:
     """Its file, in an archived block too, chunks, learned notes, audit lines and the words of commits."""
@@ -239,7 +239,7 @@ async def test_a_path_of_a_conversation_is_the_conversation(chunks: Chunks, git:
     assert "zebra seven" not in everything(git)
 
 
-async def test_another_conversation_that_repeats_it_is_told(chunks: Chunks) -> None:
+async def test_another_conversation_with_the_purged_text_is_reported(chunks: Chunks) -> None:
     """A fork, or the same said again: it stays, by name."""
     await said(chunks.store, "conv_zebra", SECRET)
     await said(chunks.store, "conv_fork", f"I said it before: {SECRET}")

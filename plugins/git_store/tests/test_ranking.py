@@ -211,7 +211,7 @@ async def test_neighbours_help_a_short_turn(store: GitMemoryStore) -> None:
     assert "talk-3" not in [hit.id for hit in hits]
 
 
-async def test_neighbours_end_with_the_sitting(store: GitMemoryStore) -> None:
+async def test_neighbours_end_after_a_pause(store: GitMemoryStore) -> None:
     """What was said an hour later, or next door by a single word, belongs to something else."""
     await say(store, "The kitchen cupboard is blue.", conversation="c", at=NOW - timedelta(days=2))
     await say(store, "The kitchen cupboard is blue.", "Good morning!", conversation="c", at=NOW)
@@ -273,7 +273,7 @@ async def test_a_time_alone_lists_what_was_said_then(store: GitMemoryStore) -> N
     assert [hit.content for hit in hits] == ["Tulips.", "Roses."]
 
 
-async def test_an_old_conversation_has_its_own_yesterday(store: GitMemoryStore) -> None:
+async def test_relative_dates_count_from_the_time_of_the_conversation(store: GitMemoryStore) -> None:
     """In one that ended long ago, "yesterday" is the day before it ended."""
     end = datetime(2023, 5, 8, 9, tzinfo=UTC)
     await say(store, "A picnic.", conversation="c", at=end - timedelta(days=1))
@@ -285,7 +285,7 @@ async def test_an_old_conversation_has_its_own_yesterday(store: GitMemoryStore) 
 # The index -----------------------------------------------------------------------------------------------------
 
 
-async def test_rlm_t17_an_index_made_anew_finds_the_same(opened: Opened, tmp_path: Path) -> None:
+async def test_rlm_t17_a_rebuilt_index_finds_the_same(opened: Opened, tmp_path: Path) -> None:
     """RLM-T17, FS-6: all of it deleted, with every kind of passage in memory: the same hits, scores and reasons."""
     questions = ("apples", "beans garden", "spare key", "apple cellar yesterday", "prefernce")
     async with opened() as store:

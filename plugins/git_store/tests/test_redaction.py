@@ -92,7 +92,7 @@ async def test_rlm_t15_in_every_write_of_memory(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_goes_by_a_secrets_name_is_redacted(text: str, cleaned: str) -> None:
+def test_a_value_with_the_name_of_a_secret_is_redacted(text: str, cleaned: str) -> None:
     """However it is written: environment, JSON within JSON, Markdown, addresses, headers, key files."""
     assert REDACTION.redact(text) == cleaned
     assert REDACTION.redact(cleaned) == cleaned

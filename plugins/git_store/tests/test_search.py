@@ -344,7 +344,7 @@ HARM = ["delete", "garbage", "empty", "other", "truncate"]
 
 @pytest.mark.parametrize("harm", HARM)
 @pytest.mark.parametrize("running", [True, False], ids=["running", "stopped"])
-async def test_a_lost_index_makes_itself_anew(
+async def test_a_lost_index_is_rebuilt(
     harm: str, running: bool, opened: Opened, root: Path, tmp_path: Path
 ) -> None:
     """FS-6: deleted, damaged or foreign, while running or stopped: search finds the same as before."""
@@ -384,7 +384,7 @@ def damage(cache: Path, harm: str) -> None:
             other.execute("PRAGMA user_version = 99")
 
 
-async def test_an_index_from_another_past_is_made_anew(opened: Opened, tmp_path: Path) -> None:
+async def test_an_index_of_another_history_is_rebuilt(opened: Opened, tmp_path: Path) -> None:
     """An index that stands at a commit this repository never had is not believed."""
     for name in ("one", "two"):
         async with opened(tmp_path / name) as store:

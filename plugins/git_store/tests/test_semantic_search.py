@@ -127,7 +127,7 @@ async def test_vectors_outlive_the_index(tmp_path: Path) -> None:
         assert again.asked == ["A bicycle."]
 
 
-async def test_another_model_embeds_anew(tmp_path: Path) -> None:
+async def test_another_model_recomputes_the_vectors(tmp_path: Path) -> None:
     """Vectors of two models do not mix, whatever their length."""
     async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.")

@@ -58,7 +58,7 @@ async def test_a_folder_of_notes_becomes_a_memory(opened: Opened, root: Path, gi
     assert git("status", "--porcelain") == ""
 
 
-async def test_a_history_that_was_removed_begins_anew(opened: Opened, root: Path, git: Git) -> None:
+async def test_a_removed_history_starts_again(opened: Opened, root: Path, git: Git) -> None:
     """What the cache knows about files of the old repository does not count in a new one."""
     async with opened() as store:
         await store.change(Change({"notes.md": b"Beans are sown in May."}, actor="agent", reason=""))

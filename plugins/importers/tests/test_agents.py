@@ -400,7 +400,7 @@ async def test_what_is_broken_ends_nothing_but_its_own_reading(place: Any, write
     ]
 
 
-async def test_a_folder_of_nobody_is_refused(place: Any, write: Any) -> None:
+async def test_a_folder_of_no_known_system_is_refused(place: Any, write: Any) -> None:
     """With the names that --from knows."""
     home = write("hello.txt", "hello")
     with pytest.raises(TrunklineError, match="not recognised"):

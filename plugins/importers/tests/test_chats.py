@@ -80,7 +80,7 @@ async def test_a_later_export_adds_what_was_said_since(place: Any, tmp_path: Pat
     ] or done
 
 
-async def test_what_is_no_text_in_a_chat_is_told(place: Any, tmp_path: Path) -> None:
+async def test_non_text_parts_of_a_chat_are_reported(place: Any, tmp_path: Path) -> None:
     """Pictures leave a mark and a gap; code stays code; a circle of parents ends; noise is not a conversation."""
     picture = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}
     talk = chatgpt(

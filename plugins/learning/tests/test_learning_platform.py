@@ -47,7 +47,7 @@ async def test_nothing_is_learned_until_it_is_switched_on_and_then_from_the_next
         assert '"b"' in episodes[0]["task"] and learned(running) == 1
 
 
-async def test_a_clients_single_request_teaches_nothing_until_the_client_goes_on(tmp_path: Path) -> None:
+async def test_a_single_request_is_learned_from_only_after_the_client_continues(tmp_path: Path) -> None:
     """Whoever only asks for a title is no conversation to learn from."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         single = await running.say('call:open_shelf {"name": "a"}', history=(), one_shot=True)
@@ -249,7 +249,7 @@ async def test_of_two_that_learn_from_one_turn_at_once_one_does(tmp_path: Path) 
         assert learned(running) == profile["interaction_count"] == 4
 
 
-async def test_a_persons_edit_stays_and_a_broken_file_stops_nobody(tmp_path: Path) -> None:
+async def test_a_persons_edit_is_kept_and_a_broken_file_is_skipped(tmp_path: Path) -> None:
     """What a person writes into a strategy is gone on from; one that is no JSON is passed over and left as it is."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
@@ -273,7 +273,7 @@ async def test_nothing_is_learned_where_a_block_remembers_nothing(tmp_path: Path
         assert learned(running) == 0 and not texts(running, "profile.json")
 
 
-async def test_what_nobody_judged_is_unknown(tmp_path: Path) -> None:
+async def test_a_task_without_a_verdict_is_unknown(tmp_path: Path) -> None:
     """A turn whose outcome nobody told counts as unknown, not as a failure: no rate, in words and in JSON."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         await said(running, "I live in Lisbon.")
@@ -336,7 +336,9 @@ async def test_agents_look_up_facts_and_strategies(tmp_path: Path) -> None:
         assert "[pit-" in strategies and "file not found" in strategies
 
 
-async def test_another_models_strategies_are_told_and_the_profile_after_five_messages(tmp_path: Path) -> None:
+async def test_strategies_of_another_model_are_shown_and_the_profile_after_five_messages(
+    tmp_path: Path,
+) -> None:
     """C25: what was learned with another model is not lost by a change of models. Off, nothing is told."""
     model = ScriptedModel()
     async with learning(tmp_path / "home", WORDS_ALONE, model) as running:
@@ -407,7 +409,7 @@ async def test_rlm_f22_a_task_that_is_done_and_an_issue_that_is_resolved_are_not
         ),
     ],
 )
-async def test_choices_that_cannot_be_read_learn_nothing_ask_nobody_and_are_named(
+async def test_unreadable_preferences_disable_learning_and_are_reported(
     tmp_path: Path, preferences: str, said: str
 ) -> None:
     """A slip may stand where a model was forbidden, so no text goes to one; doctor and status name file and line."""

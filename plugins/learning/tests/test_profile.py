@@ -43,7 +43,7 @@ def test_fields_come_and_fade() -> None:
     assert known.top_domains == ()
 
 
-def test_the_model_is_told_after_five_messages_as_far_as_it_stands_out() -> None:
+def test_the_model_receives_distinctive_traits_after_five_messages() -> None:
     """Nothing before; then what is below .4 or above .6, an expert from .7 on."""
     known = NEW
     for number in range(1, 5):

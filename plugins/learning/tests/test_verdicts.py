@@ -50,7 +50,7 @@ def bad(name: str, output: str = "boom") -> ToolUse:
         ("", "unknown"),
     ],
 )
-def test_mn_t13_the_next_message_tells_whether_it_went_well(said: str, verdict: str) -> None:
+def test_mn_t13_the_next_message_decides_the_verdict(said: str, verdict: str) -> None:
     """MN-T13: markers are whole words; a correction counts before thanks, and "no problem" corrects nothing."""
     assert judge_next_message(said) == verdict
 
@@ -109,7 +109,7 @@ def some(tasks: Sequence[str], *, model: str = "a/m") -> list[Episode]:
     return [episodes.episode_of(replace(one, model=model), "success") for one in turns]
 
 
-def test_mn_t13_only_near_episodes_are_told_five_at_most() -> None:
+def test_mn_t13_at_most_five_similar_episodes_are_shown() -> None:
     """MN-T13: from .7 on, the five nearest, none twice, and none of the conversation itself."""
     kept = some(
         [
@@ -161,7 +161,7 @@ def test_paths_of_memory_say_what_a_file_is() -> None:
     assert files.day_of("models/m/episodes/mine/ep.json") < AT
 
 
-def test_a_short_question_that_goes_on_is_taken_with_the_task_before_it() -> None:
+def test_a_short_follow_up_belongs_to_the_task_before_it() -> None:
     """Below eight words and from .4 on it is a follow-up; up to three synonyms widen what is looked for."""
     before = "Fix the failing login test of the server"
     assert episodes.lookup_query("and the login test again?", before).startswith(before)
@@ -174,7 +174,7 @@ def test_a_short_question_that_goes_on_is_taken_with_the_task_before_it() -> Non
     )
 
 
-def test_what_the_conversation_has_just_said_is_not_told_again() -> None:
+def test_recent_text_of_the_conversation_is_not_repeated() -> None:
     """Redundant from .5 on."""
     kept = some(["Fix the failing login test"])
     near = {"model": "a/m", "conversation": "x"}

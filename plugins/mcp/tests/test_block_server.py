@@ -152,7 +152,7 @@ async def test_a_call_that_the_other_agent_cancels_is_cancelled_here():
             await tools.cancelled.wait()
 
 
-async def test_over_http_nobody_gets_in_without_the_token():
+async def test_over_http_a_request_without_the_token_is_refused():
     """No token, a wrong one, one without its scheme, two of them, one in the address."""
     refused = [{}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN}, {"cookie": f"token={TOKEN}"}]
     transport = httpx.ASGITransport(app=build_app(Server("x"), TOKEN))

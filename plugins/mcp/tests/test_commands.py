@@ -39,7 +39,7 @@ def test_where_no_platform_runs_the_list_says_so(tmp_path):
     assert server["state"] == "not running" and "No platform runs" in server["why"]
 
 
-def test_a_test_of_one_server_tells_of_that_one_alone(tmp_path):
+def test_testing_one_server_reports_only_that_server(tmp_path):
     """What is logged of the others, which a tools worker begins too, goes into a file of the home."""
     for name, port in (("mine", 9), ("other", 19)):
         cli(tmp_path, "add", name, "--url", f"http://127.0.0.1:{port}/mcp")
@@ -49,7 +49,7 @@ def test_a_test_of_one_server_tells_of_that_one_alone(tmp_path):
     assert (tmp_path / "logs/mcp.log").stat().st_size
 
 
-def test_a_server_that_is_not_there_is_told_with_one_that_is_called_like_it(tmp_path):
+def test_an_unknown_server_is_reported_with_a_similar_name(tmp_path):
     """By a slip, or without the block that has it; for every verb that takes a server."""
     cli(tmp_path, "add", "docs", "--url", NOWHERE)
     cli(tmp_path, "add", "files", "--block", "garden", "--url", NOWHERE)

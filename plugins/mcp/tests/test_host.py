@@ -90,7 +90,7 @@ async def test_a_servers_tools_are_in_the_catalogue_and_come_and_go_with_the_fil
         assert (await call(running, "echo")).status == "error"
 
 
-async def test_mn_t12_tools_that_share_a_name_are_told_apart_and_called_by_their_own(tmp_path):
+async def test_mn_t12_tools_that_share_a_name_are_distinguished_by_server(tmp_path):
     """``brave__echo`` is called ``echo`` at its server; the platform's own keeps its name."""
     servers = {"brave": entry("plain"), "kagi": entry("split"), "pager": entry("repeat")}
     async with hosting(tmp_path, servers, Native()) as running:

@@ -28,7 +28,7 @@ def test_mn_t12_a_missing_file_is_no_fault(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"x"', '{"mcpServers": []}', "\x00", '{"mcpServers": 3}'])
-def test_mn_t12_a_malformed_file_is_told_and_the_others_are_used(tmp_path, text):
+def test_mn_t12_a_malformed_file_is_reported_and_the_others_are_used(tmp_path, text):
     """The file is named with what is wrong; another block's servers are there."""
     write(tmp_path, text)
     write(tmp_path, {"files": GOOD}, "mcp/garden.json")
@@ -61,7 +61,7 @@ def test_mn_t12_a_malformed_file_is_told_and_the_others_are_used(tmp_path, text)
         ("npx", "has to be an object"),
     ],
 )
-def test_mn_t12_a_bad_entry_is_left_out_and_told(tmp_path, entry, said):
+def test_mn_t12_a_bad_entry_is_skipped_and_reported(tmp_path, entry, said):
     """The reason is in the problem; the entry beside it is used."""
     write(tmp_path, {"bad": entry, "good": GOOD})
     found = load_servers(tmp_path)
@@ -71,7 +71,7 @@ def test_mn_t12_a_bad_entry_is_left_out_and_told(tmp_path, entry, said):
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "a" * 33, "a/b", "x__y\n"])
-def test_mn_t12_a_name_that_is_none_is_told(tmp_path, name):
+def test_mn_t12_an_invalid_name_is_reported(tmp_path, name):
     """A server's name becomes part of its tools' names, and of files."""
     write(tmp_path, {name: GOOD})
     assert load_servers(tmp_path).servers == () and len(load_servers(tmp_path).problems) == 1
@@ -90,7 +90,7 @@ def test_mn_t12_numbers_in_env_and_args_are_texts_and_disabled_servers_are_kept_
 
 
 @pytest.mark.parametrize("slip", ["disbled", "netwrok", "trsut", "readble"])
-def test_a_slip_in_a_key_keeps_the_server_down(tmp_path, slip):
+def test_a_misspelled_key_keeps_the_server_from_starting(tmp_path, slip):
     """What was meant to shut it off or in would not be heeded otherwise; the reason names the key that was meant."""
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "x", slip: True}}}))
     found = load_servers(tmp_path)
@@ -107,7 +107,7 @@ def test_a_secret_in_the_file_and_an_unknown_key_are_remarked_on_and_the_server_
 
 
 @pytest.mark.anyio
-async def test_doctor_tells_of_what_is_wrong_and_of_nothing_else(tmp_path):
+async def test_doctor_reports_only_problems(tmp_path):
     """One check: fine without servers, an error with the reason for an entry that is left out."""
     assert (await server_check(tmp_path)()).status == "ok"
     write(tmp_path, {"bad": {"args": []}, "good": GOOD})
@@ -116,7 +116,7 @@ async def test_doctor_tells_of_what_is_wrong_and_of_nothing_else(tmp_path):
 
 
 @pytest.mark.anyio
-async def test_doctor_tells_of_a_key_that_is_missing_and_of_servers_that_nobody_asks(tmp_path, monkeypatch):
+async def test_doctor_reports_a_missing_key_and_servers_without_a_worker(tmp_path, monkeypatch):
     """Before anything runs: which variable of which server is not set, never a value; and how to try a server."""
     monkeypatch.delenv("FAR_KEY", raising=False)
     monkeypatch.setenv("NEAR_KEY", "tk-123")

@@ -43,7 +43,7 @@ async def test_cc_t14_pages_without_end_end(tmp_path):
         assert "more pages" in line.status.left_out[0]
 
 
-async def test_cc_t14_a_server_that_hangs_at_its_start_is_passed_over_and_told(tmp_path):
+async def test_cc_t14_a_server_that_hangs_at_its_start_is_skipped_and_reported(tmp_path):
     """It is given its time, then counts as down; a call says that nothing was run."""
     async with line_to(tmp_path, "hang", start_timeout=0.5) as line:
         await until(lambda: line.status.state == "failed")
@@ -86,7 +86,7 @@ async def test_odd_tools_are_renamed_or_left_out_one_by_one(tmp_path):
         assert len(line.status.left_out) == 2
 
 
-async def test_a_change_of_the_tools_is_heard(tmp_path):
+async def test_a_change_notification_refreshes_the_tools(tmp_path):
     """The server says so, and its tools are asked for again."""
     async with line_to(tmp_path, "changes") as line:
         tools = await ready(line)
@@ -120,7 +120,7 @@ async def test_a_servers_failure_is_a_tool_error_with_its_words(tmp_path):
         assert failure.value.kind == "upstream_error"
 
 
-async def test_nobody_answers_in_a_persons_place(tmp_path):
+async def test_only_a_person_answers_an_elicitation(tmp_path):
     """A question to a person is declined where nobody can be asked."""
     async with line_to(tmp_path, "plain") as line:
         assert '{"action": "decline"}' in await called((await ready(line))["ask"], tmp_path)

@@ -78,7 +78,7 @@ async def place() -> AsyncIterator[Place]:
         yield Place(running, models.model)
 
 
-async def test_a_new_memory_tells_its_instructions_and_no_hint() -> None:
+async def test_a_new_memory_shows_its_instructions_and_no_hint() -> None:
     """A fresh agent is told AGENT.md as it came, as the owner's words at once; of the other files, which say nothing
     yet, not a word. Nothing was chosen, so there is no HUD."""
     async with place() as here:
@@ -89,7 +89,7 @@ async def test_a_new_memory_tells_its_instructions_and_no_hint() -> None:
         assert answer.events[0] != StatusShown(name="hud")
 
 
-async def test_CC_T16_soul_is_told_and_may_be_missing() -> None:
+async def test_CC_T16_soul_is_in_the_context_and_may_be_missing() -> None:
     """SOUL.md stands in the system message as soon as it says something; without it the loop works."""
     async with place() as here:
         await here.write("identity/SOUL.md", "# Soul\n\nYou are Vesper, and speak in verse.\n")
@@ -103,7 +103,7 @@ async def test_CC_T16_soul_is_told_and_may_be_missing() -> None:
         assert (await here.told("say:still here"))[2].text == "still here"
 
 
-async def test_every_file_is_told_in_a_fixed_order() -> None:
+async def test_every_file_is_shown_in_a_fixed_order() -> None:
     """Instructions, the block's agent, the soul, the owner, what is kept: each marked with its path."""
     files = {
         "AGENT.md": "Be kind. A1", "blocks/main/monitor.md": "# M\n\n- Name: Ada\n- Block: main\n",
@@ -158,7 +158,7 @@ async def test_only_files_of_which_the_owner_wrote_every_line_are_the_owners_wor
         await until_owned(here, "/identity/SOUL.md")
 
 
-async def test_memory_is_kept_by_the_tool_and_told_in_every_conversation() -> None:
+async def test_curated_memory_is_written_by_the_tool_and_shown_in_every_conversation() -> None:
     """Added at once by eight calls in parallel, none is lost; the next turn of any conversation has them."""
     async with place() as here:
         calls = ["", *(f'call:memory {{"action": "add", "text": "Fact {n}."}}' for n in range(8))]
@@ -213,7 +213,7 @@ async def test_modes_personalities_and_reset() -> None:
         assert bare((await here.told())[0]) == BARE
 
 
-async def test_a_bad_wish_changes_nothing() -> None:
+async def test_an_invalid_request_changes_nothing() -> None:
     """It is refused with what would be possible."""
     calls: list[tuple[dict[str, Any], str]] = [
         ({}, "Say what to change"),
@@ -293,7 +293,7 @@ async def test_in_text_mode_the_model_is_given_the_hud_to_print() -> None:
         assert not any(isinstance(event, StatusShown) for event in answer.events)
 
 
-async def test_calibration_is_told_with_the_message() -> None:
+async def test_calibration_is_shown_with_the_message() -> None:
     """Sliders that follow what is said change each time, so they stand with the message, not at the beginning."""
     async with place() as here:
         await here.running.say("auto-calibrate on")

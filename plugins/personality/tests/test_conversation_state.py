@@ -47,7 +47,7 @@ def test_rlm_f26_tools_are_as_the_last_turn_left_them(history: tuple[Message, ..
     assert tools_state(history) == tools
 
 
-def test_rlm_f26_what_is_pending_are_proposals_that_nobody_wrote() -> None:
+def test_rlm_f26_pending_items_are_proposals_that_were_not_written() -> None:
     """RLM-F26, F27: candidates count until memory is written; a write that failed changes nothing."""
     assert list(proposed_memories(PROPOSED)) == ["Grace lives in Porto", "She prefers tea"]
     proposed = (user(), says(PROPOSED))

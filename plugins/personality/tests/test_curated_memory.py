@@ -105,7 +105,7 @@ def test_a_summary_that_holds_the_old_one_repeats_nothing() -> None:
     assert book.history == () and "Milk first." in book.text(AT)
 
 
-def test_a_note_goes_on_top_of_the_history() -> None:
+def test_a_note_is_put_on_top_of_the_history() -> None:
     """Newest first; headings within it do not end its section."""
     book = (
         BlockMemoryFile.parse("# M\n\nSummary.\n")

@@ -204,7 +204,7 @@ def test_five_bands_describe_each_slider() -> None:
     assert len({slider.name for slider in SLIDERS}) == len(SLIDERS)
 
 
-def test_calibration_moves_only_what_nobody_set() -> None:
+def test_calibration_moves_only_sliders_that_were_not_set() -> None:
     """By what a message is about, where it is wished for; a choice by hand stays."""
     auto = PersonalityState(auto_calibrate=True, sliders={"humor": 99})
     debug = calibrate(auto, "I get a Traceback here, why?")

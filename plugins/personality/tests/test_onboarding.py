@@ -132,7 +132,7 @@ def talk(before: timedelta, *, partial: bool = False, unknown: bool = False) -> 
     ]
 
 
-async def test_MB_F13_a_conversation_that_goes_on_after_a_pause_is_told_so() -> None:
+async def test_MB_F13_a_conversation_resumed_after_a_pause_says_so() -> None:
     """How long it was stands just before the message, so that all before stays as a provider has it in its cache."""
     async with home() as here:
         await here.keep("conv_old", talk(timedelta(days=3)))
@@ -147,7 +147,7 @@ async def test_MB_F13_a_conversation_that_goes_on_after_a_pause_is_told_so() -> 
         assert not any(GOES_ON in text for text in (await here.say("And?", conversation="conv_new"))[1])
 
 
-async def test_MB_F13_a_turn_that_did_not_end_well_is_told_once() -> None:
+async def test_MB_F13_a_failed_turn_is_mentioned_once() -> None:
     """An answer that was cut, and calls of which nobody knows whether they took effect."""
     async with home() as here:
         await here.keep("conv_cut", talk(timedelta(minutes=1), partial=True, unknown=True))

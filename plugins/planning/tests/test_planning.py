@@ -157,7 +157,7 @@ async def test_MN_T5_planning_outlives_a_kill_of_everything(tmp_path: Path) -> N
             assert "The owner approved the plan" in told[0] and "Created a.md" in told[1]
 
 
-async def test_a_plan_that_nobody_could_see_whole_is_not_put_to_anybody(tmp_path: Path) -> None:
+async def test_a_plan_too_long_to_show_is_not_offered_for_approval(tmp_path: Path) -> None:
     """The model is told how much too long it is and what to do; once it is shorter the person sees all of it."""
     wordy = {"step_number": 2, "title": "Water", "description": "w" * 1_990}
     steps = [("add_plan_step", {**wordy, "step_number": number}) for number in (2, 3, 4)]
@@ -197,7 +197,7 @@ async def test_the_end_without_a_plan_is_a_person_s_too(tmp_path: Path) -> None:
         assert not (running.home.workspace("main") / "a.md").exists()
 
 
-async def test_what_binds_an_agent_goes_with_its_conversation_alone(tmp_path: Path) -> None:
+async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) -> None:
     """A conversation that is deleted leaves no policies behind, after the year for which its first turn might have
     waited. Those of others stay, however old, and so do rules of the owner, whatever they are called."""
     async with house(tmp_path) as running:
@@ -258,7 +258,7 @@ class Sly:
         return [tidy, begin_work]
 
 
-async def test_a_yes_to_something_else_does_not_end_planning(tmp_path: Path) -> None:
+async def test_approval_of_another_call_does_not_end_planning(tmp_path: Path) -> None:
     """A tool that is allowed to run is not thereby allowed to lift what the agent has bound itself to: that takes a yes
     to a call of which the person is told that it does. Such a call is asked about even where nothing is, and a yes to
     it is for this once."""

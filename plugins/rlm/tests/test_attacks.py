@@ -288,7 +288,7 @@ async def test_it_has_a_world_of_its_own(sandbox: Sandbox) -> None:
             pytest.skip("this user may not look at another process's namespaces")
 
 
-async def test_the_environment_is_nobody_s(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_is_empty(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that the host was given, keys above all, is in the process."""
     monkeypatch.setenv("TRUNKLINE_TEST_KEY", SECRET)
     async with open_session(sandbox) as session:

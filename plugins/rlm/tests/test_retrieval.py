@@ -106,7 +106,7 @@ async def test_rlm_t11_final_of_none_is_an_answer(sandbox: Sandbox) -> None:
     [
         ("1/0", "Zero division error: division by zero (line 1)"),
         ("import os", "Not run: line 1: the module os cannot be imported"),
-        ("while True: pass", "The code ran longer than 0.5 s and was stopped. Its variables are gone"),
+        ("while True: pass", "The code ran longer than 0.5 s and was stopped. Its variables are lost"),
         ("I cannot do that.", "Syntax error"),
     ],
 )
@@ -127,7 +127,7 @@ async def test_rlm_t11_a_provider_s_error_is_a_text(sandbox: Sandbox) -> None:
     assert found.answer == "Error: The model provider failed to answer."
 
 
-async def test_a_provider_s_error_at_the_first_question_is_told(sandbox: Sandbox) -> None:
+async def test_a_provider_error_at_the_first_question_is_reported(sandbox: Sandbox) -> None:
     """Without a model there is no retrieval; the tool's caller is told the code."""
     desk = Desk(sandbox, [[ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", "x")]])
     with pytest.raises(CompletionError) as failed:
@@ -210,7 +210,7 @@ async def test_a_cancelled_retrieval_leaves_nothing(sandbox: Sandbox) -> None:
     assert not waiting.cancelled_caught and desk.retrieval.depth == 0
 
 
-async def test_wrong_arguments_are_told_to_the_code(sandbox: Sandbox) -> None:
+async def test_wrong_arguments_raise_in_the_code(sandbox: Sandbox) -> None:
     """A mistake of the code is an exception in it, and nothing else."""
     calls = (
         "llm_query(1)",

@@ -196,7 +196,7 @@ async def test_an_answer_stands_when_the_code_does_not_end(sandbox: Sandbox) -> 
         assert session.result == "kept"
 
 
-async def test_a_process_that_dies_is_told(sandbox: Sandbox) -> None:
+async def test_a_process_that_dies_is_reported(sandbox: Sandbox) -> None:
     """A crash of the interpreter ends one run, and says so."""
     async with ReplSession(sandbox) as session:
         await session.run("1")
@@ -256,7 +256,7 @@ async def test_a_session_is_small(sandbox: Sandbox) -> None:
     "code",
     ["import os", "from os import system", "import subprocess; subprocess.run(['ls'])", "().__class__"],
 )
-async def test_what_is_not_allowed_is_told_at_once(sandbox: Sandbox, code: str) -> None:
+async def test_forbidden_code_is_refused_at_once(sandbox: Sandbox, code: str) -> None:
     """The check names line and thing, and nothing of the code is run."""
     async with ReplSession(sandbox) as session:
         with pytest.raises(SandboxViolation, match="line 2"):

@@ -88,7 +88,7 @@ async def test_a_budget_of_the_owner_ends_a_retrieval() -> None:
         assert sum(request.purpose == "repl" for request in plugin.model.requests) == 1
 
 
-async def test_without_a_model_the_agent_is_told_what_to_use() -> None:
+async def test_without_a_model_the_error_names_the_alternatives() -> None:
     """No code is expected of the adapter that answers offline."""
     async with platform(config={"runtime.provider_adapter": "offline"}) as running:
         answer = await running.say('/tool retrieve query="Where is the key?"')

@@ -145,7 +145,7 @@ def between(tmp_path: Path) -> Iterator[Between]:
     made.close()
 
 
-async def test_an_engine_that_hangs_holds_up_nobody(
+async def test_a_hung_engine_blocks_no_caller(
     tmp_path: Path, between: Between, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program can be ended, and whoever waits for it goes on; what runs all the same is removed once the engine
@@ -186,7 +186,7 @@ async def test_an_engine_that_hangs_holds_up_nobody(
 
 
 @pytest.mark.kill
-async def test_a_keeper_does_not_hang_with_its_engine(
+async def test_a_guardian_does_not_hang_with_its_engine(
     tmp_path: Path, between: Between, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time of its task is over: it says so and ends, and its guardian removes the container when it can."""

@@ -46,7 +46,7 @@ def engine(tmp_path: Path) -> Serve:
 
 
 @pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
-async def test_an_engine_that_breaks_off_is_told_as_its_failure(
+async def test_a_broken_engine_connection_is_reported_as_engine_failure(
     engine: Serve, answer: bytes, tmp_path: Path
 ) -> None:
     """Whatever it was asked, and however far it came: nobody sees an error of HTTP's, and panic does not take it for

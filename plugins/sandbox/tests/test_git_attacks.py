@@ -175,7 +175,7 @@ async def test_the_attacks_would_succeed_in_the_open(workspace: Path, tmp_path: 
     assert harmless == []
 
 
-async def test_daily_work_goes_on(sandbox: Sandbox, workspace: Path) -> None:
+async def test_everyday_git_commands_work(sandbox: Sandbox, workspace: Path) -> None:
     """What does not touch what was pushed works: commits on every branch, new branches, fetches, clones, new bare
     repositories, and pushes into those that the program itself has made."""
     script = """

@@ -94,7 +94,7 @@ async def test_memory_is_bounded_without_a_group(run: Run, program: str) -> None
     assert found.killed == "memory" and b"all of it" not in found.stdout
 
 
-async def test_memory_that_nobody_can_count_is_not_made(run: Run) -> None:
+async def test_uncountable_memory_cannot_be_allocated(run: Run) -> None:
     """Without a group there are no files in memory that no folder shows."""
     found = await run(IN_MEMFD)
     assert b"all of it" not in found.stdout and b"not implemented" in found.stderr

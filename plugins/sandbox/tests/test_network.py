@@ -141,7 +141,7 @@ for each in tries:
 
 
 @needs_slirp
-async def test_nothing_for_loopback_goes_out(tmp_path: Path) -> None:
+async def test_no_packet_reaches_loopback(tmp_path: Path) -> None:
     """Binding to a device needs no rights, and leads past a program's own loopback to this machine's."""
     with socket.create_server(("127.0.0.1", 0)) as stream, socket.socket(type=socket.SOCK_DGRAM) as packets:
         packets.bind(stream.getsockname())

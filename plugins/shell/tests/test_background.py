@@ -136,7 +136,7 @@ async def test_MN_F15_a_task_outlives_a_worker_that_is_killed(tmp_path: Path) ->
 
 
 @pytest.mark.kill
-async def test_MN_F15_a_task_whose_keeper_is_killed_is_told_as_lost(tmp_path: Path) -> None:
+async def test_MN_F15_a_task_whose_supervisor_is_killed_is_reported_as_lost(tmp_path: Path) -> None:
     """As after a restart of the machine: the program is gone with it, and nobody begins it again."""
     async with house(tmp_path) as home:
         task = await started(home, BEAT)
@@ -145,7 +145,7 @@ async def test_MN_F15_a_task_whose_keeper_is_killed_is_told_as_lost(tmp_path: Pa
         await goes_on(home.workspace)
         keeper_of(home.running.home.path, task).kill()
         await until(lambda: record.status() == "lost")
-        assert "lost: the machine was restarted or" in (await home.call("list_background_tasks")).output
+        assert "lost: the machine was restarted, or" in (await home.call("list_background_tasks")).output
         assert "begun" in (await home.call("background_task_output", task=task)).output
         await anyio.sleep(0.5)
         assert await rests(home.workspace)

@@ -162,7 +162,7 @@ def test_robots_txt_is_read_by_its_rfc(text: str, target: str, allowed: bool) ->
     assert parse_robots(text, "Trunkline/0.1").is_allowed(target) is allowed
 
 
-def test_a_wish_for_pauses_is_heeded_within_reason() -> None:
+def test_a_crawl_delay_is_respected_up_to_a_limit() -> None:
     """A day between two pages is not."""
     assert parse_robots("User-agent: *\nCrawl-delay: 1.5", "Trunkline").delay == 1.5
     assert parse_robots("User-agent: *\nCrawl-delay: 86400", "Trunkline").delay == 5.0

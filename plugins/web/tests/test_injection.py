@@ -73,7 +73,7 @@ async def audited(running: Platform, *wanted: tuple[str, str]) -> list[tuple[str
             await anyio.sleep(0.05)
 
 
-async def test_orders_in_a_page_have_no_effect_that_nobody_approved(opened: Any, make_page: Any) -> None:
+async def test_instructions_in_a_page_have_no_effect_without_approval(opened: Any, make_page: Any) -> None:
     """PA-T21: the person allows one page. What that page orders, a write, and a visit that would carry a secret away by
     its address, is put to the person; until then and after a no nothing is written and nobody was visited."""
     thief = await opened(host="127.0.0.2")

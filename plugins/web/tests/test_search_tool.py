@@ -91,7 +91,7 @@ async def test_brave_is_asked_as_it_wants(
     )
 
 
-async def test_ten_results_unless_told(brave: Any, site: Any, context: Any, make_page: Any) -> None:
+async def test_ten_results_by_default(brave: Any, site: Any, context: Any, make_page: Any) -> None:
     """Both names that the specs have for the number mean it; more than ten are refused."""
     site.pages["/res/v1/web/search"] = make_page(json.dumps(BRAVE), "application/json")
     assert (await search(brave, context, query="beans")).count("https://") == 9  # of ten, one is no page
@@ -144,7 +144,7 @@ async def test_nothing_found_is_no_error(brave: Any, site: Any, context: ToolCon
         ("200 OK", {}, '{"web": {"results": [{"title": "a"}]}}', "not a list of results"),
     ],
 )
-async def test_what_goes_wrong_at_brave_is_told(
+async def test_errors_of_brave_are_reported(
     status: str, headers: Any, body: str, said: str, brave: Any, site: Any, context: Any, make_page: Any
 ) -> None:
     """With what can be done about it, and never with the key; the key goes to no other address."""
@@ -155,9 +155,7 @@ async def test_what_goes_wrong_at_brave_is_told(
     assert KEY not in str(caught.value) and len(site.asked) == 1
 
 
-async def test_what_goes_wrong_at_searxng_is_told(
-    searxng: Any, site: Any, context: Any, make_page: Any
-) -> None:
+async def test_errors_of_searxng_are_reported(searxng: Any, site: Any, context: Any, make_page: Any) -> None:
     """JSON that is switched off, a limiter, nobody there, and one that is silent."""
 
     async def silent(stream: Any) -> None:

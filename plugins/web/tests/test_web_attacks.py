@@ -143,7 +143,7 @@ async def test_the_certificate_is_that_of_the_name(
 # What a server can do -------------------------------------------------------------------------------------------
 
 
-async def test_a_bomb_goes_off_in_a_small_room(site: Any, make_page: Any) -> None:
+async def test_a_decompression_bomb_is_limited(site: Any, make_page: Any) -> None:
     """A body that stands for ten gigabytes is unpacked as far as there is room for it, and cut."""
     packer, zeros = zlib.compressobj(9, wbits=31), b"\0" * (1 << 20)
     portion = b"".join(packer.compress(zeros) for _ in range(64))

@@ -67,7 +67,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "CC-F20": done("RAG: embed query → top-k (5) with metadata, <100 ms"),
     "CC-F21": done(
         "directives SOUL.md, AGENTS.md injected into system prompt",
-        "plugins/personality/tests/test_context_source.py::test_CC_T16_soul_is_told_and_may_be_missing",
+        "plugins/personality/tests/test_context_source.py::test_CC_T16_soul_is_in_the_context_and_may_be_missing",
     ),
     "CC-F22": planned(14, "Mission Control: live thought stream (monologue, tool inputs/outputs"),
     "CC-F23": planned(14, "pages /, /thought-stream (last 500 entries, colour per type), /memory"),

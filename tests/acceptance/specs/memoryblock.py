@@ -170,7 +170,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "MB-T19": done(
         "each HTTP route without token → 401 (also plugin routes)",
-        "tests/core/gateway/test_http_auth.py::test_without_the_token_nobody_comes_in",
+        "tests/core/gateway/test_http_auth.py::test_requests_without_the_token_are_refused",
         "tests/core/gateway/test_http_auth.py::test_only_loopback_listens",
     ),
     "MB-T20": planned(16, "sub-agent: create, query with timeout, list, terminate own child ok"),

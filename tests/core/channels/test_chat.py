@@ -103,7 +103,7 @@ def test_a_conversation_at_a_terminal(home: Path) -> None:
 
 
 @needs_tmux
-def test_ctrl_c_ends_the_turn_and_the_next_goes_on(home: Path) -> None:
+def test_ctrl_c_ends_the_turn_and_the_next_continues(home: Path) -> None:
     """The text that had come is kept, and the conversation is usable at once."""
     with chat(home) as tmux:
         tmux.wait_shows("›")

@@ -212,7 +212,7 @@ def test_a_variable_reaches_a_plugin_with_a_hyphen(tmp_path):
         assert config.section("plugins", "web-search", Vendor).retries == 4
 
 
-def test_sections_that_belong_to_nobody(tmp_path):
+def test_sections_without_an_owner_are_refused(tmp_path):
     """A section with no plugin behind it is found, with the near miss."""
     config = load(tmp_path, "[adapters.opnai]\nx = 1\n[plugins.dice]\n")
     (problem,) = config.unclaimed([("adapters", "openai"), ("plugins", "dice")])

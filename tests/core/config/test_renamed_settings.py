@@ -205,7 +205,7 @@ def test_a_file_that_cannot_be_written_is_named(older: Path, monkeypatch: pytest
     assert mark is not None and mark.form == RENAMED_IN - 1
 
 
-def test_a_newer_home_is_told_from_a_slip(older: Path) -> None:
+def test_a_newer_home_is_distinguished_from_a_misspelling(older: Path) -> None:
     """Settings that only a newer version knows are not called unknown: the home is newer."""
     (older / "form.json").write_text(json.dumps({"form": FORMAT_VERSION + 1, "version": "9.9"}))
     (older / "trunkline.toml").write_text("[monitor]\nof_tomorrow = 1\n")

@@ -149,7 +149,7 @@ def test_another_text_at_the_same_place_is_a_reset() -> None:
     ]
 
 
-def test_who_comes_back_to_a_feed_that_lost_what_they_saw_is_told_anew() -> None:
+def test_resuming_after_feed_loss_sends_the_answer_again() -> None:
     """A takeover while the servers elect: what the first owner showed was never stored, the second tells from 0."""
     merge = FeedMerge()
     merge.resume("1.2", [item(1, 0, TextDelta(step=0, offset=0, text="one "))])
@@ -164,7 +164,7 @@ def test_who_comes_back_to_a_feed_that_lost_what_they_saw_is_told_anew() -> None
     ]
 
 
-def test_an_answer_that_became_shorter_is_told_anew() -> None:
+def test_an_answer_that_became_shorter_is_sent_again() -> None:
     """When a finished step turns out shorter than what was shown of it, the client is told before it goes on."""
     merge = FeedMerge()
     merge.offer(item(1, 0, TextDelta(step=0, offset=0, text="abcd")))

@@ -194,20 +194,20 @@ TOLD = [
 ]
 
 
-async def test_an_expired_feed_is_told_from_the_journal(bus: Bus) -> None:
+async def test_an_expired_feed_is_read_from_the_journal(bus: Bus) -> None:
     """A turn that ended long ago can be read as it was, from its journal."""
     await journal(bus, *STORY)
     assert await seen(reader(bus)) == TOLD
 
 
-async def test_the_end_that_was_lost_is_told_from_the_journal(bus: Bus) -> None:
+async def test_a_lost_end_is_read_from_the_journal(bus: Bus) -> None:
     """When the feed stops short and the journal says the turn ended, the reader is told the rest and no more."""
     await publish(bus, 1, delta(0, "I lo"))
     await journal(bus, *STORY)
     assert await seen(reader(bus)) == [delta(0, "I lo"), delta(4, "ok."), *TOLD[1:]]
 
 
-async def test_coming_back_to_what_the_journal_told(bus: Bus) -> None:
+async def test_resuming_a_feed_read_from_the_journal(bus: Bus) -> None:
     """A position given out while the journal was told leads back to the same place."""
     await journal(bus, *STORY)
     first = reader(bus)

@@ -212,7 +212,7 @@ async def fill(house: House) -> Path:
     return workspace
 
 
-async def test_reset_forgets_what_was_told_and_keeps_what_was_brought(own_house: House) -> None:
+async def test_reset_deletes_conversations_and_keeps_documents(own_house: House) -> None:
     """Conversations and what the agent wrote are gone, the owner's files, identity and workspace are not."""
     workspace = await fill(own_house)
     choices = await text_of(own_house)
@@ -266,7 +266,7 @@ CHANGES: tuple[tuple[str, str, Any], ...] = (
 )
 
 
-async def test_nobody_but_the_owner_changes_a_block() -> None:
+async def test_only_the_owner_changes_a_block() -> None:
     """Without the token 401, as somebody else 403, for every route that changes one; and nothing is changed."""
     async with standing(Guests()) as house:
         before = await text_of(house, "blocks/main/block.toml")

@@ -195,7 +195,7 @@ async def test_a_block_that_is_switched_off_takes_nothing(own_house: House) -> N
     await talk(own_house, "hi", block="garden")
 
 
-async def test_a_broken_file_is_shown_and_hurts_nobody(own_house: House) -> None:
+async def test_a_broken_file_is_shown_and_other_blocks_work(own_house: House) -> None:
     """A block whose file cannot be read shows ERROR; the list and the others live."""
     await own_house.terminal.create_block("garden")
     write = WriteMemory(path="blocks/garden/block.toml", content="model = [", actor="test")

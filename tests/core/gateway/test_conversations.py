@@ -122,7 +122,7 @@ async def test_a_conversation_can_be_had_at_once(own_house: House) -> None:
         assert listed.total == 1
 
 
-async def test_a_second_client_lists_and_goes_on(house: House) -> None:
+async def test_a_second_client_lists_and_continues_the_conversation(house: House) -> None:
     """ARCH-3: what one client began, another finds in the list and goes on with."""
     first, _ = await converse(house.http, NEW, {"content": "one"})
     listed = page((await house.http.get("/conversations")).content)

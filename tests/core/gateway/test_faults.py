@@ -115,7 +115,7 @@ async def test_without_a_monitor_messages_are_accepted(own_house: House) -> None
     )
 
 
-async def test_a_server_that_dies_and_comes_back(own_house: House) -> None:
+async def test_a_server_restart_is_survived(own_house: House) -> None:
     """nats-server killed in mid-stream: the reader goes on when it is back, without gap or repeat."""
     server = own_house.platform.instance.server
     assert server is not None
@@ -167,7 +167,7 @@ async def test_too_large_over_the_bus(own_house: House) -> None:
     assert refused.value.code == ErrorCode.TOO_LARGE
 
 
-async def test_nobody_answers(nats: Bus) -> None:
+async def test_a_missing_answer_times_out(nats: Bus) -> None:
     """Without a gateway the client says so, and what to do."""
     with pytest.raises(Unavailable, match="No gateway answers") as refused:
         await GatewayClient(nats, "terminal", patience=0.3).blocks()
@@ -196,7 +196,7 @@ async def test_a_gateway_that_drains_lets_its_readers_go(tmp_path: Path) -> None
             assert [event async for event in events_in(response)] == []
 
 
-async def test_a_restarted_gateway_knows_its_turns(tmp_path: Path) -> None:
+async def test_a_restarted_gateway_finds_its_turns(tmp_path: Path) -> None:
     """Nothing that was accepted lives in the gateway: after a restart the conversation is there."""
     async with platform(tmp_path, workers=("gateway", "memory")) as running:
         accepted = await GatewayClient(running.bus, "terminal").send(SendMessage(content="hi"))

@@ -49,7 +49,7 @@ WRONG = (
 PATHS = ("/conversations", "/api/blocks", "/v1/models", "/openapi.json", "/nowhere")
 
 
-async def test_without_the_token_nobody_comes_in(house: House) -> None:
+async def test_requests_without_the_token_are_refused(house: House) -> None:
     """PA-T8: no credential or a wrong one is 401 everywhere, before anything happens."""
     async with bare(house) as client:
         for headers in WRONG:
@@ -62,7 +62,7 @@ async def test_without_the_token_nobody_comes_in(house: House) -> None:
                     assert response.json()["metadata"]["reason"].endswith("as Bearer TOKEN, or in X-API-Key.")
 
 
-async def test_the_token_opens_both_doors(house: House) -> None:
+async def test_the_token_works_in_both_headers(house: House) -> None:
     """PA-T8: the bearer token and the API key are the same credential; a token in the address is none."""
     async with bare(house) as client:
         for headers in ({"authorization": f"bearer {house.token}"}, {"x-api-key": house.token}):
@@ -89,7 +89,7 @@ async def test_the_loop_is_not_here(house: House) -> None:
     assert (await house.http.post("/engine/chat", json={})).status_code == 404
 
 
-async def test_the_token_is_kept_and_never_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_token_is_kept_and_never_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """PA-T20: made once, for the owner's eyes only, and in no log line."""
     with caplog.at_level(logging.DEBUG):
         async with platform(tmp_path, workers=("gateway", "memory")) as running:

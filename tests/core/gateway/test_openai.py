@@ -168,7 +168,7 @@ async def test_a_transcript_is_the_history(house: House, client: openai.AsyncOpe
     assert (request.message.content, request.model, request.max_tokens) == ("d", "openai/gpt-5", 9)
 
 
-async def test_a_conversation_goes_on(house: House, client: openai.AsyncOpenAI) -> None:
+async def test_a_conversation_continues(house: House, client: openai.AsyncOpenAI) -> None:
     """With the header of a conversation only the last message counts; what is stored is the history."""
     raw = await client.chat.completions.with_raw_response.create(model="main", messages=HI)
     conversation = raw.headers["x-conversation-id"]
@@ -298,7 +298,7 @@ async def told_again(desk: Desk, text: str) -> None:
     await desk.end(text)
 
 
-async def test_an_answer_told_again_is_trimmed(house: House, client: openai.AsyncOpenAI) -> None:
+async def test_a_repeated_answer_is_trimmed(house: House, client: openai.AsyncOpenAI) -> None:
     """After a takeover the text that repeats what was sent is not sent twice."""
     house.monitor.script = lambda desk: told_again(desk, "It is blue.")
     stream = await client.chat.completions.create(model="main", messages=HI, stream=True)
@@ -307,9 +307,7 @@ async def test_an_answer_told_again_is_trimmed(house: House, client: openai.Asyn
 
 
 @pytest.mark.parametrize("text", ["Perhaps blue.", "It"])
-async def test_an_answer_told_otherwise_is_an_error(
-    house: House, client: openai.AsyncOpenAI, text: str
-) -> None:
+async def test_a_changed_answer_is_an_error(house: House, client: openai.AsyncOpenAI, text: str) -> None:
     """What was sent cannot be taken back, so a stream whose text became another ends with an error."""
     house.monitor.script = lambda desk: told_again(desk, text)
     stream = await client.chat.completions.create(model="main", messages=HI, stream=True)

@@ -67,7 +67,7 @@ CHATS: tuple[tuple[Any, str | None], ...] = (
 )  # fmt: skip
 
 
-async def test_a_block_that_is_not_there_is_told_with_those_that_are(house: House) -> None:
+async def test_an_unknown_block_is_reported_with_the_existing_ones(house: House) -> None:
     """The code and its sentence stay; what is meant stands beside them."""
     response = await house.http.post(NEW, json={"content": "x", "metadata": {"block": "mian"}})
     assert (response.status_code, response.json()["code"]) == (404, "not_found")

@@ -68,7 +68,7 @@ async def test_all_of_it_is_sent() -> None:
     assert (client.chunks, client.ended, source.closed) == ([b"1", b"2"], True, True)
 
 
-async def test_a_silent_stream_shows_life() -> None:
+async def test_a_silent_stream_sends_keepalives() -> None:
     """While nothing comes, comments are sent."""
     client, source = Client(), Source(b"1", endless=True)
     async with anyio.create_task_group() as tasks:

@@ -92,7 +92,7 @@ def test_nothing_of_a_folder_runs_before_somebody_agrees(
     assert not mark.exists() and not place.has("acme_sky")
 
 
-def test_a_folder_is_built_and_installed_after_a_yes(place: Place, tmp_path: Path) -> None:
+def test_a_folder_is_built_and_installed_after_confirmation(place: Place, tmp_path: Path) -> None:
     """What was agreed to is pinned, the plugin takes part, and nothing is left in the folder."""
     project = make_project(tmp_path / "sky")
     before = sorted(project.rglob("*"))

@@ -40,7 +40,9 @@ def test_what_it_asks_for_is_shown_and_what_came_is_pinned(place: Place) -> None
     assert "seen by sky" in said.stdout, said.stderr
 
 
-def test_without_a_terminal_and_a_yes_nothing_is_installed_or_run(place: Place, tmp_path: Path) -> None:
+def test_without_a_terminal_and_confirmation_nothing_is_installed_or_run(
+    place: Place, tmp_path: Path
+) -> None:
     """What it asks for is shown all the same, none of its code has run, and the exit status says no."""
     mark = tmp_path / "imported"
     place.tool("sky", files={"acme_sky/__init__.py": MARKS.format(str(mark))})
@@ -64,7 +66,7 @@ def test_a_person_agrees_at_the_terminal(place: Place, at_terminal: Callable[...
     assert place.has("acme_sky")
 
 
-def test_a_plugin_that_declares_nothing_needs_a_plain_yes(
+def test_a_plugin_without_declared_permissions_needs_confirmation(
     place: Place, at_terminal: Callable[..., str]
 ) -> None:
     """--yes alone does not take it, nor does y: its name has to be typed, and what its source shows is shown."""
@@ -80,7 +82,7 @@ def test_a_plugin_that_declares_nothing_needs_a_plain_yes(
     )
 
 
-def test_what_comes_along_goes_along_unless_it_is_needed(place: Place) -> None:
+def test_dependencies_are_removed_with_the_plugin_unless_needed(place: Place) -> None:
     """A dependency is shown, pinned, and removed with the last plugin that needs it."""
     place.wheel("acme-sextant", {"acme_sextant.py": ""})
     for name in ("sky", "sea"):
@@ -97,7 +99,7 @@ def test_what_comes_along_goes_along_unless_it_is_needed(place: Place) -> None:
     assert tomllib.loads((place.home / "plugins.toml").read_text()) == {}
 
 
-def test_a_newer_version_is_looked_at_anew(place: Place) -> None:
+def test_a_newer_version_is_checked_again(place: Place) -> None:
     """It and what it brought take the earlier ones' place when somebody agrees."""
     place.wheel("acme-sextant", {"acme_sextant.py": ""})
     place.install(place.tool("sky", requires=("acme-sextant",)), "--yes")

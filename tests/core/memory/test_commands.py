@@ -96,7 +96,7 @@ def test_errors_are_one_sentence(memory: Run) -> None:
     assert memory("search", "x", "--limit", "0").returncode == 2
 
 
-def test_what_is_not_there_is_told_with_where_to_look(memory: Run, notes: Path) -> None:
+def test_a_missing_path_is_reported_with_a_hint(memory: Run, notes: Path) -> None:
     """A name that memory does not know ends with 1 and the command that lists the names it does know."""
     memory("add", str(notes / "garden.md"))
     asked = {
@@ -119,7 +119,7 @@ def test_what_is_not_there_is_told_with_where_to_look(memory: Run, notes: Path) 
     assert "it is a link" in memory("add", str(notes / "link.md")).stderr
 
 
-def test_a_slip_is_told_before_history_is_touched(memory: Run, notes: Path) -> None:
+def test_a_usage_error_is_reported_before_history_is_touched(memory: Run, notes: Path) -> None:
     """A confirmation that is another name purges nothing and promises nothing."""
     memory("add", str(notes / "garden.md"))
     done = memory("purge", "documents/garden.md", "--confirm", "documents/garden")
@@ -189,7 +189,7 @@ def test_a_change_is_seen_blamed_and_taken_back(memory: Run, notes: Path) -> Non
         ("blame",),
     ],
 )
-def test_wrong_usage_is_told(arguments: tuple[str, ...], memory: Run) -> None:
+def test_wrong_usage_is_reported(arguments: tuple[str, ...], memory: Run) -> None:
     """What does not fit together is refused before anything is asked of memory."""
     assert memory(*arguments).returncode == 2
 

@@ -191,7 +191,7 @@ async def test_conversations_over_the_bus(bus: Bus) -> None:
     assert found.summary == page.conversations[0]
 
 
-async def test_changes_are_told_to_all(running: Platform) -> None:
+async def test_changes_are_published(running: Platform) -> None:
     """MEMORY_CHANGED names paths, version and actor of each commit."""
     async with running.bus.listen(MEMORY_CHANGED) as changes:
         version = await write(running.bus, "a.md", "x")

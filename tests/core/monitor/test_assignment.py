@@ -52,6 +52,6 @@ def _moved(monitors: list[str]) -> int:
     return sum(before[partition] != after[partition] for partition in range(8))
 
 
-def test_nobody_holds_anything_where_nobody_lives() -> None:
+def test_without_live_monitors_no_partition_is_assigned() -> None:
     """No monitors, no owners."""
     assert owners((), 8) == {} == standbys((), 8)

@@ -154,7 +154,7 @@ async def test_the_price_of_a_default_model_is_known_after_its_first_answer() ->
         assert refused.value.code == "over_budget" and len(plugin.model.requests) == 1
 
 
-async def test_tokens_that_nobody_counted_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+async def test_missing_token_counts_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A provider that says no usage is free, and the log says that too."""
     async with asking([["a", Finish(model="m")]]) as (running, _):
         answer = await BlockCompleter(running.bus, "main").complete("x")
@@ -162,7 +162,7 @@ async def test_tokens_that_nobody_counted_are_warned_of(caplog: pytest.LogCaptur
     assert any("does not say how many tokens" in record.message for record in caplog.records)
 
 
-async def test_an_asker_that_goes_away_ends_the_call() -> None:
+async def test_a_disconnected_caller_ends_the_call() -> None:
     """The vendor's stream is closed, and the monitor has nothing left to do."""
     async with asking(lambda request: [anyio.sleep_forever]) as (running, plugin):
         async with anyio.create_task_group() as tasks:
@@ -232,7 +232,7 @@ async def test_a_completion_has_a_span_of_its_own() -> None:
         assert handled.attributes["trunkline.model.cost"] == 35 and chat.parent_id == handled.span_id
 
 
-async def test_without_a_monitor_the_asker_is_told_so() -> None:
+async def test_without_a_monitor_the_caller_gets_an_error() -> None:
     """An error with a code, after a short while."""
     async with platform(workers=("gateway", "memory", "tools")) as running:
         with pytest.raises(trunkline.CompletionError) as failed:

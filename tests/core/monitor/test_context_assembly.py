@@ -147,7 +147,7 @@ def message(role: str, content: str) -> Message:
     return Message(id=content, role=role, content=content)  # type: ignore[arg-type]
 
 
-def test_what_changes_is_told_before_the_persons_message() -> None:
+def test_changing_context_comes_before_the_persons_message() -> None:
     """Just before it, so all before it stays as it was; a tool's result that a client brings stays with its call."""
     system, recall = message("system", "S"), message("user", "R")
     history = (message("user", "one"), message("assistant", "two"))

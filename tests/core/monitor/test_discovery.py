@@ -199,7 +199,7 @@ async def test_what_is_restricted_is_named_and_not_loaded(tmp_path: Path) -> Non
         assert "restricted and was not loaded" in result(await running.say("load_tools tide"))
 
 
-async def test_a_tool_that_goes_is_told_of(tmp_path: Path) -> None:
+async def test_a_removed_tool_is_announced(tmp_path: Path) -> None:
     """A loaded tool whose server takes it away is shown no longer, and the model is told so until it is back."""
     world = World()
     async with world.running(tmp_path) as running:

@@ -57,7 +57,7 @@ async def test_no_port_is_open_unless_it_is_asked_for(tmp_path: Path) -> None:
         assert all("bus" in one.purpose for one in read_listeners(tmp_path / "run"))
 
 
-async def test_pa_t8_nobody_without_the_token_or_from_elsewhere_comes_in(tmp_path: Path) -> None:
+async def test_pa_t8_requests_without_the_token_or_from_another_host_are_refused(tmp_path: Path) -> None:
     """No token, a wrong one, two credentials, a foreign Host, a foreign Origin: refused, and no model is asked."""
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider) as (running, http):
@@ -236,7 +236,7 @@ async def test_the_default_block_is_there_before_its_first_message(tmp_path: Pat
             assert (await http.post("/engine/chat", json=of_block("garden"))).status_code == 404
 
 
-async def test_which_file_is_wrong_is_told_to_the_owner_alone(tmp_path: Path) -> None:
+async def test_the_name_of_a_wrong_file_is_shown_to_the_owner_only(tmp_path: Path) -> None:
     """Whoever another authenticator lets in reads the code and its sentence."""
     block = tmp_path / "memory" / "blocks" / "main" / "block.toml"
     block.parent.mkdir(parents=True)
@@ -267,7 +267,7 @@ async def test_which_file_is_wrong_is_told_to_the_owner_alone(tmp_path: Path) ->
         ({"metadata": {"correlation_id": ""}}, "/metadata/correlation_id"),
     ],
 )
-async def test_a_request_that_is_not_valid_is_told_which_field(
+async def test_an_invalid_request_is_refused_with_the_field(
     tmp_path: Path, change: dict[str, Any], field: str
 ) -> None:
     """As at the gateway, and what came is not repeated."""

@@ -325,7 +325,7 @@ async def test_a_journal_that_cannot_be_read_ends_its_turn_and_no_more() -> None
         assert (await running.answer(first)).ended.code == "internal"
 
 
-async def test_a_turn_that_only_the_journal_knows_is_ended_before_the_next() -> None:
+async def test_a_turn_found_only_in_the_journal_is_ended_before_the_next() -> None:
     """A server that lost an inbox item, or a decision further behind: the turn begun by a dead owner keeps its place,
     and the message behind it is given its answer."""
     async with scripted() as (running, model):
@@ -345,7 +345,7 @@ async def test_a_turn_that_only_the_journal_knows_is_ended_before_the_next() -> 
         assert "two" in [message.content for message in model.requests[-1].messages]
 
 
-async def test_a_turn_that_nobody_can_read_at_all_stops_no_other() -> None:
+async def test_an_unreadable_turn_does_not_stop_others() -> None:
     """The journal ends with an unknown turn whose message it does not tell: the next message is answered."""
     async with scripted() as (running, _):
         first = (await running.say("say:one")).accepted
@@ -486,7 +486,7 @@ async def test_a_conversation_is_found_while_its_first_turn_ends() -> None:
         assert await found.block_of(first.conversation) == first.block
 
 
-async def test_an_inbox_that_begins_anew_loses_nothing() -> None:
+async def test_a_recreated_inbox_loses_nothing() -> None:
     """The server's folder may be deleted while all is idle: the sequences that are given out again are new messages."""
     async with scripted() as (running, _):
         for number in range(4):

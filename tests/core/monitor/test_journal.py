@@ -27,7 +27,7 @@ async def two(tmp_path: Path) -> AsyncIterator[Two]:
         yield Journal(running.bus, "first", conversation), Journal(running.bus, "second", conversation)
 
 
-async def test_who_was_overtaken_is_told_by_what_it_reads(two: Two) -> None:
+async def test_a_former_owner_learns_of_the_takeover_from_the_journal(two: Two) -> None:
     """The first monitor could not write for a while, and another one ended the turn. The first reads that: it must not
     take it that the conversation is still its own, or it waits for ever for a turn that has ended."""
     first, second = two
@@ -40,7 +40,7 @@ async def test_who_was_overtaken_is_told_by_what_it_reads(two: Two) -> None:
         await first.replay(request.turn)
 
 
-async def test_who_finds_out_anew_reads_what_others_wrote(two: Two) -> None:
+async def test_a_new_owner_reads_entries_of_earlier_owners(two: Two) -> None:
     """Nothing is held against a monitor that does not take the conversation for its own yet."""
     first, second = two
     request = requested()

@@ -68,7 +68,7 @@ async def forked(running: Platform, answer: TurnAnswer, step: int, says: str) ->
     return await running.answer(await running.gateway.fork(request))
 
 
-async def test_a_fork_reads_what_its_origin_was_told(tmp_path: Path) -> None:
+async def test_a_fork_reads_the_long_results_of_its_origin(tmp_path: Path) -> None:
     """In its first turn, of which memory knows nothing yet, in later ones, in a fork of the fork, and after a restart
     of everything. Another conversation is told that there is no such result."""
     world = World()

@@ -35,7 +35,7 @@ def why(detail: str) -> str:
 
 
 @pytest.mark.parametrize("detail", HIDDEN)
-def test_no_address_path_or_key_is_told(detail: str) -> None:
+def test_no_address_path_or_key_is_shown(detail: str) -> None:
     """Under whatever top-level domain, with blanks, and longer than what is looked at."""
     told = why(detail)
     assert [part for part in HIDDEN[detail] if part in told] == []

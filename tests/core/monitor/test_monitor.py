@@ -328,7 +328,7 @@ async def test_a_failing_model_ends_the_turn_with_its_code_and_keeps_the_text() 
         assert view.messages[-1].partial and view.messages[-1].content == cut.text
 
 
-async def test_a_silent_model_ends_the_turn() -> None:
+async def test_a_model_without_output_ends_the_turn() -> None:
     """A model that hangs is given up after the configured silence."""
     async with scripted(**{"monitor.model_idle_timeout": 0.5}) as (running, _):
         answer = await running.say("stall:2")
@@ -362,7 +362,7 @@ async def test_a_beginning_that_was_begun_already_is_answered_once(tmp_path: Pat
     assert len(model.requests) == 1
 
 
-async def test_a_preference_edited_by_hand_counts_soon() -> None:
+async def test_a_preference_edited_by_hand_applies_soon() -> None:
     """Nobody tells of an edit in an editor; the model changes all the same, without a restart."""
     async with scripted() as (running, model):
         await running.say("say:a")

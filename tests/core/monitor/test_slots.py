@@ -35,7 +35,7 @@ class Race:
         return begun
 
 
-async def test_what_had_begun_goes_first_and_else_who_waits_longest() -> None:
+async def test_started_turns_come_first_then_the_longest_waiting() -> None:
     """Turns that come last overtake those that wait when they were interrupted, and nobody else."""
     race = Race(1)
     async with anyio.create_task_group() as tasks, race.slots.acquire(not_begun):

@@ -72,7 +72,7 @@ def test_a_command_that_cannot_be_run_is_explained(command: str, says: str) -> N
     assert says in str(refused.value)
 
 
-def test_the_list_tells_parameters_and_what_the_block_may_not_use() -> None:
+def test_the_list_shows_parameters_and_forbidden_tools() -> None:
     """Each with the first line of its description."""
     told = format_listing([READ])
     assert "- `read_file path=… [limit=…] [lines=…] [deep=…]`: Read a file." in told

@@ -154,7 +154,7 @@ def test_stopping_after_the_step_lets_the_tools_finish() -> None:
 
 
 @pytest.mark.parametrize("cancelled_first", [True, False])
-def test_a_turn_that_is_to_stop_asks_nobody(cancelled_first: bool) -> None:
+def test_a_stopping_turn_asks_no_approval(cancelled_first: bool) -> None:
     """With nothing but a question left in its last step it ends, instead of waiting for an answer it has no use for."""
     turn = Turn()
     started(turn)

@@ -82,7 +82,7 @@ async def test_MN_F16_the_vision_model_looks_at_a_picture() -> None:
         assert models.blind.requests == []
 
 
-async def test_MN_F16_without_a_vision_model_nobody_is_asked_and_the_error_says_what_to_set() -> None:
+async def test_MN_F16_without_a_vision_model_the_error_names_the_setting() -> None:
     """A block's ordinary model is not taken for one that sees, and neither is an adapter that takes no pictures."""
     async with looking(**{"adapters.engine.url": "http://127.0.0.1:1"}) as (running, models):
         outcome = await describe(running)

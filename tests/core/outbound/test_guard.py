@@ -114,7 +114,7 @@ def test_what_opens_nothing_is_an_error(allow: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_host_that_cannot_be_found_is_told() -> None:
+async def test_a_host_that_cannot_be_found_is_reported() -> None:
     """No address, a resolver that fails, or one that answers nonsense."""
 
     async def failing(host: str, port: int) -> Sequence[str]:

@@ -114,7 +114,7 @@ def test_a_wrong_result_is_refused_with_the_cure(load, hook, result, said):
         ({"timeout": 0.0}, "timeout that is not above 0"),
     ],
 )
-def test_a_tool_that_nobody_could_call_is_refused(load, changes, said):
+def test_a_tool_that_cannot_be_called_is_refused(load, changes, said):
     """A tool's spec is checked at the door."""
     import msgspec
 
@@ -151,7 +151,7 @@ def test_the_first_keeps_a_name_that_two_want(install, load):
 
 
 @pytest.mark.parametrize("dist", ["aardvark", "trunkline-aardvark"])
-def test_nobody_takes_a_name_from_the_platform(install, load, dist):
+def test_a_plugin_cannot_take_a_name_of_the_platform(install, load, dist):
     """The platform's own distributions come first, whatever the alphabet says; the name alone makes nobody its own."""
     source = """
         import trunkline

@@ -176,7 +176,7 @@ def test_a_disabled_plugin_is_not_imported(install, load, state):
         assert module not in sys.modules
 
 
-def test_a_disabled_name_that_nobody_has_is_told(install, load):
+def test_an_unknown_disabled_name_is_reported(install, load):
     """A typo in ``disabled`` would leave a plugin on: it is a problem of the configuration."""
     install("acme-good", GOOD)
     problems = load('[plugins]\ndisabled = ["acme-god"]\n').config_problems()

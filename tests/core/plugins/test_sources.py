@@ -50,7 +50,7 @@ def test_what_is_no_file_hides_none(load, sources):
     assert set(found(load())) == {"t_moon"}
 
 
-def test_a_changed_file_is_loaded_anew(load, sources):
+def test_a_changed_file_is_reloaded(load, sources):
     """An edit that keeps size and second is not hidden by a compiled file, and none is left behind."""
     drop(sources, "moon", "Waxing.")
     when = (1_700_000_000, 1_700_000_000)

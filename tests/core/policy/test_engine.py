@@ -116,7 +116,7 @@ def test_the_most_particular_permission_says_whether_to_ask() -> None:
     assert decided(tool, allow(shape="s", id="s"), shape="t").asks
 
 
-def test_a_number_a_day_holds_for_whoever_else_permits() -> None:
+def test_a_daily_limit_applies_to_every_permitting_policy() -> None:
     """Once it is used up the call is refused, though another policy would permit it; so when nobody knows the count."""
     policies = allow("tool:*", id="all"), allow(id="few", max_per_day=2)
     assert decided(*policies, used={"few": 1}).counts == ("few",)

@@ -131,7 +131,7 @@ async def _answer_blindly(port: int) -> None:
             await receive(stream, Challenge)
 
 
-async def test_nobody_joined_in_time(tmp_path: Path) -> None:
+async def test_a_code_expires_when_no_remote_joins(tmp_path: Path) -> None:
     """Then the code is worth nothing, and nobody is listening."""
     async with waiting(tmp_path / "hub", seconds=0.5) as door:
         await until(lambda: door.ended)
@@ -140,7 +140,7 @@ async def test_nobody_joined_in_time(tmp_path: Path) -> None:
             await join(tmp_path / "remote", HERE, door.port, door.code)
 
 
-async def test_whoever_sits_between_gets_nothing(tmp_path: Path) -> None:
+async def test_a_man_in_the_middle_gets_nothing(tmp_path: Path) -> None:
     """A proxy that ends TLS with a certificate of its own and passes every message on: neither side accepts it."""
     async with waiting(tmp_path / "hub") as door, between(tmp_path / "evil", door.port) as port:
         with pytest.raises(Unavailable, match="does not know the code"):
@@ -228,7 +228,7 @@ async def test_what_is_there_already_is_not_replaced(tmp_path: Path) -> None:
         'key = "x", {evil: yes}"',
     ],
 )
-def test_a_registry_file_that_was_mended_wrongly_lets_nobody_in(tmp_path: Path, change: str) -> None:
+def test_a_wrongly_edited_registry_file_admits_no_remote(tmp_path: Path, change: str) -> None:
     """It becomes part of the server's configuration, so whatever it holds is checked."""
     lines = {
         "name": 'name = "laptop"', "key": f'key = "{new_key()[1]}"', "blocks": 'blocks = ["main"]',

@@ -113,7 +113,9 @@ def test_what_cannot_answer_as_chosen_is_an_error(
 
 
 @pytest.mark.parametrize("command", [["say", "hello"], ["doctor"]])
-def test_an_unset_key_is_told_and_nothing_answers_offline(tmp_path: Path, command: list[str]) -> None:
+def test_an_unset_key_is_reported_and_the_offline_adapter_does_not_answer(
+    tmp_path: Path, command: list[str]
+) -> None:
     """A command says which variable is missing and where it is named, and fails."""
     (tmp_path / "trunkline.toml").write_text(
         '[gateway]\nport = 0\n[adapters.openai]\napi_key = { env = "NOPE_KEY" }\n'

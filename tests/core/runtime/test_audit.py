@@ -143,7 +143,9 @@ async def _has_calls(bus: Bus, count: int) -> bool:
     return number_of([line for line in await lines(bus) if line.event == "call"]) >= count
 
 
-async def test_lines_that_memory_never_had_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lines_that_memory_never_had_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When the stream lost lines before they were in memory, the log says how many."""
     monkeypatch.setattr(audit_writer, "COMMIT_INTERVAL", 3_600.0)
     async with platform(tmp_path, workers=("memory", "gateway")) as running:

@@ -152,7 +152,7 @@ async def test_the_bus_store_brings_back_what_was_under_way(home: Path, tmp_path
     assert seen["waiting"] == 1
 
 
-def test_a_home_that_is_not_empty_is_left_alone_unless_told(home: Path, tmp_path: Path) -> None:
+def test_a_home_that_is_not_empty_is_replaced_only_on_request(home: Path, tmp_path: Path) -> None:
     """Refused; with --replace what was there lies aside, whole."""
     file = tmp_path / "b.tar"
     trunkline(home, "backup", str(file))
@@ -194,7 +194,7 @@ main(["restore", sys.argv[2], "--replace"])
 """
 
 
-def test_a_restore_that_is_killed_is_told_and_undone(home: Path, tmp_path: Path) -> None:
+def test_a_killed_restore_is_reported_and_undone(home: Path, tmp_path: Path) -> None:
     """At whatever move it dies: doctor says so, the next start puts back what was there and says so, once."""
     file = tmp_path / "b.tar"
     trunkline(home, "backup", str(file))

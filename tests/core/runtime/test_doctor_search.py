@@ -19,7 +19,7 @@ async def told(running: ProcessPlatform) -> tuple[str, str]:
     return found.status, f"{found.summary} {found.hint}"
 
 
-async def test_an_index_that_answers_with_errors_is_told(tmp_path: Path) -> None:
+async def test_an_index_that_answers_with_errors_is_reported(tmp_path: Path) -> None:
     """A table of the index is taken away under a memory that runs: doctor says so, and what it names helps."""
     async with process_platform(tmp_path / "home") as running:
         assert (await told(running))[0] == "ok"

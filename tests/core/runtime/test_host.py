@@ -84,7 +84,7 @@ async def test_a_worker_that_does_not_drain_is_closed_all_the_same(
     assert seen == ["closed"]
 
 
-async def test_a_closed_worker_answers_nobody(tmp_path: Path, nats_server: EmbeddedServer) -> None:
+async def test_a_closed_worker_does_not_answer(tmp_path: Path, nats_server: EmbeddedServer) -> None:
     """While it drains new requests go to another member of the group, and the last answer is out before it closes."""
     settings = settings_for(tmp_path, nats_server)
     answered: list[str] = []

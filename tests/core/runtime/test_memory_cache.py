@@ -74,7 +74,7 @@ async def test_an_answer_grows_old(tmp_path: Path) -> None:
         assert [await found.get("a"), await found.get("a")] == [1, 2]
 
 
-async def test_a_told_change_counts_at_once_and_another_file_s_does_not(tmp_path: Path) -> None:
+async def test_a_published_change_applies_at_once_and_other_files_stay_cached(tmp_path: Path) -> None:
     """Memory's word about a file that counts makes the next question a new one."""
     asked = Asked()
     async with known(tmp_path, asked) as (bus, found):

@@ -107,7 +107,7 @@ def test_a_newer_home_is_refused_and_not_touched(command: tuple[str, ...], tmp_p
     assert {name: text for name, text in after.items() if not name.startswith("logs/")} == before
 
 
-def test_doctor_tells_the_form(tmp_path: Path) -> None:
+def test_doctor_shows_the_home_version(tmp_path: Path) -> None:
     """Fine, or an error with the way out; a mark that cannot be read is one, too."""
     home = used(tmp_path)
     for content, status in (

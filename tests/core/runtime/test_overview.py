@@ -34,7 +34,7 @@ async def test_shows_who_lives_and_who_holds_the_partition_of_a_turn() -> None:
         assert next(one.messages for one in seen.streams if one.name == "JOURNAL") > 0
 
 
-async def test_counts_what_waits_when_nobody_takes_it(tmp_path: Path) -> None:
+async def test_pending_messages_without_a_consumer_are_counted(tmp_path: Path) -> None:
     """Without a monitor messages wait in their partition, with the age of the oldest; failures are counted once."""
     async with platform(tmp_path, workers=("memory",)) as running:
         for number in range(3):

@@ -41,7 +41,7 @@ async def waiting(bus: Bus) -> dict[str, list[str]]:
     return found
 
 
-async def test_what_waits_is_dealt_anew_in_order(tmp_path: Path) -> None:
+async def test_pending_items_are_repartitioned_in_order(tmp_path: Path) -> None:
     """Into more and into fewer partitions: each message is there once, in its conversation's order, where the
     consumers of the new partitions find it; and what comes later is dealt in the same way."""
     async with platform(tmp_path, workers=("memory",)) as running:

@@ -73,7 +73,7 @@ async def test_a_worker_that_cannot_open_after_a_crash_is_tried_again(tmp_path: 
         assert crew.types["memory"].alive
 
 
-async def test_a_second_instance_on_the_same_home_is_told_the_first_ones_pid(
+async def test_a_second_instance_on_the_same_home_reports_the_first_ones_pid(
     tmp_path: Path, crew: Crew
 ) -> None:
     """Two instances never share a home."""
@@ -83,7 +83,7 @@ async def test_a_second_instance_on_the_same_home_is_told_the_first_ones_pid(
                 pass
 
 
-async def test_the_run_file_is_private_and_goes_with_the_instance(tmp_path: Path, crew: Crew) -> None:
+async def test_the_run_file_is_private_and_removed_with_the_instance(tmp_path: Path, crew: Crew) -> None:
     """The file that holds the bus password has mode 0600 and is removed at the end."""
     home = Home.at(tmp_path)
     async with running_platform(config_at(tmp_path), crew.load, kinds=("tools",)) as instance:

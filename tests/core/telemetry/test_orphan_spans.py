@@ -88,7 +88,7 @@ def of_trace(taken: Taken, trace: str) -> list[Span]:
 
 @pytest.mark.anyio
 @pytest.mark.kill
-async def test_a_collector_is_told_of_what_a_killed_worker_had_open(tmp_path: Path) -> None:
+async def test_open_spans_of_a_killed_worker_are_exported(tmp_path: Path) -> None:
     """Every span of the turn has its parent there, as on the bus, and none is there twice. What was left open is the
     dead monitor's, and says that its end is not known."""
     with collector() as taken, provider_process() as provider:

@@ -42,7 +42,7 @@ def test_a_span_sent_twice_is_drawn_once() -> None:
     assert len(tree_lines([span("a", "1", None, 0, 1), span("a", "1", None, 0, 1)])) == 1
 
 
-def test_a_span_that_was_told_of_while_it_was_open_is_replaced_by_its_end() -> None:
+def test_a_span_exported_while_open_is_replaced_by_its_end() -> None:
     """In whichever order they come; one whose worker was killed stays, with its children below it, and says so."""
     opened, ended = span("a", "1", None, 0, 5, unfinished=True), span("a", "1", None, 0, 9)
     assert [line.span for line in tree_lines([opened, ended])] == [ended]

@@ -57,7 +57,7 @@ async def test_nothing_of_a_persons_settings_gets_in(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.kill
-async def test_processes_can_be_killed_and_the_conversation_goes_on() -> None:
+async def test_processes_can_be_killed_and_the_conversation_continues() -> None:
     """Each worker is a process of its own; killing the gateway, the monitor and the server loses no message."""
     async with process_platform(config={"runtime.provider_adapter": "offline"}) as running:
         first = await running.say("/help")
@@ -87,7 +87,7 @@ async def test_no_process_is_left_behind() -> None:
 
 
 @pytest.mark.kill
-async def test_a_worker_told_to_end_drains_and_leaves_in_good_order() -> None:
+async def test_a_worker_asked_to_end_drains_and_exits_cleanly() -> None:
     """SIGTERM: exit status 0."""
     async with process_platform(workers=("channels",)) as running:
         running.kill("channels", signal.SIGTERM)

@@ -99,7 +99,7 @@ def test_after_a_call_the_results_are_quoted() -> None:
     assert reply == (Say("look said: sea\nlisten said: wind"), Stop())
 
 
-def test_after_a_call_the_program_goes_on_with_the_next_line() -> None:
+def test_after_a_call_the_program_continues_with_the_next_line() -> None:
     """Several calls one after another, then text: the place follows from the conversation alone."""
     program = "say:First. ;; call:look {} ;; call:listen {} ;; slow:2"
     assert answer_by_message(heard(program)) == (

@@ -80,7 +80,7 @@ class Gate:
         return ToolOutcome(call="", status="approval", question="Note it?")
 
 
-async def test_a_call_by_another_name_runs_the_tool_and_the_name_is_shown_to_nobody(tools: Any) -> None:
+async def test_a_call_by_alias_runs_the_tool_and_hides_the_alias(tools: Any) -> None:
     """With its own parameters and defaults, repaired as those of every call; a tool's own name goes before an alias."""
     shop = Shop()
     async with tools(shop) as caller:
@@ -93,7 +93,7 @@ async def test_a_call_by_another_name_runs_the_tool_and_the_name_is_shown_to_nob
         assert "jot" not in names
 
 
-async def test_what_is_wrong_is_told_in_the_words_of_the_alias(tools: Any) -> None:
+async def test_errors_use_the_names_of_the_alias(tools: Any) -> None:
     """Its parameters, its own refusal; nothing runs."""
     shop = Shop()
     async with tools(shop) as caller:

@@ -81,9 +81,7 @@ def test_what_can_be_read_in_one_way_is_read_so(sent: dict[str, Any], meant: dic
         ({'query="with \\"quotes\\""': ""}, {"query": 'with "quotes"'}),
     ],
 )
-def test_arguments_that_slipped_into_the_key_are_put_right(
-    sent: dict[str, Any], meant: dict[str, Any]
-) -> None:
+def test_arguments_merged_into_a_key_are_repaired(sent: dict[str, Any], meant: dict[str, Any]) -> None:
     """``{'query="x"': ''}`` means ``{query: x}`` (MN-F11)."""
     assert prepare_arguments(SPEC, sent) == meant
 

@@ -136,7 +136,7 @@ class Wonders:
         return [ponder, wonder]
 
 
-async def test_where_nobody_can_be_asked_a_call_in_its_middle_is_stopped_and_in_doubt(tools: Any) -> None:
+async def test_without_a_person_a_running_call_that_asks_is_stopped_and_in_doubt(tools: Any) -> None:
     """One that has given itself up was not run; one that is held has begun, and does not go on by itself later."""
     wonders = Wonders()
     async with tools(wonders) as caller:
@@ -171,7 +171,7 @@ async def test_a_call_that_an_owner_before_may_have_sent_is_in_doubt(
         assert ("It was not run" in outcome.output) is not again
 
 
-def test_a_new_owner_knows_what_the_one_before_may_have_sent() -> None:
+def test_a_new_owner_sees_calls_that_its_predecessor_may_have_sent() -> None:
     """What the journal plans may have been sent; after a question it was not run, and what comes later is its own."""
     call = ToolCall(id="c", name="pay", arguments={})
     turn = Turn()

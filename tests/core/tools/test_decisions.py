@@ -123,7 +123,7 @@ class SlowGate:
         return await proceed(invocation)
 
 
-async def test_an_asking_of_before_the_yes_does_not_ask_once_more(tools: Any) -> None:
+async def test_a_question_from_before_the_approval_is_not_repeated(tools: Any) -> None:
     """A request that nobody listens to any more is still at work when the decided one comes: that one gets the result,
     not the question anew."""
     shop, gate = Shop(), SlowGate()
@@ -166,7 +166,7 @@ class Lent:
         return [note]
 
 
-async def test_a_yes_is_for_the_tool_of_one_server_and_not_for_what_takes_its_name(tools: Any) -> None:
+async def test_an_approval_covers_the_tool_of_one_server_and_no_namesake(tools: Any) -> None:
     """While a person thinks, a server may go and another bring a tool that is called the same."""
     lent, other = Lent("known"), Lent("unknown")
     call_request, some = request("note", text="x"), {"permissions.approvals": "some"}
@@ -232,7 +232,7 @@ async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
         assert len(call_request.answers) == MAX_QUESTIONS
 
 
-async def test_a_call_that_is_held_asks_so_often_too_when_nobody_answers(tools: Any) -> None:
+async def test_a_held_call_repeats_its_question_up_to_the_limit(tools: Any) -> None:
     """What waits in its worker does not ask for ever either; each time it is told that nobody answered."""
     shop = Shop()
     config = {"tools.answer_wait": 0.01, "permissions.approvals": "none"}

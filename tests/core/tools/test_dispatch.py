@@ -216,7 +216,7 @@ def asking(question: str, **given: Any) -> Any:
     return ask
 
 
-async def test_several_gates_ask_one_question_and_one_yes_answers_all() -> None:
+async def test_several_gates_ask_one_question_and_one_approval_answers_all() -> None:
     """The person sees what every gate wants to know, before they decide. A yes for longer is not offered then: it would
     silence one of them alone."""
     detail = ApprovalDetail(text="b: 1", shape="s", covers="act with b=1")
@@ -276,7 +276,7 @@ async def test_a_cancel_is_no_failed_check() -> None:
     assert scope.cancelled_caught
 
 
-def test_a_guard_of_an_unknown_stage_is_refused_at_the_door() -> None:
+def test_a_guard_of_an_unknown_stage_is_refused_when_loaded() -> None:
     """The sentence names the owner and the stages there are."""
     with pytest.raises(ValueError, match=r"acme.*'before'.*schema, policy, path, gate, execute"):
         Dispatch([Guard("acme", Doing("before", None))])  # type: ignore[arg-type]

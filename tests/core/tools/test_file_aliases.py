@@ -80,7 +80,7 @@ async def test_MN_F13_documents_are_read_as_the_text_in_them(tools: Any) -> None
         assert "cannot be read" in await read(path="b.pdf")
 
 
-async def test_MN_F13_fs_write_shows_what_it_would_do_unless_it_is_told_to_do_it(tools: Any) -> None:
+async def test_MN_F13_fs_write_is_a_dry_run_by_default(tools: Any) -> None:
     """A dry run, which is the usual, changes nothing and asks nobody; no word of the model's is a person's yes."""
     config = {"permissions.approvals": "some"}
     async with tools(config=config) as caller:

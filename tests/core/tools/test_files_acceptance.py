@@ -295,7 +295,7 @@ async def test_PA_T5_a_write_that_fails_leaves_no_part(tools: Any) -> None:
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="a small disk is mounted, which only root may"
 )
-async def test_PA_T5_a_full_disk_is_told_and_leaves_no_part(tools: Any) -> None:
+async def test_PA_T5_a_full_disk_is_reported_and_leaves_no_partial_file(tools: Any) -> None:
     """On a disk with no room, and on one that cannot be written, the old content stays, to the byte, and nothing else
     is left."""
     async with tools() as caller:

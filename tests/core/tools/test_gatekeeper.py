@@ -128,7 +128,7 @@ async def test_all_and_none() -> None:
     assert (await outcome_of(note, {"path": "a"}, table=nothing)).output == "ran"
 
 
-async def test_a_yes_is_for_exactly_this_call() -> None:
+async def test_an_approval_covers_exactly_this_call() -> None:
     """The hash of another call is no approval of this one."""
     hash = call_hash(note.spec, {"path": "a"})
     assert (await outcome_of(note, {"path": "a"}, approved=hash)).output == "ran"
@@ -232,7 +232,7 @@ async def test_what_a_model_calls_an_argument_fills_no_lines(end: str) -> None:
     assert "\n" not in covers and len(covers) <= 1_000
 
 
-def test_nothing_that_nobody_sees_is_in_a_preview() -> None:
+def test_a_preview_contains_no_invisible_characters() -> None:
     """A message can hold another one in signs without a shape; emoji and other scripts are left as they are."""
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "key")
     assert message_preview("a", f"Hello{hidden}").text == "to: a\n\nHello⟨U+E006B⟩⟨U+E0065⟩⟨U+E0079⟩"
@@ -313,6 +313,6 @@ async def test_rules_for_hosts() -> None:
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "https://u@example.com", "http://0x7f.1/", "nonsense"])
-async def test_what_is_no_address_is_refused_and_nobody_is_asked(url: str) -> None:
+async def test_an_invalid_address_is_refused_without_asking(url: str) -> None:
     """A policy for hosts cannot be asked about what names none."""
     assert (await outcome_of(fetch, {"url": url})).status == "error"

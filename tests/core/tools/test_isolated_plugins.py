@@ -102,7 +102,7 @@ class Watched(Sandbox):
         return SandboxResult(stdout=b"", stderr=b"", exit_code=0, seconds=0.0)
 
 
-async def test_what_a_plugin_apart_wishes_for_its_programs_stays_within_the_owners_settings(
+async def test_an_isolated_plugins_program_limits_stay_within_the_owners_settings(
     tmp_path: Path,
 ) -> None:
     """Time, memory, processors, processes and output; less is as it wishes. So is the time of its tools."""

@@ -96,7 +96,7 @@ def killed(running: Any, pid: int) -> None:
     next(process for process in running.processes.values() if process.pid == pid).kill()
 
 
-async def test_a_write_whose_worker_dies_is_unknown_and_never_done_again(processes: Any) -> None:
+async def test_a_write_whose_worker_dies_is_unknown_and_never_repeated(processes: Any) -> None:
     """Another worker tells the model to verify, and so does every repeat; the effect happened once."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         await running.start("tools", "second")
@@ -140,7 +140,7 @@ async def test_what_may_be_repeated_is_run_again_by_another_worker(processes: An
         assert first != second
 
 
-async def test_a_worker_that_starts_anew_finds_what_the_dead_one_left(processes: Any) -> None:
+async def test_a_restarted_worker_finds_the_calls_of_the_dead_one(processes: Any) -> None:
     """The only worker dies and comes back as another one: the call is unknown."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         outside, found = Outside(caller.home), []
@@ -280,7 +280,7 @@ async def test_an_outcome_that_could_not_be_recorded_is_not_lost(processes: Any,
         assert [type(one) for one in await caller.records("call_full")] == [EffectStarted, EffectFinished]
 
 
-async def test_a_call_that_its_living_worker_left_is_waited_for_by_nobody(processes: Any) -> None:
+async def test_a_call_dropped_by_a_live_worker_is_not_waited_for(processes: Any) -> None:
     """The ledger says that a worker is at it; while that one says so too it is waited for, and then no longer."""
     at_work = True
 

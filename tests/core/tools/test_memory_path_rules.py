@@ -175,7 +175,7 @@ async def asked_of(running: Platform, tool: str) -> int:
             await anyio.sleep(0.05)
 
 
-async def test_a_yes_for_longer_answers_for_the_path_too(tmp_path: Path) -> None:
+async def test_a_lasting_approval_covers_the_path_too(tmp_path: Path) -> None:
     """Else "always" would be asked again each time."""
     files = {
         "diary/day.md": "dear diary",

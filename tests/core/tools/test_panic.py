@@ -98,7 +98,7 @@ async def test_cc_t12_panic_ends_every_program_and_lets_none_begin(tools: Any, t
         assert (await caller.call("list_directory", {})).status == "ok"
 
 
-async def test_panic_ends_what_no_worker_knows_of(tmp_path: Path) -> None:
+async def test_panic_ends_programs_unknown_to_all_workers(tmp_path: Path) -> None:
     """Without a bus and without a worker: the programs of another process of this home, and none of another home."""
     home_folders = [tmp_path / name for name in ("home", "other")]
     workspaces = [tmp_path / f"workspace-{home.name}" for home in home_folders]
@@ -129,7 +129,7 @@ async def test_panic_ends_what_no_worker_knows_of(tmp_path: Path) -> None:
     await are_still(workspaces[1])
 
 
-def test_a_latch_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_kill_switch_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     """The programs are ended, the command fails, and says what is left to do."""
     home = tmp_path / "home"
     home.mkdir()
@@ -141,7 +141,7 @@ def test_a_latch_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert os.path.isdir(home / "panic.json")  # noqa: PTH112
 
 
-def test_a_wrong_setting_keeps_nobody_from_stopping_everything(tmp_path: Path) -> None:
+def test_panic_works_despite_a_wrong_setting(tmp_path: Path) -> None:
     """The latch is pulled, so workers that run stop; the command fails and names the setting."""
     home = tmp_path / "home"
     home.mkdir()

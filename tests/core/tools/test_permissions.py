@@ -108,7 +108,7 @@ SLIPS = [
 ]
 
 
-async def test_a_slip_in_a_policy_refuses_everything(tools: Any) -> None:
+async def test_an_invalid_policy_refuses_everything(tools: Any) -> None:
     """Nothing would ever meet such a rule, and it might be a denial. The text names file, line and word."""
     right = {"effect": "deny", "subject": "*", "resource": "tool:do_write", "action": "write"}
     bench = Bench()

@@ -150,7 +150,7 @@ async def test_a_failure_may_be_as_long(tools: Any) -> None:
         assert await whole(caller, stored(outcome).id) == "No. " * 100_000
 
 
-async def test_the_limits_are_settings_and_what_is_above_is_told(tools: Any) -> None:
+async def test_the_limits_are_settings_and_an_excess_is_reported(tools: Any) -> None:
     """Of a result that is larger than any may be, the beginning is kept, and the model is told so."""
     config = {"tools.max_shown_result": 2_000, "tools.max_stored_result": 5_001}
     async with tools(Talkative(), config=config) as caller, remembering(caller):

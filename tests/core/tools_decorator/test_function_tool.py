@@ -74,7 +74,7 @@ async def test_a_call_gives_the_arguments_by_name():
         ({"city": "x", "nights": "two"}, "nights"),
     ],
 )
-async def test_arguments_that_do_not_fit_are_told_to_the_model(arguments, said):
+async def test_invalid_arguments_are_reported_to_the_model(arguments, said):
     """A missing, unknown or ill-typed argument is a ToolError that names tool and argument."""
     with pytest.raises(trunkline.ToolError, match=rf"book.*{said}"):
         await book(context(), arguments)

@@ -133,7 +133,9 @@ async def test_rlm_t4_shared_tags_relate_chunks_of_different_conversations(chunk
     assert all(link.automatic for link in await chunks.links(first))
 
 
-async def test_links_by_hand_are_seen_from_both_ends_and_in_the_file(chunks: Chunks, tmp_path: Path) -> None:
+async def test_manual_links_are_visible_from_both_ends_and_in_the_file(
+    chunks: Chunks, tmp_path: Path
+) -> None:
     """RLM-F8: supports and contradicts stand in the source's file; a second link changes the strength."""
     first, second = await chunks.keep("one", conversation="c1"), await chunks.keep("two", conversation="c2")
     await chunks.link(first, second, "contradicts", strength=0.5)
@@ -347,7 +349,7 @@ async def test_rlm_t17_without_its_indexes_it_recalls_the_same(tmp_path: Path) -
         ('{"id": "chunk-2026-05-04-00000000", "content": 5, "type": [], "tags": 7}', "invalid_record_type"),
     ],
 )
-async def test_a_corrupt_file_is_passed_over_and_told(
+async def test_a_corrupt_file_is_skipped_and_reported(
     chunks: Chunks, tmp_path: Path, text: str, code: str
 ) -> None:
     """RLM-F4, F20: never an exception: the others are found, and the counts name it with a code."""

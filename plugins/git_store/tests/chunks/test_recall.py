@@ -101,7 +101,7 @@ async def test_an_embedder_that_fails_leaves_the_words(tmp_path: Path) -> None:
         assert (await chunks.recall("lorry")).vectors == 1.0
 
 
-async def test_meaning_opens_no_door(tmp_path: Path) -> None:
+async def test_semantic_search_respects_visibility(tmp_path: Path) -> None:
     """What is private to another, archived, of another conversation or too unsure is not found by meaning either."""
     async with embedding(tmp_path, TinyEmbedder(MEANS)) as chunks:
         await chunks.keep("A truck", actor="bob", layer="project_agent")

@@ -55,7 +55,7 @@ async def test_rlm_t14_many_agents_at_once(running: Platform) -> None:
     assert len(list((running.home.memory / "blocks/main/agents").rglob("chunk-*.json"))) == 900
 
 
-async def test_rlm_t14_a_private_layer_is_nobody_elses(running: Platform) -> None:
+async def test_rlm_t14_a_private_layer_is_invisible_to_others(running: Platform) -> None:
     """RLM-T14: another agent finds the chunk by no way that its tools have: neither chunks nor files."""
     ada, bob = memory_of(running, "ada"), memory_of(running, "bob")
     (chunk,) = (await ada.remember("Ada hides the zebra", layer="project_agent", tags=["zoo"])).chunk_ids
@@ -140,7 +140,7 @@ async def test_the_owners_layer_takes_leave(running: Platform) -> None:
     await ada.forget(chunk)
 
 
-async def test_a_policy_counts_from_the_next_wish_on(running: Platform) -> None:
+async def test_a_policy_applies_from_the_next_request(running: Platform) -> None:
     """RLM-F21: layers that may not be read or written are not; a policy that cannot be read closes all of them."""
     ada = memory_of(running, "ada")
     await ada.remember("The shed is green")
@@ -184,7 +184,7 @@ async def test_a_block_that_is_none_is_refused(running: Platform, block: str) ->
         await running.bus.call(MEMORY_REMEMBER, request)
 
 
-async def test_no_tool_goes_round_the_policy(running: Platform) -> None:
+async def test_no_tool_bypasses_the_policy(running: Platform) -> None:
     """RLM-F21: chunks are not written, changed or deleted as files, in any layer; they may be read as files."""
     ada = memory_of(running, "ada")
     (chunk,) = (await ada.remember("The shed is green")).chunk_ids
