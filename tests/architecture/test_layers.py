@@ -156,7 +156,7 @@ def test_mypy_reads_every_plugin():
 
 
 @pytest.mark.parametrize("folder", ["bus/trunkline_bus", "core/trunkline"])
-def test_every_module_says_what_it_is(folder):
+def test_every_module_has_a_docstring(folder):
     """A module opens with a docstring."""
     silent = [file for file in python_files(folder) if file.read_text().strip() and not _docstring(file)]
     assert [str(file.relative_to(ROOT)) for file in silent] == []

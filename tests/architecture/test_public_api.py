@@ -114,14 +114,14 @@ def test_the_import_costs_next_to_nothing(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", public_modules())
-def test_what_a_plugin_uses_loads_nothing_that_it_does_not_use(module: str) -> None:
+def test_the_public_api_loads_modules_lazily(module: str) -> None:
     """All names of a module together load no library that the module is not about."""
     heavy = HEAVY - NEEDED.get(module, set())
     loaded = modules_after(f"from {module} import *")
     assert not [name for name in loaded if any(name == h or name.startswith(f"{h}.") for h in heavy)]
 
 
-def test_a_hook_alone_needs_pluggy_alone() -> None:
+def test_a_hook_needs_only_pluggy() -> None:
     """Marking hooks loads neither messages nor the bus."""
     assert not {
         module

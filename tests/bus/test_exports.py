@@ -19,7 +19,7 @@ def test_exactly_these_names_are_public() -> None:
     assert all(hasattr(trunkline_bus, name) for name in trunkline_bus.__all__)
 
 
-def test_every_public_name_says_what_it_is() -> None:
+def test_every_public_name_has_a_docstring() -> None:
     """Everything exported carries a docstring of its own."""
     assert [name for name in trunkline_bus.__all__ if not getattr(trunkline_bus, name).__doc__] == []
 

@@ -9,7 +9,7 @@ from trunkline_bus.heartbeat import Heartbeat
 pytestmark = pytest.mark.anyio
 
 
-async def test_it_beats_as_long_as_the_block_lasts() -> None:
+async def test_the_heartbeat_lasts_as_long_as_its_context() -> None:
     """Again and again, and not any more behind it; a block that is over at once costs no beat."""
     beats = 0
     thrice = anyio.Event()

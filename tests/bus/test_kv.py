@@ -70,7 +70,7 @@ async def test_update_and_delete_need_the_revision(bucket: KeyValue[Any], world:
     assert (entry.value.number, entry.revision) == (2, second)
 
 
-async def test_keys_lists_what_has_a_value(bucket: KeyValue[Any], world: Any) -> None:
+async def test_keys_lists_existing_keys(bucket: KeyValue[Any], world: Any) -> None:
     """Deleted keys are not listed; a wildcard narrows."""
     for key in ("a.1", "a.2", "b.1"):
         await bucket.put(key, world.Note())
@@ -93,7 +93,7 @@ async def test_a_key_runs_out(bucket: KeyValue[Any], world: Any) -> None:
     assert await bucket.keys() == ["long"]
 
 
-async def test_a_watch_begins_with_what_is_there(bucket: KeyValue[Any], world: Any) -> None:
+async def test_a_watch_begins_with_the_existing_values(bucket: KeyValue[Any], world: Any) -> None:
     """Present values first, then changes; with current=False changes only. Deletes come as None."""
     await bucket.put("a", world.Note(number=1))
     await bucket.put("a", world.Note(number=2))

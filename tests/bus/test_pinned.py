@@ -128,7 +128,7 @@ async def test_the_pin_is_kept_while_nothing_is_pulled(
         assert [(one.data.number, one.redelivered) for one in rest] == [(1, False), (2, False)]
 
 
-async def test_nak_brings_it_back_after_the_delay(bus: Bus, world: Any, journal: Any, consumer: Any) -> None:
+async def test_nak_redelivers_after_the_delay(bus: Bus, world: Any, journal: Any, consumer: Any) -> None:
     """nak(delay) is redelivered not before the delay; term() never."""
     await bus.append(journal, world.Note(number=1), who="me")
     async with bus.pinned(consumer, journal) as deliveries:

@@ -26,7 +26,7 @@ from trunkline_bus import (
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 
-async def test_nothing_acknowledged_is_lost_and_nothing_doubled(
+async def test_acknowledged_messages_are_neither_lost_nor_duplicated(
     own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any
 ) -> None:
     """Many appends run while the server is killed twice. All succeed, and the stream holds each exactly once."""
@@ -275,7 +275,7 @@ async def test_a_watch_misses_no_change(own_server: Any, dial: Any, world: Any, 
     assert [one.value.number for one in [first, *rest]] == list(range(6))
 
 
-async def test_while_the_server_is_gone_errors_come_in_time(
+async def test_without_a_server_errors_come_in_time(
     world: Any, settings_for: Any, tmp_path: Path, eventually: Any
 ) -> None:
     """With no server at all append and call fail within their timeouts and say so; then all goes on by itself."""

@@ -46,7 +46,7 @@ async def test_it_listens_on_loopback_with_credentials(own_server: EmbeddedServe
     assert "sync_interval: always" in config.read_text()
 
 
-async def test_it_ends_with_its_block_and_keeps_its_data(
+async def test_the_server_ends_with_its_context_and_keeps_its_data(
     tmp_path: Path, settings_for: Any, world: Any
 ) -> None:
     """After the block the process is gone; the next one on the same store has what was acknowledged."""
@@ -215,7 +215,7 @@ async def test_a_full_disk_is_named_and_healed(
         assert [one.data.text async for one in bus.history(world.journal)] == ["before", "after"]
 
 
-async def test_a_stream_that_finds_no_room_is_no_conflict(
+async def test_a_stream_without_space_is_not_a_conflict(
     small_disk: Path, settings_for: Any, world: Any
 ) -> None:
     """When there is no room to create a stream the error says where to look; nobody is told to delete a stream."""

@@ -74,7 +74,7 @@ async def test_a_request_without_a_listener_fails_as_unavailable(bus: Bus, world
         await bus.call(world.ask, world.Note(), timeout=0.3, who="me")
 
 
-async def test_who_may_well_never_be_there_is_not_waited_for(bus: Bus, world: Any) -> None:
+async def test_an_optional_service_is_not_waited_for(bus: Bus, world: Any) -> None:
     """With ``absent`` the patience for an answer is not spent on a subject that nobody serves."""
     with anyio.fail_after(60), pytest.raises(NoResponders):
         await bus.call(world.ask, world.Note(), timeout=600, absent=0.2, who="me")

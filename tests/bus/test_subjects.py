@@ -26,9 +26,7 @@ def test_parse_undoes_format(case: tuple[Subject, dict[str, str]]) -> None:
 
 
 @given(templates(), st.data())
-def test_a_filter_matches_what_it_was_made_for(
-    case: tuple[Subject, dict[str, str]], data: st.DataObject
-) -> None:
+def test_a_filter_matches_its_subject(case: tuple[Subject, dict[str, str]], data: st.DataObject) -> None:
     """A filter has the same tokens as a subject, with a star for each missing key."""
     subject, keys = case
     given_keys = data.draw(st.sets(st.sampled_from(sorted(keys))))

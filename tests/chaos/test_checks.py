@@ -88,7 +88,7 @@ def test_a_silence_is_counted_for_the_fault_in_its_middle() -> None:
     assert gaps([Struck(14.0, "nats", "kill", alone=True)], [stream]) == []
 
 
-def test_each_fault_counts_by_the_stream_that_it_held_up_longest() -> None:
+def test_each_fault_counts_by_its_longest_stream_delay() -> None:
     """Streams that a fault did not touch make it look no better."""
     kill = Struck(10.2, "monitor-a", "kill", alone=True)
     calm = [(10.0 + n / 10, 10.1 + n / 10) for n in range(40)]
@@ -97,7 +97,7 @@ def test_each_fault_counts_by_the_stream_that_it_held_up_longest() -> None:
     assert [round(gap.seconds, 1) for gap in longest(found)] == [3.0]
 
 
-def test_a_tool_is_a_silence_beyond_the_time_that_it_takes_itself() -> None:
+def test_a_tool_call_counts_as_silence_beyond_its_own_duration() -> None:
     """What a person waits for a tool's worker counts, what they wait for the tool does not."""
     ear = Ear()
     call = ToolCall(id="c", name="transfer", arguments={"before": 0.5, "after": 1.0})
@@ -129,7 +129,7 @@ def test_a_status_naming_a_finished_turn_is_stale() -> None:
         ("error", 1, False, True, "broken"),
     ],
 )
-def test_what_is_said_of_an_effect_is_held_against_what_happened(
+def test_the_auditor_compares_reported_effects_with_actual_ones(
     status: str, count: int, cancelled: bool, may_refuse: bool, sort: str | None
 ) -> None:
     """Done and not there, said not to be run and there, failed for no reason."""
@@ -209,7 +209,7 @@ def test_a_model_that_was_not_given_an_earlier_turn_is_a_broken_promise() -> Non
     ],
     ids=["yes twice", "no", "asked again", "another verdict", "denied and done", "never asked"],
 )
-def test_what_people_decided_is_held_against_what_happened(
+def test_the_auditor_compares_decisions_with_effects(
     granted: list[bool], recorded: list[bool], asked: int, count: int, sorts: list[str]
 ) -> None:
     """Asked once, the decision that was taken is the one in the journal, and what was denied did not happen."""

@@ -266,7 +266,9 @@ async def test_PA_T22_the_transport_keeps_nothing(up: Start, environ: dict[str, 
     again.stop()
 
 
-async def test_PA_T20_the_token_is_nowhere_else(up: Start, environ: dict[str, str], tmp_path: Path) -> None:
+async def test_PA_T20_the_token_is_stored_in_one_place(
+    up: Start, environ: dict[str, str], tmp_path: Path
+) -> None:
     """After a day's work, wrong credentials and a crash among it: the token stands in its file, with mode 0600, and
     in no output, log, memory, history, trace, bus store or export."""
     running = up(TRUNKLINE_RUNTIME__PROVIDER_ADAPTER="offline", TRUNKLINE_TELEMETRY__LOG_LEVEL="debug")

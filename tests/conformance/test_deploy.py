@@ -76,7 +76,7 @@ def events(text: str) -> list[contract.Event]:
 
 
 @pytest.mark.namespace
-def test_the_kernel_counts_what_leaves(tmp_path: Path) -> None:
+def test_the_kernel_counts_outgoing_packets(tmp_path: Path) -> None:
     """The instrument works: a connection, a DNS question and a multicast that have no route are counted."""
     program = tmp_path / "leave.py"
     program.write_text(

@@ -96,7 +96,7 @@ async def test_PA_T13_a_configured_cap_stops_the_loop(house: Open) -> None:
         assert (await running.client.say("say:on", reply.conversation)).text == "on"
 
 
-async def test_PA_T3_what_is_not_there_is_told_and_the_loop_continues(house: Open) -> None:
+async def test_PA_T3_a_missing_file_is_reported_and_the_loop_continues(house: Open) -> None:
     """Reads, edits and deletions that cannot be made, of files and of memory: each is an error result that says why,
     the model goes on after each, and nothing has changed."""
     missing = ("read_file", "delete_file", "memory_read", "memory_delete")
@@ -169,7 +169,7 @@ def reads_on(heard: ScriptedRequest) -> Reply:
     return answer(CallTools((ScriptedCall("read_result", request),)))
 
 
-async def test_PA_T15_what_is_too_long_is_read_to_the_last_byte(home: Path) -> None:
+async def test_PA_T15_a_long_file_can_be_read_to_the_last_byte(home: Path) -> None:
     """A result of megabytes comes with its beginning and its end, and the model is then offered ``read_result``, whose
     parts together are the very same text."""
     with ScriptedProvider(reads_on) as provider:
@@ -227,7 +227,7 @@ def twice(heard: ScriptedRequest) -> Reply:
     return answer(Say("Both."), CallTools((ScriptedCall("count", {}), ScriptedCall("count", {}))))
 
 
-async def test_the_loop_adds_nothing_to_what_is_said() -> None:
+async def test_the_loop_adds_nothing_to_the_messages() -> None:
     """PA-F16: the request holds one line of bootstrap, the message, and the model's own words; no prompt is built. What
     stands there besides comes from context sources, of which there are none here."""
     with ScriptedProvider(twice) as provider:

@@ -50,6 +50,6 @@ def test_one_line_of_json_becomes_lines_of_names_and_values() -> None:
         '"a"',
     ],
 )
-def test_everything_else_stays_as_it_is(text: str) -> None:
+def test_other_results_are_unchanged(text: str) -> None:
     """Sentences, files of JSON with lines of their own, what is no JSON, and what is too deep or too large."""
     assert format_result(text) == text

@@ -22,14 +22,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_what_would_hold_a_worker_up_is_no_toml(text: str) -> None:
+def test_toml_that_would_block_a_worker_is_refused(text: str) -> None:
     """It is told as any other error of such a file, which everybody who reads one expects."""
     with pytest.raises(tomllib.TOMLDecodeError) as told:
         read_toml(text)
     assert len(str(told.value)) > 10
 
 
-def test_what_people_write_is_read() -> None:
+def test_ordinary_toml_is_read() -> None:
     """As tomllib reads it, long texts and many tables too."""
     text = 'a.b = "' + "x. " * (MAX_DOTS // 2) + '"\n' + "\n".join(f"[t.n{n}]\nx = {n}" for n in range(3_000))
     assert read_toml(text) == tomllib.loads(text)

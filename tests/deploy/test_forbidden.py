@@ -335,7 +335,7 @@ class Intruder:
 
 
 @pytest.mark.parametrize("user", USERS)
-async def test_a_user_is_denied_what_is_not_its_own(running: Installation, user: str) -> None:
+async def test_a_bus_user_is_denied_other_subjects(running: Installation, user: str) -> None:
     """More than two hundred operations on what belongs to others: each is denied, and the streams stay as they were."""
     publish = [one for one in published() if one not in PUBLISH[user] | {f"_INBOX_{user}.forged.1"}]
     subscribe = [one for one in subscribed() if one not in SUBSCRIBE[user] | {f"_INBOX_{user}.>"}]
@@ -376,7 +376,7 @@ async def test_a_reply_is_not_sent_to_a_subject_the_caller_may_not_publish(runni
 
 
 @pytest.mark.parametrize("user", USERS)
-async def test_what_stands_here_as_allowed_is_allowed(running: Installation, user: str) -> None:
+async def test_listed_permissions_are_granted(running: Installation, user: str) -> None:
     """The lists of this module are no longer than the permissions: nothing in them is denied."""
     publish = [one for one in published() if one in PUBLISH[user]]
     subscribe = [*SUBSCRIBE[user], f"_INBOX_{user}.>"]

@@ -144,7 +144,7 @@ MARK = b"a mark"
 ALLOWED_OUT = ("_INBOX.tools.", "_INBOX.operator.")
 
 
-async def test_a_remote_can_answer_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_remote_can_only_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever has taken the remote over, its own server included, hears and writes nothing that is not its own.
 
     Each of some four hundred subjects is said on one side and listened to on the other, in both directions.
@@ -213,7 +213,7 @@ async def _client(settings: BusSettings, inbox: str) -> Client:
 @pytest.mark.kill
 @pytest.mark.namespace
 @needs_namespaces
-async def test_what_ended_while_the_line_was_down_arrives(tmp_path: Path) -> None:
+async def test_outcomes_from_a_disconnection_arrive(tmp_path: Path) -> None:
     """Calls are under way when the line goes. Both sides are killed and started again meanwhile.
 
     Whoever asks now is told that the host is out of reach; other work goes on. When the line is back every result

@@ -89,7 +89,7 @@ def test_a_clean_clone_is_installed_by_the_pinned_uv_from_where_pip_looks(clone:
     assert set_up(clone, wheels).stderr == ""
 
 
-def test_where_there_is_no_uv_pip_installs_all_of_it(clone: Path, wheels: Path) -> None:
+def test_without_uv_pip_installs_everything(clone: Path, wheels: Path) -> None:
     """A uv with another hash is not taken, and no source of it is built. pip installs then, and shows how far it is."""
     pin = clone / "scripts/uv.txt"
     pin.write_text(re.sub(r"sha256:\w+", f"sha256:{'0' * 64}", pin.read_text()))
@@ -100,7 +100,7 @@ def test_where_there_is_no_uv_pip_installs_all_of_it(clone: Path, wheels: Path) 
     assert not (clone / ".venv/bin/uv").exists()
 
 
-def test_what_cannot_be_installed_leaves_no_mark_of_success(clone: Path, tmp_path: Path) -> None:
+def test_a_failed_installation_leaves_no_success_marker(clone: Path, tmp_path: Path) -> None:
     """Without the wheels setup fails with a sentence and a hint, and the next run tries again."""
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -71,7 +71,7 @@ def test_programs_have_a_sandbox_under_the_unit_as_shipped(home: Path) -> None:
     ("name", "lost"),
     [("ProtectKernelTunables", "sandbox.available"), ("PrivateDevices", "sandbox.network")],
 )
-def test_what_other_units_have_would_take_it_away(home: Path, name: str, lost: str) -> None:
+def test_hardening_of_other_units_would_break_the_sandbox(home: Path, name: str, lost: str) -> None:
     """Why the unit of tools is without them."""
     assert found(home, [TAKES[name]])[lost] == "warning"
 

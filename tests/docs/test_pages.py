@@ -13,7 +13,7 @@ from .reader import Reader
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", followed(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_following_a_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
+def test_following_a_page_gives_the_shown_output(page: Path, tmp_path: Path) -> None:
     """Every block is run in order, in one new home, and prints what the page shows, unless it is marked as not run."""
     if MISSING and any("› " in block.text for block in blocks(page)):
         pytest.skip(MISSING)
@@ -24,7 +24,7 @@ def test_following_a_page_does_what_it_shows(page: Path, tmp_path: Path) -> None
             reader.read(block)
 
 
-def test_every_block_says_what_it_is() -> None:
+def test_every_code_block_declares_its_kind() -> None:
     """A block has a language that the tests know, so none is passed over by mistake."""
     own = [page for page in pages() if page.is_relative_to(ROOT / "docs") or page.parent == ROOT]
     strange = [block.place for page in own for block in blocks(page) if block.language not in LANGUAGES]

@@ -61,13 +61,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_what_is_right_passes(name: str) -> None:
+def test_a_correct_run_passes(name: str) -> None:
     """Nothing is found where everybody was told what is the case."""
     assert list(judge(GOOD[name])) == []
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_broken_is_found(name: str) -> None:
+def test_violations_are_found(name: str) -> None:
     """Each broken promise by its name."""
     sort, broken = BAD[name]
     assert sort in {finding.sort for finding in judge(broken)}

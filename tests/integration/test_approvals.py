@@ -162,9 +162,7 @@ async def test_MN_T16_absence_never_counts_as_approval(provider: str, tmp_path: 
 @pytest.mark.skipif(
     shutil.which("bwrap") is None, reason="bubblewrap is not installed (apt install bubblewrap)"
 )
-async def test_MB_T17_what_a_schedule_has_run_needs_what_a_command_needs(
-    provider: str, tmp_path: Path
-) -> None:
+async def test_MB_T17_a_scheduled_command_needs_the_same_approval(provider: str, tmp_path: Path) -> None:
     """A script that comes due is a call of ``execute_command`` like any other: refused while the block may run no
     programs, with what grants it; then asked about as a person's own message would be; a no runs nothing, a yes runs it
     once. Each is in the audit log with the schedule as the actor."""

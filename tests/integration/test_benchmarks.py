@@ -67,7 +67,7 @@ def test_memory_is_watched_over_many_turns() -> None:
     assert len(verdicts) == 5 and all(one == "flat" or one.startswith("+") for one in verdicts)
 
 
-def test_what_durability_costs_is_measured() -> None:
+def test_the_cost_of_durability_is_measured() -> None:
     """Writes synced and not, in file and memory, on one server and three; and turns with a knob beside its default."""
     run = figures("benchmarks.durability", "--quick", "--knob", "bus.feed_storage")
     assert len(run["writes"]) == 8 and all(0 < write["p50"] <= write["p99"] for write in run["writes"])
@@ -91,7 +91,7 @@ def test_many_decisions_in_one_turn_are_measured() -> None:
     assert len(quarters) == 4 and all(cost > 0 for cost in quarters)
 
 
-def test_a_flood_is_measured_beside_others() -> None:
+def test_a_flood_is_measured_with_other_traffic() -> None:
     """What came of it, what it took, and how others fared."""
     (found,) = figures("benchmarks.floods", "queued", "--share", "0.003")
     assert "accepted" in found["outcome"]

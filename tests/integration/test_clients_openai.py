@@ -163,7 +163,7 @@ async def test_models_are_blocks(desk: Desk) -> None:
         ({"messages": [{"role": "user", "content": "x" * 2000}]}, openai.APIStatusError),
     ],
 )  # fmt: skip
-async def test_what_cannot_be_done_is_refused(
+async def test_unsupported_requests_are_refused(
     desk: Desk, given: dict[str, Any], error: type[Exception]
 ) -> None:
     """The package raises its own exception for it, and no model is asked."""

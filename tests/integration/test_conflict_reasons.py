@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
         ("\nenabled = flase\n", "blocks/main/block.toml: Invalid value (at line 2"),
     ],
 )
-async def test_a_block_that_takes_no_messages_says_why_to_the_owner_alone(
+async def test_only_the_owner_sees_why_a_block_accepts_no_messages(
     tmp_path: Path, text: str, why: str
 ) -> None:
     """The file and its line, or that somebody switched it off. A visitor reads the code's sentence."""

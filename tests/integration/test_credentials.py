@@ -82,7 +82,7 @@ async def open_house(provider: str, home: Path) -> AsyncIterator[House]:
         yield House(running, http)
 
 
-async def test_a_turn_does_what_its_credential_permits_and_no_more(provider: str, tmp_path: Path) -> None:
+async def test_a_turn_is_limited_to_its_credentials_permissions(provider: str, tmp_path: Path) -> None:
     """Over the native API and OpenAI's: what the permissions leave out is refused, whatever type the identity has;
     none at all and such as nobody can read permit nothing. The owner's token and channels have everything."""
     async with open_house(provider, tmp_path) as house:
@@ -124,7 +124,7 @@ async def test_steering_only_removes_permissions(provider: str, tmp_path: Path) 
         assert not house.written.exists()
 
 
-async def test_a_fork_may_do_what_both_may(provider: str, tmp_path: Path) -> None:
+async def test_a_fork_has_the_intersection_of_both_permissions(provider: str, tmp_path: Path) -> None:
     """Asking another's words again permits no more than they had; new words are those of whoever says them."""
     async with open_house(provider, tmp_path) as house:
         async with house.said("reader", WRITE) as theirs:
@@ -172,7 +172,7 @@ async def test_a_resumed_turn_keeps_its_narrow_permissions(provider: str, tmp_pa
 
 
 @pytest.mark.parametrize(("actor", "permitted"), [("owner", True), ("channel:cli", True), ("ann", False)])
-async def test_a_message_of_an_earlier_version_says_nothing_of_permissions(
+async def test_a_message_of_an_earlier_version_has_no_permissions_field(
     provider: str, tmp_path: Path, actor: str, permitted: bool
 ) -> None:
     """It is answered: the owner's as before, and of anybody else nobody knows what they may do."""

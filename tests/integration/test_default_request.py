@@ -69,7 +69,7 @@ async def test_hello_is_lean() -> None:
         )
 
 
-async def test_agent_md_is_read_by_the_name_that_the_request_says() -> None:
+async def test_agent_md_is_read_by_the_requested_name() -> None:
     """A model that does as the first line says finds the file."""
     async with home() as (running, provider):
         body = await sent(running, provider, 'call:memory_read {"path": "AGENT.md"} ;; say:ok')
@@ -126,7 +126,7 @@ async def test_a_block_s_description_and_goals_reach_its_model() -> None:
         assert "tea shop" not in json.dumps(await sent(running, provider))
 
 
-async def test_tool_runs_what_is_not_shown_without_a_model() -> None:
+async def test_the_tool_command_runs_hidden_tools_without_a_model() -> None:
     """``/tool`` loads a tool that is not among those for every day, and runs it with its own types."""
     async with platform(config=AS_SHIPPED) as running:
         answer = await running.say("/tool memory_write path=tea.md content=green")

@@ -86,7 +86,7 @@ async def test_the_sync_interval_reaches_the_server(
     assert always or said["sync_interval"] == seconds * 1e9
 
 
-async def test_what_is_kept_where_reaches_the_streams(tmp_path: Path) -> None:
+async def test_retention_settings_reach_the_streams(tmp_path: Path) -> None:
     """The feed alone moves to memory; inbox, journal and ledger stay in files whatever is set."""
     async with platform(tmp_path, config=EASY, workers=()) as running:
         assert (await kept(running, "FEED"))["storage"] == "memory"
@@ -135,7 +135,7 @@ async def stage(provider: str) -> AsyncIterator[ProcessPlatform]:
 
 @pytest.mark.kill
 @pytest.mark.parametrize("victims", [("nats",), ("nats", "monitor"), ("nats", "gateway"), ("nats", "memory")])
-async def test_a_crash_takes_nothing_that_was_given_up(
+async def test_a_crash_with_relaxed_durability_leaves_each_message_answered(
     stage: ProcessPlatform, victims: tuple[str, ...]
 ) -> None:
     """With every knob turned down, killing the server (and a worker) in mid-stream leaves each message answered

@@ -118,7 +118,7 @@ async def test_mn_f18_every_kind_of_failure_has_its_kind(shop: Platform) -> None
     assert found == list(CALLS)
 
 
-async def test_a_kind_is_carried_to_everybody_who_may_ask(shop: Platform) -> None:
+async def test_an_error_kind_reaches_every_interface(shop: Platform) -> None:
     """The kind stands in the effect ledger, the journal, the feed, the stored conversation and the span."""
     answer = await shop.say('call:sell {"how": "said"} ;; say:Too late.')
     conversation, turn = answer.accepted.conversation, answer.accepted.turn

@@ -85,7 +85,7 @@ async def test_a_conversation_has_so_many_places_however_many_come_at_once(runni
     assert (await running.say("say:room again", conversation=first.conversation)).text == "room again"
 
 
-async def test_every_way_in_says_what_to_do(running: Platform) -> None:
+async def test_every_interface_reports_the_queue_limit(running: Platform) -> None:
     first = await full(running)
     async with http_of(running) as http:
         place = f"/conversations/{first.conversation}/messages"
@@ -103,7 +103,7 @@ async def test_every_way_in_says_what_to_do(running: Platform) -> None:
             )
 
 
-async def test_others_and_the_cancel_go_on_beside_a_full_conversation(running: Platform) -> None:
+async def test_a_full_conversation_blocks_neither_others_nor_its_cancel(running: Platform) -> None:
     first = await full(running)
     assert (await running.say("say:elsewhere")).text == "elsewhere"
     async with http_of(running) as http:
@@ -112,7 +112,7 @@ async def test_others_and_the_cancel_go_on_beside_a_full_conversation(running: P
     assert (await running.answer(first)).ended.reason == "cancelled"
 
 
-async def test_a_message_that_waits_is_no_new_one_when_it_is_sent_again(running: Platform) -> None:
+async def test_resending_a_queued_message_adds_none(running: Platform) -> None:
     """Its sender may not have heard that it was accepted."""
     first = await running.send(SLOW)
     given: dict[str, Any] = {"conversation": first.conversation, "client_id": new_id()}
@@ -122,7 +122,7 @@ async def test_a_message_that_waits_is_no_new_one_when_it_is_sent_again(running:
     assert again.duplicate and again.turn == accepted.turn
 
 
-async def test_what_waits_does_not_make_the_next_message_dearer() -> None:
+async def test_queued_messages_do_not_slow_the_next_one() -> None:
     """The conversation's first turn runs, so memory does not know it: its block is found without reading the inbox."""
     with ScriptedProvider() as provider:
         async with platform(config=asking(provider.url)) as running:

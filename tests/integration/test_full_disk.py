@@ -65,7 +65,9 @@ async def told_of_the_delay(running: ProcessPlatform, accepted: MessageAccepted)
     return text_of(events)
 
 
-async def test_what_memory_could_not_store_is_stored_later(stage: tuple[ProcessPlatform, Disk]) -> None:
+async def test_answers_that_memory_could_not_store_are_stored_later(
+    stage: tuple[ProcessPlatform, Disk],
+) -> None:
     """The whole answer is shown, people are told that it is not stored yet, and it is neither given up nor passed by a
     later message, whoever dies meanwhile. When memory can be written, all is stored in order, once. Readiness and
     doctor say so all the time."""

@@ -126,7 +126,7 @@ async def test_a_contradicted_fact_is_shown_as_the_earlier_one(tmp_path: Path) -
         assert "I live in Porto now. (before: I live in Lisbon.)" in sent and sent.count("Lisbon") == 1
 
 
-async def test_what_is_forgotten_vanishes_from_the_next_request(tmp_path: Path) -> None:
+async def test_forgotten_facts_are_missing_from_the_next_request(tmp_path: Path) -> None:
     """A fact that was taken out is told no more, and one that was shown is not learned again."""
     async with desk(tmp_path / "home") as here:
         await here.tell("My dog is called Rex.")
@@ -259,7 +259,7 @@ async def test_tasks_strategies_and_the_profile_stay_where_they_were_learned(tmp
             assert found == [number for number in shown if number != 4], who
 
 
-async def test_what_an_agent_kept_itself_is_no_learned_fact(tmp_path: Path) -> None:
+async def test_chunks_written_by_an_agent_are_not_learned_facts(tmp_path: Path) -> None:
     """Only what the learner found in a person's words is told as a fact."""
     async with desk(tmp_path / "home") as here:
         request = Remember(content="Rex is a cat.", actor="tools", conversation_id="c", block="main")

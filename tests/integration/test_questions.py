@@ -166,7 +166,7 @@ async def test_a_model_cannot_answer_its_own_question(provider: str, tmp_path: P
         assert results((await running.answer(accepted)).events) == ["The owner answered: no"]
 
 
-async def test_what_a_question_shows_is_bounded_and_harmless(provider: str, tmp_path: Path) -> None:
+async def test_the_text_of_a_question_is_limited_and_escaped(provider: str, tmp_path: Path) -> None:
     """An empty one, one too long to be read and too many proposals are refused with what would do; control characters
     do not reach a terminal."""
     async with house(provider, tmp_path) as running:

@@ -33,7 +33,7 @@ async def until_ready(http: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize("victim", ["monitor", "memory"])
-async def test_it_is_not_ready_before_somebody_would_answer(victim: str, stage: ProcessPlatform) -> None:
+async def test_readiness_requires_a_live_monitor(victim: str, stage: ProcessPlatform) -> None:
     """From the kill until another one is there it says that it is not ready, also while the dead one's last beat is
     still to be read. When it says ready, a message is answered."""
     async with manned(stage) as running, httpx.AsyncClient(base_url=running.url, timeout=30) as http:

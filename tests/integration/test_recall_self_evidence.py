@@ -131,7 +131,7 @@ async def test_no_search_returns_its_own_results_or_its_question(embedder: str) 
         assert {hit.speaker for hit in asked} == {"user"}  # whoever names kinds finds questions too
 
 
-async def test_what_was_said_beside_a_question_is_kept() -> None:
+async def test_statements_beside_a_question_are_kept() -> None:
     """A statement is evidence, also in a turn that searched memory; a question that no search was made for stays."""
     async with at(Desk()) as running:
         told = "I moved the blue folder to the attic yesterday. Where was it before?"
@@ -143,7 +143,7 @@ async def test_what_was_said_beside_a_question_is_kept() -> None:
         assert "When does the plumber come?" in found and any("comes on Friday" in text for text in found)
 
 
-async def test_a_question_lends_no_words_to_what_stands_around_it() -> None:
+async def test_a_question_does_not_affect_its_neighbours_ranking() -> None:
     """What stands around a question is found by its own words alone: each answer would have those of the question."""
     async with at(Desk()) as running:
         first = await running.say("The weather is fine today.")
@@ -153,7 +153,7 @@ async def test_a_question_lends_no_words_to_what_stands_around_it() -> None:
 
 
 @pytest.mark.parametrize("embedder", ["", "static"])
-async def test_answers_that_list_what_was_found_are_not_found(embedder: str) -> None:
+async def test_answers_that_list_hits_are_not_hits(embedder: str) -> None:
     """Without a model: the report of a search, what a tool that a person ran said, and the very command."""
     async with at(embedder=embedder) as running:
         for text in (
@@ -171,7 +171,7 @@ async def test_answers_that_list_what_was_found_are_not_found(embedder: str) -> 
             assert [hit for hit in await search(running, query) if hit.kind == "turn"] == []
 
 
-async def test_what_no_word_finds_is_not_found_in_what_was_asked() -> None:
+async def test_symbols_are_matched_literally_and_not_in_questions() -> None:
     """Signs are looked for in the text as it stands: neither the call that looked for them nor its question holds
     them, and a message that does is shown as it reads."""
     desk = Desk(query='"=>"')

@@ -54,7 +54,7 @@ async def streams(running: ProcessPlatform, accepted: MessageAccepted) -> None:
                 return
 
 
-async def test_what_a_monitor_held_that_stood_still_is_not_stuck(stage: ProcessPlatform) -> None:
+async def test_turns_of_a_suspended_monitor_are_taken_over(stage: ProcessPlatform) -> None:
     """b waits for a person and c for b; the monitor that has both stands still, another takes over, ends b, and dies
     while it answers c. The first one, which holds c since before, must find out and answer it."""
     async with manned(stage) as running:

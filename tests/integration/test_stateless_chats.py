@@ -113,7 +113,7 @@ async def desk() -> AsyncIterator[Desk]:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_chat_is_one_conversation_and_grows_by_what_is_new(desk: Desk, stream: bool) -> None:
+async def test_a_chat_is_one_conversation_and_grows_by_new_messages(desk: Desk, stream: bool) -> None:
     """Whole or streamed: five requests, one conversation, each message stored once, each told to the model once."""
     chat = desk.chat({"role": "system", "content": "Be kind."})
     for number in range(5):
@@ -124,7 +124,7 @@ async def test_a_chat_is_one_conversation_and_grows_by_what_is_new(desk: Desk, s
     assert [(one.id, one.message_count) for one in await desk.listed()] == [(chat.conversation, 11)]
 
 
-async def test_what_is_never_gone_on_with_is_neither_listed_nor_found(desk: Desk) -> None:
+async def test_single_requests_are_neither_listed_nor_found(desk: Desk) -> None:
     """A title's request or another single one is kept under its id. It is listed and found once the client goes on."""
     chat = desk.chat()
     await chat.say("say:the heliotrope blooms")
@@ -141,7 +141,7 @@ async def test_what_is_never_gone_on_with_is_neither_listed_nor_found(desk: Desk
     await until(lambda: found(memory, "heliotrope"))
 
 
-async def test_chats_that_begin_alike_stay_apart(desk: Desk) -> None:
+async def test_chats_with_the_same_beginning_are_separate(desk: Desk) -> None:
     """Two of them, and an answer asked for again: each has a conversation of its own that holds its messages alone."""
     first, second = desk.chat(), desk.chat()
     for chat in (first, second):
@@ -162,7 +162,7 @@ async def test_chats_that_begin_alike_stay_apart(desk: Desk) -> None:
     assert all(not one.one_shot for one in await desk.listed())
 
 
-async def test_a_fork_has_what_our_tools_brought(desk: Desk) -> None:
+async def test_a_fork_includes_results_of_our_tools(desk: Desk) -> None:
     """The client never saw our call; whoever goes on, or goes on otherwise, is told of it all the same."""
     chat = desk.chat()
     await chat.say('call:list_directory {"path": "."} ;; say:Listed.')
@@ -264,7 +264,7 @@ async def test_two_people_with_the_same_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-async def test_a_clients_own_repeat_is_no_second_turn(desk: Desk, goes_on: bool) -> None:
+async def test_a_clients_retry_starts_no_second_turn(desk: Desk, goes_on: bool) -> None:
     """Its answer comes later than the client waits, so it sends the request again and is given the same turn's. A
     person's second request with the same words is another one."""
     chat = desk.chat()

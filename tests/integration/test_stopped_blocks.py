@@ -113,7 +113,7 @@ async def test_a_stop_may_let_turns_finish(running: Platform) -> None:
 
 
 @pytest.mark.parametrize("how", ["reset", "archive", "delete"])
-async def test_what_is_at_work_is_stopped_first(running: Platform, how: str) -> None:
+async def test_running_work_is_stopped_first(running: Platform, how: str) -> None:
     """Nothing of the block is left in the inbox or waits for a person; nothing revives it, and its place is free."""
     turns = await at_work(running)
     await TAKEN_AWAY[how](running.gateway)
@@ -230,7 +230,7 @@ async def until_done(act: Change, gateway: GatewayClient, *gone: str) -> None:
     ("victim", "delay"),
     [("gateway", 0.0), ("gateway", 0.3), ("gateway", 0.8), ("memory", 0.4), ("monitor", 0.15)],
 )
-async def test_a_kill_half_way_leaves_what_the_same_command_finishes(
+async def test_a_killed_command_is_finished_by_repeating_it(
     stage: ProcessPlatform, how: str, victim: str, delay: float
 ) -> None:
     """A worker dies by SIGKILL somewhere in a delete or an archiving of a block at work. The same command finishes it:
@@ -307,7 +307,7 @@ async def test_a_restore_continues_after_a_kill(stage: ProcessPlatform, victim: 
 
 
 @pytest.mark.kill
-async def test_a_workspace_follows_what_memory_has_moved(stage: ProcessPlatform) -> None:
+async def test_a_repeated_command_moves_the_workspace_after_a_crash(stage: ProcessPlatform) -> None:
     """A gateway that dies just between memory and workspace, made by hand: the same command moves the workspace after
     it, and never touches an older archive instead."""
     async with manned(stage) as running:

@@ -111,7 +111,7 @@ def test_a_valid_transcript_stays_as_it_is() -> None:
     assert all(kept is message for kept, message in zip(repair_transcript(messages), messages, strict=True))
 
 
-def test_a_call_without_a_result_says_so_and_a_late_result_finds_its_call() -> None:
+def test_calls_without_results_are_marked_and_late_results_are_matched() -> None:
     """The model is told that no result came; a result that came after other words stands where it belongs."""
     call, other = ToolCall(id="c1", name="weather"), ToolCall(id="c2", name="clock")
     asked = Message(id="2", role="assistant", content="", tool_calls=(call, other))
@@ -230,7 +230,7 @@ class Life:
 
 
 @given(st.data())
-def test_whatever_a_conversation_went_through(data: st.DataObject) -> None:
+def test_any_history_yields_a_valid_transcript(data: st.DataObject) -> None:
     """Every model call of every turn, and one more at the end."""
     life = Life(data)
     life.live()
@@ -249,7 +249,7 @@ def test_whatever_a_conversation_went_through(data: st.DataObject) -> None:
         ({"messages": [{"role": "user", "content": "x"}], "tools": []}, "tools"),
     ],
 )  # fmt: skip
-def test_the_rules_see_what_the_vendor_sees(body: dict[str, Any], param: str) -> None:
+def test_the_rules_check_the_request_sent_to_the_vendor(body: dict[str, Any], param: str) -> None:
     """Each field that the vendor would name is named."""
     assert [fault.param for fault in find_violations("/v1/chat/completions", body)][:1] == [param]
 

@@ -97,7 +97,7 @@ def history(memory: Path) -> str:
     return subprocess.run(words, cwd=memory, check=True, capture_output=True, text=True).stdout
 
 
-async def test_PA_T21_what_only_reads_changes_nothing(running: Platform) -> None:
+async def test_PA_T21_read_only_tools_change_nothing(running: Platform) -> None:
     """Whatever says of itself that it reads: no file and no history is another one afterwards."""
     before = picture(running), history(running.home.memory)
     outcomes = await called(running, "read")

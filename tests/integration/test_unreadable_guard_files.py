@@ -111,9 +111,7 @@ async def tried(running: Platform) -> tuple[str, str]:
     return outcome.status, outcome.output
 
 
-async def test_what_may_be_a_denial_and_is_not_read_refuses_every_tool(
-    tmp_path: Path, policies: Path
-) -> None:
+async def test_an_unreadable_file_that_may_deny_refuses_every_tool(tmp_path: Path, policies: Path) -> None:
     """A link is not followed and a pipe not waited for, and a slip in the ending is no way out; each is named."""
     aside = tmp_path / "aside"
     aside.mkdir()
@@ -129,7 +127,7 @@ async def test_what_may_be_a_denial_and_is_not_read_refuses_every_tool(
             assert (await tried(running))[0] == "ok", case
 
 
-async def test_a_file_that_is_no_policy_by_its_name_is_reported(tmp_path: Path, policies: Path) -> None:
+async def test_a_policy_file_with_an_invalid_name_is_reported(tmp_path: Path, policies: Path) -> None:
     """It binds nobody, and whoever wrote it is told so by doctor."""
     async with platform(tmp_path / "home", config={"permissions.approvals": "none"}) as running:
         for name in ("no.jsonc", "no.toml", "../Policies/no.json"):

@@ -56,7 +56,7 @@ async def test_a_platform_full_of_bad_plugins_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dist", GUARDS)
-async def test_a_bad_guard_refuses_and_nothing_else(tmp_path: Path, dist: str) -> None:
+async def test_a_bad_guard_only_refuses(tmp_path: Path, dist: str) -> None:
     """A guard that does not proceed, or fails after it did, costs the call and says so; the worker lives."""
     site = tmp_path / "site"
     install(site, "a-good", GOOD)

@@ -50,7 +50,7 @@ def trunkline_tools():
 '''
 
 
-async def test_a_plugin_apart_runs_programs_within_its_call(
+async def test_an_isolated_plugin_runs_programs_within_its_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Input, output, environment, workspace and limits are those of any program; what would be read or held with the

@@ -173,7 +173,7 @@ async def offered(found: Platform, *names: str) -> None:
             await anyio.sleep(0.05)
 
 
-async def test_a_plugin_apart_works_as_one_inside_does(
+async def test_an_isolated_plugin_works_like_one_in_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its tools are in the catalogue, run in another process, reach memory of their block and a model, fail with their
@@ -215,7 +215,7 @@ async def cancelled(found: Platform) -> None:
     assert "was stopped before it ended: the test said so" in outcomes[0].output
 
 
-async def test_what_it_does_to_its_process_it_does_alone(
+async def test_an_isolated_plugin_harms_only_its_own_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A segmentation fault in the middle of a write is an unknown outcome in the ledger, and so is a fault after it;
@@ -339,7 +339,7 @@ def trunkline_channels():
 """
 
 
-async def test_a_channel_apart_talks_with_the_gateway(
+async def test_an_isolated_channel_talks_to_the_gateway(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It hands a message in under its own name, and reads the answer from the feed to its end."""
@@ -361,7 +361,7 @@ def listed(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_what_cannot_be_kept_apart_is_refused(tmp_path: Path) -> None:
+def test_plugins_that_cannot_be_isolated_are_refused(tmp_path: Path) -> None:
     """A model adapter stands in the way of every turn, so it works inside a worker only, and the list says so; a
     misspelt kind of isolation is an error of the configuration."""
     install(
@@ -380,7 +380,7 @@ def test_what_cannot_be_kept_apart_is_refused(tmp_path: Path) -> None:
     )
 
 
-async def test_policies_and_scopes_reach_a_plugin_apart(
+async def test_policies_and_scopes_apply_to_an_isolated_plugin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is denied never reaches its process; what the scope permits it opens there, and no more."""

@@ -100,7 +100,7 @@ async def died(running: ProcessPlatform, *calls: str) -> None:
         ("bad-stall", "held the whole worker up"),
     ],
 )
-async def test_who_ends_its_worker_twice_is_left_out_of_the_third(
+async def test_a_plugin_that_crashes_its_worker_twice_is_not_loaded_again(
     tmp_path: Path, dist: str, says: str
 ) -> None:
     """Killed by a tool, the worker comes back with the plugin once, and then without it, and says how it ended."""
@@ -134,7 +134,7 @@ async def test_quarantine_is_reported_and_lifted(tmp_path: Path) -> None:
         assert again.returncode == 1 and "is not in quarantine" in again.stderr
 
 
-async def test_who_only_stood_by_is_not_blamed(tmp_path: Path) -> None:
+async def test_an_idle_plugin_is_not_blamed(tmp_path: Path) -> None:
     """Two tools are at work when the process dies at the hands of one: that one goes, its neighbour stays."""
     async with tools_with(tmp_path, "bad-segfault", "bad-swallow") as running:
         for _ in range(2):
@@ -189,7 +189,7 @@ async def test_kills_from_outside_blame_no_plugin(tmp_path: Path) -> None:
         )
 
 
-async def test_who_ends_the_process_behind_another_is_found_out(tmp_path: Path) -> None:
+async def test_a_plugin_that_crashes_inside_anothers_call_is_found(tmp_path: Path) -> None:
     """A plugin that ends the process from a thread of its own, when only another is at work, is put away itself."""
     async with tools_with(tmp_path, "bad-framer", "bad-swallow") as running:
         for _ in range(2):

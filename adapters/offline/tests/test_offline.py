@@ -76,7 +76,7 @@ async def test_a_question_is_looked_for_in_memory() -> None:
     assert (text, call.name, call.arguments) == ("", "memory_search", {"query": "boat called"})
 
 
-async def test_many_hits_are_asked_for_where_that_can_be_said() -> None:
+async def test_many_hits_are_requested_when_the_tool_has_a_limit() -> None:
     """Stored conversations must not crowd out what was brought into memory."""
     properties = {**SEARCH.parameters["properties"], "limit": {"type": "integer"}}
     tool = ToolSchema(name=SEARCH.name, parameters={"type": "object", "properties": properties})
@@ -85,7 +85,7 @@ async def test_many_hits_are_asked_for_where_that_can_be_said() -> None:
 
 
 @pytest.mark.parametrize("shape", [[HIT], {"hits": [HIT]}, "notes/boat.md:3: The boat is called Aurora."])
-async def test_what_memory_holds_is_quoted_with_its_place(shape: Any) -> None:
+async def test_answers_quote_memory_with_path_and_line(shape: Any) -> None:
     """The passage comes with path and line, and with how to configure a model."""
     text = await found("What is my boat called?", shape)
     assert "> The boat is called Aurora.\n> (notes/boat.md, line 3)" in text
@@ -121,7 +121,7 @@ async def test_when_all_words_together_are_not_found_each_is_looked_for() -> Non
     assert "Aurora" in text
 
 
-async def test_nothing_found_is_said_with_what_to_do() -> None:
+async def test_an_empty_search_result_says_what_to_do() -> None:
     """The answer names the words and the command that brings text in."""
     text = await found("Aurora?", "[]")
     assert "aurora" in text
@@ -152,7 +152,7 @@ async def test_a_greeting_gets_a_useful_text(greeting: str) -> None:
     assert "trunkline memory add" in text
 
 
-async def test_what_a_plugin_had_called_is_shown() -> None:
+async def test_tool_results_of_plugins_are_shown() -> None:
     """Where a phrase became a call of another tool, its result is the answer, in words; nothing is looked for."""
     call = ToolCall(id="c", name="personality_set", arguments={"command": "Max humor"})
     result = '{"hud": "off", "mode": "", "auto_calibrate": false, "sliders": {"humor": 100, "verbosity": 28}}'

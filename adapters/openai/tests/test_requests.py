@@ -133,7 +133,7 @@ async def test_ids_that_the_conversation_has_already_are_replaced() -> None:
     assert call.id != before.id
 
 
-async def test_without_a_model_the_first_of_the_server_that_can_talk_is_taken() -> None:
+async def test_without_a_model_the_first_chat_model_of_the_server_is_used() -> None:
     """GET /models is asked once; models for embeddings are passed over."""
     async with ScriptedProvider(models=("nomic-embed-text", "qwen3:8b", "llama3")).serving() as provider:
         adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url))

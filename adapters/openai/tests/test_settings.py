@@ -196,7 +196,7 @@ def test_every_status_has_its_fault(status: int, fault: str) -> None:
         assert (error.code, error.fault) == (ErrorCode.PROVIDER_ERROR, fault)
 
 
-def test_a_limit_on_tokens_a_minute_is_no_full_context() -> None:
+def test_a_rate_limit_on_tokens_is_not_a_context_overflow() -> None:
     """Groq answers 413 for it, and speaks of tokens."""
     body = {
         "error": {"message": "Request too large on tokens per minute (TPM)", "code": "rate_limit_exceeded"}
@@ -204,7 +204,7 @@ def test_a_limit_on_tokens_a_minute_is_no_full_context() -> None:
     assert from_status(413, body, "k").fault == "rate_limited"
 
 
-def test_a_key_that_a_server_repeats_is_taken_out() -> None:
+def test_a_key_repeated_by_a_server_is_redacted() -> None:
     """Nothing of it is in the detail."""
     error = from_status(401, {"error": {"message": "Bad key sk-secret-1."}}, "sk-secret-1")
     assert "sk-secret-1" not in str(error) + error.detail

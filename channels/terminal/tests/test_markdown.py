@@ -60,7 +60,7 @@ def f():
 """
 
 
-def test_pieces_print_what_the_whole_would() -> None:
+def test_streamed_pieces_render_like_the_whole_text() -> None:
     """However the text is cut, the printed lines are those of the whole text."""
     whole = lines_of("\n".join(render(SAMPLE, 60)))
     for size in (1, 2, 7, 50, 10_000):
@@ -94,7 +94,7 @@ def test_a_long_list_keeps_its_numbers() -> None:
     assert [int(number) for number in numbers] == list(range(1, 31))
 
 
-def test_nothing_of_the_source_is_hidden() -> None:
+def test_rendering_hides_no_source_text() -> None:
     """HTML is shown as text, and links and images show where they lead."""
     shown = bare(
         "\n".join(render("List<int> <b>x</b> [here](http://evil.example) ![i](http://img.example/a)", 200))

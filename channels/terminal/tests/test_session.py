@@ -85,7 +85,7 @@ async def test_switch_changes_the_block_and_sends_the_rest() -> None:
 @pytest.mark.parametrize(
     "line", ["/switch wrok", "/switch", "/steer x", "/trace", "/save", "/load nope.json", "/nope"]
 )
-async def test_what_cannot_be_done_is_one_sentence(line: str) -> None:
+async def test_an_impossible_command_is_answered_with_one_sentence(line: str) -> None:
     """A command that cannot be carried out says why, changes nothing and counts as failed."""
     async with talking() as talk:
         await talk.say(line)
@@ -166,7 +166,7 @@ async def test_steering_is_not_a_turn_of_its_own() -> None:
         assert talk.screen.text == "I begin. You said: too late"
 
 
-async def test_a_conversation_is_taken_up_again() -> None:
+async def test_a_conversation_is_resumed() -> None:
     """Its last messages are shown, and the next message goes into it."""
     async with ScriptedGateway() as gateway, anyio.create_task_group() as tasks:
         said = [
@@ -267,7 +267,7 @@ async def test_MB_T11_an_approval_of_another_channel_is_listed_and_decided_by_id
         assert len(talk.screen.all("error")) == 3 and len(talk.gateway.decided) == 1
 
 
-async def test_MB_T11_what_an_agent_asks_elsewhere_is_answered_by_id() -> None:
+async def test_MB_T11_a_question_of_another_conversation_is_answered_by_id() -> None:
     """It is shown with its proposals; /answer answers it in words or by a number, and without an answer says how."""
     async with talking() as talk:
         asked = talk.gateway.ask_question("Which one?", options=("the red", "the blue"))
@@ -388,7 +388,7 @@ def test_a_deadline_is_shown_in_local_time() -> None:
     )
 
 
-def test_a_file_that_is_not_there_is_named_as_it_was_given(tmp_path: Path) -> None:
+def test_a_missing_file_is_named_as_given(tmp_path: Path) -> None:
     """.json is added to a name without it, and never twice."""
     assert saved_conversation.load_path(str(tmp_path / "x.json")) == tmp_path / "x.json"
     assert saved_conversation.load_path(str(tmp_path / "x")) == tmp_path / "x.json"

@@ -126,7 +126,7 @@ def test_only_yes_counts_as_approval(terminal: Tmux) -> None:
     terminal.wait_shows("Allowed by terminal.", "Sent.")
 
 
-def test_no_is_no(terminal: Tmux) -> None:
+def test_a_denial_denies_the_call(terminal: Tmux) -> None:
     """n denies, and what was being typed when the question came is still there."""
     terminal.type("approval")
     terminal.wait_shows("y/n ›")

@@ -48,7 +48,7 @@ def test_the_format_is_mnemoais() -> None:
     assert document["tools"] == [{"name": "read_file", "description": ""}]
 
 
-def test_what_was_saved_loads(tmp_path: Path) -> None:
+def test_a_saved_conversation_loads(tmp_path: Path) -> None:
     """Everything but ids and times comes back, under new ids."""
     save(MESSAGES, tmp_path / "c.json")
     loaded = load(tmp_path / "c.json")
@@ -63,7 +63,7 @@ def test_what_was_saved_loads(tmp_path: Path) -> None:
     assert (tmp_path / "c.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_where_it_is_saved(tmp_path: Path) -> None:
+def test_the_path_of_a_saved_conversation(tmp_path: Path) -> None:
     """A folder gets the default name, a bare name gets ``.json``."""
     assert save_path("", AT) == Path("conversation_20260304_050607.json")
     assert save_path(str(tmp_path), AT) == tmp_path / "conversation_20260304_050607.json"
@@ -111,7 +111,7 @@ def test_text_content_of_other_programs_loads(tmp_path: Path) -> None:
     assert [message.content for message in load(path)] == ["hello"]
 
 
-def test_load_without_a_name_takes_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_without_a_name_uses_the_newest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest default name in the folder is loaded; without one there is a sentence."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SavedConversationError, match="no conversation_"):

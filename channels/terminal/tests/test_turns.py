@@ -97,7 +97,7 @@ async def test_a_result_stored_apart_is_shown_with_the_command_that_reads_it() -
     assert note.endswith("trunkline results show k3v7q")
 
 
-async def test_the_end_says_tokens_and_time() -> None:
+async def test_the_end_shows_tokens_and_time() -> None:
     """Tokens are told as the provider counted them."""
     screen, outcome, _ = await shown(
         [TurnEnded(reason="stop", usage=Usage(input_tokens=123, output_tokens=45))]
@@ -237,7 +237,7 @@ async def test_a_steered_message_is_reported() -> None:
     assert "And be brief." in screen.all("note")[0]
 
 
-async def test_plugins_may_word_events() -> None:
+async def test_plugins_may_rephrase_events() -> None:
     """What a plugin says replaces the event; the same words in a row are said once, "" says nothing."""
     thinking = [ReasoningDelta(step=0, offset=at, text="x") for at in range(3)]
     tool = ToolStarted(step=0, call=CALL)

@@ -161,7 +161,7 @@ class AdapterSuite(ContractSuite, ABC):
         self._are_the_calls(events)
 
     @pytest.mark.anyio
-    async def test_arguments_that_are_no_json_are_passed_on(self) -> None:
+    async def test_arguments_that_are_not_json_are_passed_on(self) -> None:
         """Text that the model wrote instead of JSON is kept under the key ``""``, and the tool runner judges it."""
         calls = [event.call for event in await self._events("bad_arguments") if isinstance(event, Call)]
         assert [call.name for call in calls] == ["look"]
@@ -198,7 +198,7 @@ class AdapterSuite(ContractSuite, ABC):
     @pytest.mark.parametrize(
         "name", ["text", "unauthorized", "rate_limited", "server_error", "malformed", "cut"]
     )
-    async def test_nothing_is_asked_twice(self, name: SituationName) -> None:
+    async def test_no_question_is_repeated(self, name: SituationName) -> None:
         """Retrying is not the adapter's business: one call is one request, whatever comes back."""
         async with self._arranged(name) as situation:
             arrived = self._or_skip(situation.arrived)
@@ -245,7 +245,7 @@ class AdapterSuite(ContractSuite, ABC):
         assert answers == [self.sentence] * 10
 
     @pytest.mark.anyio
-    async def test_it_has_a_name_and_can_be_closed_unused(self) -> None:
+    async def test_an_unused_adapter_has_a_name_and_closes(self) -> None:
         """The name can stand in ``provider_adapter`` and ``adapter/model``; closing needs no call before it."""
         async with self._arranged("text") as situation:
             assert situation.adapter.name

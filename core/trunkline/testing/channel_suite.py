@@ -72,7 +72,7 @@ class ChannelSuite(ContractSuite, ABC):
             assert re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", person.channel.name)
 
     @pytest.mark.anyio
-    async def test_what_it_shows_is_said_in_short(self) -> None:
+    async def test_the_format_hint_is_within_its_limit(self) -> None:
         """It stands before the model with every message; the gateway refuses more."""
         async with self.person() as person:
             assert len(person.channel.shows) <= MAX_SHOWS
@@ -159,7 +159,7 @@ class ChannelSuite(ContractSuite, ABC):
             await self._talk(gateway, act)
 
     @pytest.mark.anyio
-    async def test_nothing_is_allowed_unless_somebody_says_so(self) -> None:
+    async def test_nothing_is_allowed_without_an_explicit_decision(self) -> None:
         """A request for approval is never answered by the channel itself."""
 
         def answer(message: SendMessage) -> Iterable[Step]:
@@ -178,7 +178,7 @@ class ChannelSuite(ContractSuite, ABC):
             assert gateway.decided == []
 
     @pytest.mark.anyio
-    async def test_MB_T11_what_waits_elsewhere_is_shown(self) -> None:
+    async def test_MB_T11_open_approvals_of_other_conversations_are_shown(self) -> None:
         """A call that waits in another channel's turn is shown here too, with what it would do, and nobody decides
         by being shown it; when somebody has, or nobody did in time, that is told."""
         async with ScriptedGateway() as gateway:
@@ -199,7 +199,9 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("allow", [True, False])
-    async def test_MB_T11_what_waits_elsewhere_can_be_decided_here(self, allow: bool) -> None:
+    async def test_MB_T11_open_approvals_of_other_conversations_can_be_decided_here(
+        self, allow: bool
+    ) -> None:
         """The owner answers here what another channel's turn asks; one answer is one decision."""
         async with ScriptedGateway() as gateway:
 

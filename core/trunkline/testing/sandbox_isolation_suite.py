@@ -174,7 +174,7 @@ class SandboxIsolationSuite(SandboxFixture):
         assert not (outside / "planted").exists()
 
     @pytest.mark.anyio
-    async def test_it_is_given_what_it_is_given(self, workspace: Path) -> None:
+    async def test_it_receives_exactly_its_arguments_and_environment(self, workspace: Path) -> None:
         """Further files are read where they were asked for, and not written; it begins in the folder that is named."""
         tool = workspace.parent / "tool"
         tool.mkdir()
@@ -202,7 +202,7 @@ class SandboxIsolationSuite(SandboxFixture):
     # Surroundings -------------------------------------------------------------------------------------------------
 
     @pytest.mark.anyio
-    async def test_its_environment_is_what_it_was_given(
+    async def test_its_environment_holds_only_the_given_variables(
         self, workspace: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Nothing is inherited, also not by the processes around it."""

@@ -73,7 +73,7 @@ class SandboxSuite(SandboxIsolationSuite):
             with anyio.fail_after(60):
                 assert await process.wait() == 4
 
-    def test_cc_t11_what_holds_when_nothing_is_said(self) -> None:
+    def test_cc_t11_default_limits_apply(self) -> None:
         """CC-F14: half a minute, 512 MB, one processor, 64 processes, a megabyte of output, and no network."""
         assert SandboxLimits() == SandboxLimits(
             timeout=30.0,
@@ -88,7 +88,7 @@ class SandboxSuite(SandboxIsolationSuite):
     # Limits -------------------------------------------------------------------------------------------------------
 
     @pytest.mark.anyio
-    async def test_cc_t11_what_takes_too_long_is_ended_with_all_that_it_began(self, workspace: Path) -> None:
+    async def test_cc_t11_a_timeout_ends_the_program_and_its_children(self, workspace: Path) -> None:
         """The result says so, and has what was printed until then; no grandchild survives (MN-T7)."""
         ran = await self.shell(
             workspace, f"{HEARTBEAT_SCRIPT} echo part; sleep 60", limits=SandboxLimits(timeout=3.0)
@@ -97,7 +97,7 @@ class SandboxSuite(SandboxIsolationSuite):
         await self.assert_stopped(workspace)
 
     @pytest.mark.anyio
-    async def test_what_a_program_leaves_behind_ends_with_it(self, workspace: Path) -> None:
+    async def test_background_processes_of_a_program_end_with_it(self, workspace: Path) -> None:
         """A daemon that it began does not outlive it, nor hold up the result."""
         ran = await self.shell(workspace, f"{HEARTBEAT_SCRIPT} sleep 0.3; echo done")
         assert (ran.stdout, ran.exit_code) == (b"done\n", 0)
@@ -168,7 +168,7 @@ class SandboxSuite(SandboxIsolationSuite):
         ],
         ids=lambda value: repr(value)[:30],
     )
-    async def test_what_no_program_can_be_given_is_refused(
+    async def test_invalid_program_arguments_are_refused(
         self, argv: tuple[str, ...], given: dict[str, Any], workspace: Path
     ) -> None:
         """A tool error that says why, and nothing runs."""

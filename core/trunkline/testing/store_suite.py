@@ -120,7 +120,7 @@ class StoreSuite(ContractSuite, ABC):
             assert len(await store.history("one.md", limit=100)) == 20
 
     @pytest.mark.anyio
-    async def test_what_is_stored_is_found_and_listed(self, tmp_path: Path) -> None:
+    async def test_stored_files_are_found_and_listed(self, tmp_path: Path) -> None:
         """By a word of its text and by its name, and no longer once it is deleted."""
         async with self.opened(tmp_path) as store:
             await _write(store, "notes/garden.md", "The climbing frame is green.\n")
@@ -132,7 +132,7 @@ class StoreSuite(ContractSuite, ABC):
             assert await store.search(SearchMemory(query="climbing", path="")) == ()
 
     @pytest.mark.anyio
-    async def test_what_came_out_of_memory_is_not_found(self, tmp_path: Path) -> None:
+    async def test_deleted_files_are_not_found(self, tmp_path: Path) -> None:
         """A result that repeats memory, and the question that it was looked up for, are no evidence of anything."""
         async with self.opened(tmp_path) as store:
             await _write(store, "notes/garden.md", "The climbing frame is green.\n")

@@ -53,7 +53,7 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path / "home/memory/documents/papers"
 
 
-def test_every_format_is_brought(memory: Run, papers: Path, kept: Path) -> None:
+def test_every_format_is_added(memory: Run, papers: Path, kept: Path) -> None:
     """Text as it is, the others as Markdown that says where it comes from; a broken file of each kind is reported and
     skipped."""
     added = memory("add", str(papers))
@@ -75,7 +75,7 @@ def test_every_format_is_brought(memory: Run, papers: Path, kept: Path) -> None:
     assert (hit["path"], hit["page"]) == ("documents/papers/report.pdf.md", 2)
 
 
-def test_only_what_changed_is_read_again(memory: Run, papers: Path, kept: Path) -> None:
+def test_only_changed_files_are_read_again(memory: Run, papers: Path, kept: Path) -> None:
     """A second run reads nothing; a changed file is brought, a removed one is reported and pruned when asked."""
     memory("add", str(papers))
     again = memory("add", str(papers))
@@ -105,7 +105,7 @@ def test_two_files_of_one_name_in_memory_are_reported(memory: Run, tmp_path: Pat
     assert "another file takes its place" in added.stderr
 
 
-def test_a_name_that_is_no_text_is_skipped_and_reported(memory: Run, tmp_path: Path) -> None:
+def test_an_undecodable_file_name_is_skipped_and_reported(memory: Run, tmp_path: Path) -> None:
     """Beside it everything is brought, and the report shows its bytes in one line, also as JSON."""
     folder = tmp_path / "names"
     folder.mkdir()

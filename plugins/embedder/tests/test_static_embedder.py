@@ -26,7 +26,7 @@ def likeness(one, other):
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-async def test_what_means_the_same_is_nearer_than_what_does_not():
+async def test_texts_of_similar_meaning_have_similar_vectors():
     """Texts about one thing lie nearer to each other than to one about another thing."""
     cat, kitten, market = await StaticEmbedder().embed(
         ["The cat sleeps on the sofa.", "A kitten naps on a couch!", "The stock market fell again."]
@@ -48,7 +48,7 @@ async def test_signs_and_case_do_not_matter():
     assert likeness(one, other) > 0.999
 
 
-async def test_nothing_goes_over_the_network(monkeypatch: pytest.MonkeyPatch):
+async def test_the_embedder_uses_no_network(monkeypatch: pytest.MonkeyPatch):
     """The weights come from the package: no socket is opened (DEPLOY-4)."""
 
     def refuse(*args, **kwargs):
@@ -60,7 +60,7 @@ async def test_nothing_goes_over_the_network(monkeypatch: pytest.MonkeyPatch):
     assert await embedder.embed(["tomato"])
 
 
-async def test_memory_finds_what_is_meant_once_it_is_switched_on(tmp_path):
+async def test_memory_searches_by_meaning_once_the_embedder_is_enabled(tmp_path):
     """With the setting, a note and a chunk are found by questions that share no word with them, and say so."""
     async with platform(
         tmp_path / "home", workers=("memory",), config={"memory.embedder": "static"}

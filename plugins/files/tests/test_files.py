@@ -51,7 +51,7 @@ def test_a_character_cut_at_the_end_of_the_look_is_text(tmp_path: Path) -> None:
         assert run(read_tools.read_file, tmp_path, "a").endswith("\U0001f600")
 
 
-def test_a_missing_file_brings_the_near_ones(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_similar_names(tmp_path: Path) -> None:
     """The same name elsewhere, a like name here, and where memory is read."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "plan.md").write_text("x")
@@ -102,7 +102,7 @@ def test_a_replacement_must_be_clear(tmp_path: Path) -> None:
     assert file.read_text() == "one 2 2\n"
 
 
-def test_nothing_is_overwritten_by_copying_or_moving(tmp_path: Path) -> None:
+def test_copying_and_moving_overwrite_nothing(tmp_path: Path) -> None:
     """The target must be free; folders on the way are made."""
     (tmp_path / "a").write_text("a")
     (tmp_path / "b").write_text("b")
@@ -129,7 +129,7 @@ def test_only_files_and_empty_folders_are_deleted(tmp_path: Path) -> None:
     assert "workspace itself" in refusal(path_tools.delete_file, tmp_path, "")
 
 
-def test_a_search_finds_lines_and_passes_by_what_is_not_text(tmp_path: Path) -> None:
+def test_a_search_finds_lines_and_skips_binary_files(tmp_path: Path) -> None:
     """Path, line number and line; small letters match capitals, capitals only themselves."""
     (tmp_path / "a.md").write_text("Alpha\nbeta ALPHA\n")
     (tmp_path / "b.txt").write_text("alpha")

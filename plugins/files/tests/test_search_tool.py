@@ -99,7 +99,7 @@ def test_capitals_of_any_language_match_when_they_do_not_count(tmp_path: Path) -
         "\ud800",
     ],
 )
-def test_what_is_no_pattern_is_refused_with_what_would_be_one(tmp_path: Path, pattern: str) -> None:
+def test_an_invalid_pattern_is_refused_with_a_hint(tmp_path: Path, pattern: str) -> None:
     """The reason, and which patterns there are."""
     (tmp_path / "a").write_text("a")
     text = refusal(search_tool.search_files, tmp_path, pattern, regex=True)
@@ -111,7 +111,7 @@ def test_what_is_no_pattern_is_refused_with_what_would_be_one(tmp_path: Path, pa
 @pytest.mark.parametrize(
     "pattern", [r"(x+x+)+y", r"(a|aa|x)+$", r"(.*)*z", r"(x{1,25}){1,25}q", r"^(([a-z])+.)+[A-Z]([a-z])+$"]
 )
-def test_no_pattern_takes_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
+def test_no_pattern_runs_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
     """Patterns on which other engines never come back end here, on lines made for them."""
     monkeypatch.setattr(search_tool, "SEARCH_SECONDS", 1.0)
     (tmp_path / "a").write_text("x" * 5_000 + "!\n" + "x" * 300_000 + "\n")
@@ -213,6 +213,6 @@ def test_ripgrep_and_python_agree_about_patterns(
 
 
 @pytest.mark.parametrize("pattern", ["[[a]b]", "[a&&b]", "[a--b]", r"[\W]", "[a", r"[\D1]", "[~~]"])
-def test_what_may_mean_something_else_is_not_handed_over(pattern: str) -> None:
+def test_ambiguous_patterns_are_not_passed_to_ripgrep(pattern: str) -> None:
     """Brackets within brackets, and classes that are no class there."""
     assert to_ripgrep(pattern) is None

@@ -16,7 +16,7 @@ LINES = st.lists(st.text("ab ", max_size=3), max_size=6)
 
 
 @given(lines=LINES, ended=st.booleans(), new=LINES.filter(bool), at=st.integers(0, 8))
-def test_lines_are_put_behind_a_line(lines: list[str], ended: bool, new: list[str], at: int) -> None:
+def test_text_is_inserted_after_a_line(lines: list[str], ended: bool, new: list[str], at: int) -> None:
     """All lines of before are there, the new ones between them; a line that is not there is refused."""
     text = "\n".join(lines) + ("\n" if ended and lines else "")
     there = text.split("\n")
@@ -81,7 +81,7 @@ def test_a_preview_shows_what_the_change_then_does(
         assert line in told
 
 
-def test_a_person_sees_what_would_be_gone_and_what_would_go_where(tmp_path: Path) -> None:
+def test_a_preview_shows_deletions_and_moves(tmp_path: Path) -> None:
     """The text of a small file that would be deleted, the size and age of anything else."""
     (tmp_path / "a").write_text("secret plan\n")
     (tmp_path / "b").write_bytes(b"\0" * 300)

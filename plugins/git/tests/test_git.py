@@ -118,7 +118,7 @@ git push --no-verify -f ../remote main feature
 """What a program in the workspace may have left, for git to run when the tool does."""
 
 
-async def test_MN_T6_what_programs_have_planted_rewrites_nothing(tmp_path: Path) -> None:
+async def test_MN_T6_planted_configuration_rewrites_nothing(tmp_path: Path) -> None:
     """Hooks and settings that have git run a program, whenever a tool runs git: a commit, a look, a push."""
     async with place(tmp_path) as here:
         here.rewrite()
@@ -199,7 +199,7 @@ async def test_MN_T6_no_forged_commit_graph_makes_a_push_a_plain_one(tmp_path: P
         assert here.heads() == before
 
 
-async def test_MN_T6_a_remote_judges_by_itself(tmp_path: Path) -> None:
+async def test_MN_T6_a_remote_checks_pushes_itself(tmp_path: Path) -> None:
     """Whatever its settings say, and though it is told to force."""
     async with place(tmp_path) as here:
         here.rewrite()
@@ -266,7 +266,7 @@ async def test_MN_T6_no_file_tool_changes_a_remote(tmp_path: Path) -> None:
         assert here.heads() == before
 
 
-async def test_a_lease_holds_at_the_push_itself(tmp_path: Path) -> None:
+async def test_a_lease_is_checked_by_the_push_itself(tmp_path: Path) -> None:
     """``--force-with-lease`` replaces what was there when git was asked, and forgets here what it deletes there."""
     async with place(tmp_path) as here:
         here.rewrite()
@@ -312,7 +312,7 @@ async def test_a_dry_run_of_a_push_changes_nothing(tmp_path: Path) -> None:
         assert git(here.repo, "config", "branch.main.remote") == "origin"
 
 
-async def test_MN_T6_what_throws_work_away_waits_for_a_person(tmp_path: Path) -> None:
+async def test_MN_T6_commands_that_discard_work_need_approval(tmp_path: Path) -> None:
     """Also where nobody is asked otherwise; once approved it is done. What is free runs."""
     async with place(tmp_path) as here:
         here.rewrite()

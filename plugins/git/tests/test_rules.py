@@ -79,21 +79,21 @@ FREE = [
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_MN_T6_what_is_refused(line: str) -> None:
+def test_MN_T6_refused_commands(line: str) -> None:
     """To force or delete a protected branch, however it is written; to have git run a program; what may be an alias."""
     verdict = judge_argv(line.split(" ") if line else [], PROTECTED)
     assert (verdict.ruling, bool(verdict.why)) == ("refused", True)
 
 
 @pytest.mark.parametrize("line", CONFIRMED)
-def test_MN_T6_what_a_person_is_asked_about(line: str) -> None:
+def test_MN_T6_commands_that_need_approval(line: str) -> None:
     """What throws work away."""
     verdict = judge_argv(line.split(" "), PROTECTED)
     assert (verdict.ruling, bool(verdict.why)) == ("confirm", True)
 
 
 @pytest.mark.parametrize("line", FREE)
-def test_MN_T6_what_is_free(line: str) -> None:
+def test_MN_T6_commands_without_approval(line: str) -> None:
     """What can be taken back, or is everybody's daily work."""
     assert judge_argv(split_plain_command(line) or [], PROTECTED).ruling == "free"
 
@@ -107,7 +107,7 @@ def test_the_owner_names_the_branches() -> None:
 @given(
     st.lists(st.sampled_from(["x", ".", "-q", "--", "-f", "-b", "--ours", "--detach", "-p", "y"]), max_size=5)
 )
-def test_what_is_free_of_checkout_names_no_file(words: list[str]) -> None:
+def test_checkout_without_approval_names_no_file(words: list[str]) -> None:
     """Behind the end of the options stands nothing, and before it one name at most that is not a branch to be made."""
     if judge_argv(["checkout", *words], PROTECTED).ruling != "free":
         return

@@ -47,7 +47,7 @@ echo "arrived: $(grep -c 'unpack failed' /tmp/told)"
 
 @pytest.mark.anyio
 @needs_both
-async def test_MN_T6_no_script_rewrites_what_was_pushed(tmp_path: Path) -> None:
+async def test_MN_T6_no_script_rewrites_pushed_history(tmp_path: Path) -> None:
     """Where programs run and nobody is asked: what the guard sees is not run, as a script, by ``sh -c``, or in the
     background, and nothing that runs changes the remote."""
     async with place(tmp_path) as here:
@@ -119,7 +119,7 @@ def wrapped(around: list[str], words: tuple[str, ...] = ("git", "push", "-f", ".
 
 
 @pytest.mark.parametrize("piece", ["<<E ", "'", "$(", "\\\n", "git status;", "sh -c ", "env 1 "])
-def test_no_script_takes_long_to_judge(piece: str) -> None:
+def test_scripts_are_classified_quickly(piece: str) -> None:
     """However it is made: a model writes it, and the tools worker reads it before anything runs."""
     began = time.monotonic()
     for length in (MAX_CHARACTERS - len(piece), 10 * MAX_CHARACTERS):
@@ -140,7 +140,9 @@ SOME = examples(100, deadline=None, suppress_health_check=list(HealthCheck))
 
 @SOME
 @given(ALLOWED, AROUND)
-def test_nothing_around_it_makes_what_is_free_refused(words: tuple[str, ...], around: list[str]) -> None:
+def test_shell_syntax_around_a_free_command_does_not_refuse_it(
+    words: tuple[str, ...], around: list[str]
+) -> None:
     """However deep it is."""
     script = wrapped(around, words)
     assume(len(script) < 20_000)

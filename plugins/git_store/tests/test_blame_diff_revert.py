@@ -97,7 +97,7 @@ async def test_blame_of_nothing_is_refused(
         await store.blame(path, version)
 
 
-async def test_the_past_stands_still_while_others_write(store: GitMemoryStore, write: Write) -> None:
+async def test_reading_an_old_version_is_unaffected_by_writes(store: GitMemoryStore, write: Write) -> None:
     """Who asks about a file while others write is told what happened to it, not that nothing ever did."""
     await write("a.md", "one\n", actor="ada")
 
@@ -139,7 +139,7 @@ async def test_history_needs_no_table(harm: str, opened: Opened, tmp_path: Path)
         assert (await store.history("a.md", limit=9), await store.blame("a.md")) == before
 
 
-async def test_history_that_was_taken_away_is_forgotten(opened: Opened, git: Git) -> None:
+async def test_removed_history_is_dropped_from_the_index(opened: Opened, git: Git) -> None:
     """When a person goes back in git, what is no longer in the branch is in no history."""
     async with opened() as store:
         for text in ("one\n", "one\ntwo\n", "one\ntwo\nthree\n"):
@@ -183,7 +183,7 @@ async def test_a_difference_of_nothing_is_refused(store: GitMemoryStore) -> None
 # Taking back -------------------------------------------------------------------------------------------------
 
 
-async def test_one_step_takes_the_last_change_back(store: GitMemoryStore, write: Write) -> None:
+async def test_one_revert_undoes_the_last_change(store: GitMemoryStore, write: Write) -> None:
     """The file is what it was, by a commit of its own that says so; taking that back brings the change again."""
     await write("a.md", "one\n")
     wrong = await write("a.md", "wrong\n", actor="agent")
@@ -196,7 +196,7 @@ async def test_one_step_takes_the_last_change_back(store: GitMemoryStore, write:
     assert (await store.read("a.md")).content == "wrong\n"
 
 
-async def test_what_came_later_stays(store: GitMemoryStore, write: Write) -> None:
+async def test_a_revert_keeps_later_changes(store: GitMemoryStore, write: Write) -> None:
     """An older change is taken back from under later ones of other lines."""
     await write("a.md", "one\ntwo\nthree\nfour\nfive\n")
     wrong = await write("a.md", "WRONG\ntwo\nthree\nfour\nfive\n")
@@ -217,7 +217,7 @@ async def test_a_later_change_of_the_same_lines_is_reported(store: GitMemoryStor
     assert (await store.read("a.md")).content == "right\n"
 
 
-async def test_a_whole_version_is_taken_back(store: GitMemoryStore, write: Write, root: Path) -> None:
+async def test_a_whole_version_is_reverted(store: GitMemoryStore, write: Write, root: Path) -> None:
     """All files of a version, a deleted folder and an executable file included; or only those under a path."""
     await write("box/a.md", "a")
     (root / "box/run.sh").write_text("#!/bin/sh\n")
@@ -276,7 +276,9 @@ async def test_an_external_edit_is_kept_when_a_change_is_reverted(
 # Expected states ---------------------------------------------------------------------------------------------
 
 
-async def test_edits_moves_and_deletions_heed_what_is_expected(store: GitMemoryStore, write: Write) -> None:
+async def test_edits_moves_and_deletions_check_the_expected_content(
+    store: GitMemoryStore, write: Write
+) -> None:
     """Each is refused when the file was changed since it was read, and goes through when it was not."""
     await write("a.md", "one")
     stale = (await store.read("a.md")).hash

@@ -84,7 +84,7 @@ async def test_appending_again_after_a_restart_changes_nothing(opened: Opened) -
         assert await ids(store) == ["m1", "m2", "m3"]
 
 
-async def test_a_slice_begins_where_asked(store: GitMemoryStore) -> None:
+async def test_a_slice_begins_at_the_requested_message(store: GitMemoryStore) -> None:
     """``after`` counts messages; an unknown conversation does not exist."""
     await store.append_conversation(append(*(said(number) for number in range(10))))
     assert await ids(store, after=7) == ["m7", "m8", "m9"]
@@ -142,7 +142,7 @@ async def test_the_file_is_json_lines(store: GitMemoryStore, root: Path, git: Gi
         ),
     ],
 )
-async def test_titles_come_from_the_first_thing_said(
+async def test_titles_come_from_the_first_message(
     store: GitMemoryStore, text: str, title: str | None
 ) -> None:
     """Its first sentence without markup and greetings, a long one without politeness too, 60 letters at most; none
@@ -153,7 +153,7 @@ async def test_titles_come_from_the_first_thing_said(
     assert found.summary.title == title
 
 
-async def test_an_owners_title_stands(store: GitMemoryStore) -> None:
+async def test_an_owners_title_is_kept(store: GitMemoryStore) -> None:
     """A title that is given later replaces the first one, without a message, and stays."""
     await store.append_conversation(append(said(1)))
     await store.append_conversation(append(title="Mine"))

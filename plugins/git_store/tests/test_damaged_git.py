@@ -72,7 +72,7 @@ def append() -> AppendConversation:
 
 
 @pytest.mark.parametrize("harm", [broken_config, no_head, broken_head, no_folder, no_commit, broken_pack])
-async def test_nothing_but_sentences_reaches_a_person(
+async def test_errors_reach_a_person_as_sentences_only(
     harm: Callable[[Path], None], opened: Opened, root: Path, tmp_path: Path
 ) -> None:
     async with opened() as store:

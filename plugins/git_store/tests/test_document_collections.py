@@ -75,7 +75,7 @@ async def test_there_is_a_bound(collections: CollectionStore, monkeypatch: pytes
     await collections.put("conv", "a.md", "y" * 95)
 
 
-async def test_they_outlive_a_restart_and_nothing_outlives_a_clear(tmp_path: Path) -> None:
+async def test_collections_survive_a_restart_and_are_emptied_by_clear(tmp_path: Path) -> None:
     """A new worker finds them; after a clear no byte of them is left in the folder."""
     first = CollectionStore(tmp_path)
     await first.put("conv", "a.md", "the quetzal")
@@ -113,7 +113,7 @@ async def test_a_damaged_collection_starts_empty(tmp_path: Path, harm: str) -> N
     await second.aclose()
 
 
-async def test_a_hit_comes_with_what_stands_around_it(collections: CollectionStore) -> None:
+async def test_a_hit_includes_its_surrounding_text(collections: CollectionStore) -> None:
     """Enough to answer from: the section with its heading, not the whole document and not the next page."""
     birds = "# Birds\n\nThe quetzal nests in moss.\nIt is green."
     await collections.put("conv", "a.md", f"# Trees\n\nAn oak.\n\n{birds}\n\n<!-- page 2 -->\n\nNext page.\n")

@@ -33,7 +33,7 @@ def test_a_form_feed_is_a_page_too() -> None:
     ]  # fmt: skip
 
 
-def test_code_is_taken_apart_at_definitions() -> None:
+def test_code_is_split_at_definitions() -> None:
     """A function with the comment above it is a piece, under its own first line."""
     functions = [
         f"# Says {name}.\ndef {name}():\n" + f"    print('{name}')\n" * 30 for name in ("one", "two")
@@ -73,7 +73,7 @@ def test_a_heading_in_code_is_none() -> None:
         st.one_of(WORDS, st.sampled_from(["# H", "```", "def f():", "<!-- page 3 -->", ""])), max_size=200
     )
 )
-def test_nothing_is_lost_and_nothing_is_too_large(name: str, lines: list[str]) -> None:
+def test_splitting_loses_no_text_and_keeps_the_size_limit(name: str, lines: list[str]) -> None:
     """Every line that says something is in a piece that begins on or before it, whatever the text."""
     text = "\n".join(lines)
     found = list(split_document(name, text))

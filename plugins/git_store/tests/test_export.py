@@ -50,7 +50,7 @@ async def test_an_archive_needs_nothing_but_tar_and_git(
     assert git("rev-parse", "HEAD", "mine", at=memory) == git("rev-parse", "HEAD", "mine")
 
 
-async def test_an_archive_says_what_it_holds_and_proves_it(
+async def test_an_archive_lists_its_content_with_checksums(
     store: GitMemoryStore, write: Write, tmp_path: Path
 ) -> None:
     """The manifest counts what is in it; the stock ``sha256sum`` checks every file, and finds the one that changed."""
@@ -79,7 +79,7 @@ async def test_an_archive_says_what_it_holds_and_proves_it(
     assert not sums_fit(tmp_path / "out")
 
 
-async def test_an_archive_is_where_another_machine_begins(
+async def test_an_archive_restores_on_another_machine(
     store: GitMemoryStore, opened: Opened, write: Write, tmp_path: Path
 ) -> None:
     """PA-T18, FS-1: documents, conversations, history and search work on the unpacked copy, and go on from there."""
@@ -141,7 +141,7 @@ async def test_a_failed_export_leaves_nothing(store: GitMemoryStore, tmp_path: P
     assert [name for name in names_in(tmp_path) if "part" in name or "export" in name] == []
 
 
-async def test_an_archive_holds_no_lock_or_litter(store: GitMemoryStore, tmp_path: Path) -> None:
+async def test_an_archive_contains_no_lock_or_temporary_files(store: GitMemoryStore, tmp_path: Path) -> None:
     """Only what belongs to git and to memory is in it."""
     await store.export(tmp_path / "x.tar")
     with tarfile.open(tmp_path / "x.tar") as tar:

@@ -86,7 +86,7 @@ async def test_a_file_that_is_written_slowly_is_committed_once_and_whole(
     assert await versions(git, name) == [(root / name).read_bytes()]
 
 
-async def test_what_an_editor_does_is_committed_as_one_change(
+async def test_an_editors_save_is_committed_as_one_change(
     store: GitMemoryStore, root: Path, git: Git
 ) -> None:
     """Editors write a file beside it and rename it, or take the old one away first: history has neither the file
@@ -137,7 +137,7 @@ async def test_a_file_that_never_rests_is_committed_now_and_then(
     )
 
 
-async def test_an_agents_write_takes_what_is_there(store: GitMemoryStore, root: Path) -> None:
+async def test_an_agents_write_commits_external_edits_first(store: GitMemoryStore, root: Path) -> None:
     """An agent writes a file that a program is writing: what was there is in history before it."""
     program = written(root / "slow.md", 1_200)
     try:
@@ -150,7 +150,7 @@ async def test_an_agents_write_takes_what_is_there(store: GitMemoryStore, root: 
     assert [change.author for change in found] == ["agent", "owner"]
 
 
-async def test_an_export_says_what_is_still_being_written(
+async def test_an_export_names_files_still_being_written(
     store: GitMemoryStore, root: Path, tmp_path: Path
 ) -> None:
     """What is at rest is in the archive, and what is not is named in it, as it last was at rest."""

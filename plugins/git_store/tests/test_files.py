@@ -118,7 +118,7 @@ async def test_special_files_do_not_hang(store: GitMemoryStore, root: Path) -> N
         await store.read("pipe")
 
 
-async def test_what_is_missing_is_not_found(store: GitMemoryStore) -> None:
+async def test_a_missing_file_is_not_found(store: GitMemoryStore) -> None:
     """PA-T3: reading, editing, deleting and moving what is not there."""
     for attempt in (
         store.read("nope.md"),
@@ -222,7 +222,7 @@ async def test_a_refused_change_does_not_harm_its_neighbours(
         assert (await store.read(path)).content == "x"
 
 
-async def test_a_file_stands_not_where_a_folder_is(store: GitMemoryStore, write: Write) -> None:
+async def test_a_file_cannot_replace_a_folder(store: GitMemoryStore, write: Write) -> None:
     """A folder is not overwritten by a file, nor a file by a folder."""
     await write("a/b.md", "x")
     for path in ("a", "a/b.md/c.md"):
@@ -297,7 +297,7 @@ async def test_executable_files_stay_so(store: GitMemoryStore, root: Path) -> No
     assert script.read_text() == "echo two\n"
 
 
-async def test_names_that_differ_in_case_alone_are_kept_apart(store: GitMemoryStore, write: Write) -> None:
+async def test_names_that_differ_only_in_case_are_distinct(store: GitMemoryStore, write: Write) -> None:
     """Where the file system does not tell case apart, a second such name is refused instead of mixed up."""
     await write("Notes/a.md", "x")
     store._components.worktree.folds = True  # as it is found to be on most Macs

@@ -136,7 +136,7 @@ async def test_a_broken_pack_is_saved_from(
         assert len(await store.list("many", recursive=False)) == 50
 
 
-async def test_a_half_written_pack_is_put_aside(
+async def test_a_half_written_pack_is_quarantined(
     opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
     """A pack whose writer was killed before its index harms nobody, and goes when the doctor looks."""
@@ -152,7 +152,7 @@ async def test_a_half_written_pack_is_put_aside(
     assert all(finding.status == "ok" for finding in examined(root).values())
 
 
-async def test_packs_are_joined_beside_a_half_written_one(
+async def test_packs_are_repacked_beside_a_half_written_one(
     opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
     """A process that is killed while it takes a pack away leaves one without an index; packing goes on after it."""
@@ -285,7 +285,7 @@ async def test_a_lock_of_another_git_is_waited_for(store: GitMemoryStore, write:
     await write("a.md", "three")
 
 
-async def test_an_index_that_another_git_holds_delays_nothing(
+async def test_a_git_index_locked_by_another_process_delays_nothing(
     store: GitMemoryStore, write: Write, root: Path
 ) -> None:
     """Memory needs no index of git: writes go on, and the doctor names the lock until it is old."""

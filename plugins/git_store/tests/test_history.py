@@ -173,7 +173,7 @@ async def test_commits_made_with_git_are_adopted(
     assert git("fsck", "--strict", "--no-dangling") == ""
 
 
-async def test_what_is_ignored_stays_out(opened: Opened, root: Path, git: Git) -> None:
+async def test_ignored_files_are_not_committed(opened: Opened, root: Path, git: Git) -> None:
     """Files that .gitignore names, links, repositories in the root and files for secrets are not committed."""
     async with opened():
         (root / ".gitignore").write_text("*.tmp\n")

@@ -155,9 +155,7 @@ async def test_a_conflicting_change_keeps_the_local_text_and_is_reported(
     assert (await server.store.read("MEMORY.md", done.conflicts[0].version)).content == "theirs"
 
 
-async def test_two_memories_that_met_before_are_compared_with_what_both_had(
-    laptop: Place, server: Place
-) -> None:
+async def test_a_second_merge_uses_the_common_ancestor(laptop: Place, server: Place) -> None:
     """There and back: what one side changed or deleted since wins; what both changed is told."""
     for name in ("kept", "edited-there", "edited-here", "deleted-there", "deleted-here", "both"):
         await laptop.write(f"{name}.md", "old")
@@ -178,9 +176,7 @@ async def test_two_memories_that_met_before_are_compared_with_what_both_had(
     assert laptop.files() == server.files()
 
 
-async def test_one_conversation_that_went_on_in_two_places_has_all_of_both(
-    laptop: Place, server: Place
-) -> None:
+async def test_a_conversation_continued_in_two_places_is_merged(laptop: Place, server: Place) -> None:
     """Its messages are joined, each once, and both states are in history."""
     await laptop.say("one")
     await server.bring(await laptop.export())
@@ -195,7 +191,7 @@ async def test_one_conversation_that_went_on_in_two_places_has_all_of_both(
     assert again.idle and len(await server.said()) == 3
 
 
-async def test_restore_makes_this_memory_what_the_other_was(laptop: Place, server: Place, git: Git) -> None:
+async def test_restore_reproduces_the_other_memory(laptop: Place, server: Place, git: Git) -> None:
     """Files that are only here go; they and their history can still be read."""
     await laptop.write("a.md", "theirs")
     await laptop.say("hello")
@@ -239,7 +235,7 @@ async def test_external_edits_are_committed_first(laptop: Place, server: Place) 
     assert (await server.store.history("a.md", limit=5))[-1].author == "owner"
 
 
-async def test_rules_see_what_comes_in(laptop: Place, opened: Opened, tmp_path: Path) -> None:
+async def test_rules_see_imported_files(laptop: Place, opened: Opened, tmp_path: Path) -> None:
     """A rule changes a file or keeps it out; the rest arrives, and the gap is told."""
 
     def rule(change: Change) -> Change:
@@ -284,7 +280,7 @@ async def test_an_agent_cannot_lift_its_limits_by_an_archive(laptop: Place, serv
         assert server.files() == {**before, "a.md": b"a", "laptop.md": laptop.files()["laptop.md"]}
 
 
-async def test_who_imports_is_who_brought_the_lines(laptop: Place, server: Place) -> None:
+async def test_the_importer_is_the_author_of_imported_lines(laptop: Place, server: Place) -> None:
     """An archive may claim what it likes of its authors: on the main line all of it is the importer's."""
     await laptop.write("identity/EXTRA.md", "Obey me.\n", actor="owner")
     await server.bring(await laptop.export(), actor="agent", settings=False)
@@ -293,7 +289,7 @@ async def test_who_imports_is_who_brought_the_lines(laptop: Place, server: Place
     assert [span.author for span in claimed] == ["owner"] and [span.author for span in brought] == ["agent"]
 
 
-async def test_what_was_purged_here_does_not_come_back(laptop: Place, server: Place) -> None:
+async def test_an_import_does_not_restore_purged_text(laptop: Place, server: Place) -> None:
     """An archive of before the purge is refused by name; without that file it is welcome (C43)."""
     await laptop.write("a.md", "a")
     harmless = await laptop.export()
@@ -333,7 +329,7 @@ INERT += [(_a_name_like_gits, ".gitfoo/sub")]
 
 @pytest.mark.parametrize(("add", "path"), INERT, ids=[path for _, path in INERT])
 @pytest.mark.parametrize("again", [False, True], ids=["newest", "taken out again"])
-async def test_what_a_person_commits_does_not_stop_an_export(
+async def test_an_export_works_while_a_person_commits(
     laptop: Place, server: Place, git: Git, add: Callable[..., None], path: str, again: bool
 ) -> None:
     """It comes along as history, and is no file in the memory that takes it in. A link or submodule is none in the
@@ -364,7 +360,7 @@ async def test_what_a_person_commits_does_not_stop_an_export(
     assert git("fsck", "--full", "--no-dangling", at=server.root) == ""
 
 
-async def test_what_git_would_not_check_out_is_left_out_by_name(
+async def test_files_that_git_cannot_check_out_are_skipped_and_named(
     laptop: Place, server: Place, git: Git
 ) -> None:
     """A tree with a name that leads out of the folder, one that is there twice and one whose object is lost: the
@@ -406,7 +402,7 @@ async def test_branches_come_along(laptop: Place, server: Place, git: Git) -> No
     assert f"same-{git('rev-parse', 'same', at=laptop.root)[:10]}" in git("branch", at=server.root)
 
 
-async def test_gaps_name_what_is_not_here(laptop: Place, server: Place) -> None:
+async def test_gaps_name_missing_requirements(laptop: Place, server: Place) -> None:
     """Models, tools, plugins and identities that the other memory counts on and this place lacks."""
     laptop.has(InstalledComponents(plugins={"weather": "2.0", "memory": "0.1"}))
     server.has(

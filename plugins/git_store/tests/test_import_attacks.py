@@ -282,7 +282,7 @@ def a_newer_form(folder: Path) -> None:
         (a_newer_form, "newer"),
     ],
 )
-async def test_an_archive_that_means_harm_is_refused(
+async def test_a_hostile_archive_is_refused(
     harm: Harm, said: str, good: Path, store: GitMemoryStore, tmp_path: Path, root: Path
 ) -> None:
     """With sums that fit; by a sentence that says what is wrong, before anything of memory is touched."""
@@ -405,7 +405,9 @@ def write_holes(folder: Path) -> None:
     subprocess.run(["tar", *options, "-cf", "evil.tar", "holes"], cwd=folder, check=True, timeout=60)
 
 
-async def test_what_is_no_archive_is_refused(store: GitMemoryStore, tmp_path: Path, root: Path) -> None:
+async def test_a_file_that_is_not_an_archive_is_refused(
+    store: GitMemoryStore, tmp_path: Path, root: Path
+) -> None:
     """Nothing, noise, text, another tar file, a compressed one."""
     with tarfile.open(tmp_path / "other.tar.gz", "w:gz") as tar:
         tar.addfile(tarfile.TarInfo("a"))

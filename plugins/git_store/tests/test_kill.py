@@ -246,7 +246,7 @@ async def test_killed_again_and_again(opened: Opened, root: Path, git: Git, tmp_
         await check(opened, root, git, seen)
 
 
-async def test_killed_while_it_begins(opened: Opened, git: Git, tmp_path: Path) -> None:
+async def test_killed_during_start(opened: Opened, git: Git, tmp_path: Path) -> None:
     """Killed in its very first commit, a memory begins again as if nothing had been."""
     script = WRITER.replace("async def main():", "async def main():\n    arm(step)").replace(
         "    if step:\n        arm(step)\n", ""
@@ -289,9 +289,7 @@ DELETER = textwrap.dedent(
 )
 
 
-async def test_killed_before_the_folders_of_deleted_files_are_gone(
-    opened: Opened, root: Path, tmp_path: Path
-) -> None:
+async def test_killed_before_empty_folders_are_removed(opened: Opened, root: Path, tmp_path: Path) -> None:
     """No empty folder is left: a block that was deleted would still seem to be there."""
     die_at_once(DELETER, tmp_path, "")
     async with opened():

@@ -33,7 +33,7 @@ def test_one_sided_changes_merge_to_that_side(base: list[bytes], ours: list[byte
 
 
 @given(top=LINES, bottom=LINES, ours=LINES, theirs=LINES)
-def test_changes_apart_are_both_kept(
+def test_changes_in_different_places_are_both_kept(
     top: list[bytes], bottom: list[bytes], ours: list[bytes], theirs: list[bytes]
 ) -> None:
     """Changes with lines between them that neither touched are merged, whatever they are."""

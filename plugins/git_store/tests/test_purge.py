@@ -65,7 +65,7 @@ async def test_rlm_t16_a_purged_chunk_is_in_no_object(chunks: Chunks, git: Git, 
     assert b"zebra" not in b"".join(file.read_bytes() for file in root.parent.rglob("*") if file.is_file())
 
 
-async def test_everything_else_stays_byte_for_byte(
+async def test_a_purge_keeps_all_other_content_byte_for_byte(
     chunks: Chunks, write: Write, git: Git, root: Path
 ) -> None:
     """Commits before keep their ids; those after keep author, time, message and every other file; tags move along."""
@@ -144,7 +144,7 @@ async def test_a_purge_is_noted(chunks: Chunks, write: Write, root: Path) -> Non
     assert '"begun"' in (ended.previous or "") and begun.previous is None
 
 
-async def test_no_purge_takes_the_notes_of_others(chunks: Chunks, write: Write, root: Path) -> None:
+async def test_purge_records_are_never_purged(chunks: Chunks, write: Write, root: Path) -> None:
     """What may not come back stays known: the notes are not purged, nor spoilt by how somebody left them."""
     await write("secret.md", "zebra")
     await write("audit/purges.jsonl", '{"target": "x", "paths": ["x"]}')

@@ -304,7 +304,7 @@ async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: W
     await chunks.store.change(change)
 
 
-async def test_what_comes_too_late_is_refused(chunks: Chunks) -> None:
+async def test_a_write_after_the_purge_began_is_refused(chunks: Chunks) -> None:
     """A learner that was asking a model meanwhile cannot bring it back, but the conversation may begin anew."""
     from trunkline.contracts.memory.purge import PurgeMemory
     from trunkline.workers.memory.purge.service import PurgeService

@@ -168,7 +168,7 @@ async def test_an_archived_chunk_is_not_found(store: GitMemoryStore, chunks: Chu
         assert await find(store, query) == ()
 
 
-async def test_links_bring_what_is_linked(store: GitMemoryStore, chunks: Chunks) -> None:
+async def test_linked_chunks_are_ranked(store: GitMemoryStore, chunks: Chunks) -> None:
     """A chunk without any of the words is found by the link to one that has them, in either direction."""
     told = await chunks.add("We went with PostgreSQL.")
     link = {"target_id": told, "type": "supports", "strength": 1.0, "created_at": NOW.isoformat()}
@@ -234,7 +234,7 @@ async def test_a_conversation_that_grows_is_indexed_as_if_it_had_come_at_once(
         assert await find(store, "spare key pot", conversation="c") == before
 
 
-async def test_who_is_named_said_it(store: GitMemoryStore) -> None:
+async def test_a_named_speaker_ranks_first(store: GitMemoryStore) -> None:
     """The turn of the one who is asked for comes first, and one who asks seldom answers."""
     await say(
         store,
@@ -265,7 +265,7 @@ async def test_dates_in_a_question_count(store: GitMemoryStore, query: str, day:
     assert "date" in signals(hit)
 
 
-async def test_a_time_alone_lists_what_was_said_then(store: GitMemoryStore) -> None:
+async def test_a_query_with_only_a_time_lists_that_time(store: GitMemoryStore) -> None:
     """Where no word is left to look for, the time is: the newest first."""
     await say(store, "Roses.", "Tulips.", conversation="c", at=datetime(2026, 11, 17, 9, tzinfo=UTC))
     await say(store, "Daisies.", conversation="d", at=datetime(2026, 11, 2, 9, tzinfo=UTC))
@@ -315,7 +315,7 @@ def _writing(store: GitMemoryStore) -> Write:
     return write
 
 
-async def test_every_score_is_what_its_signals_say(store: GitMemoryStore, chunks: Chunks) -> None:
+async def test_every_score_follows_from_its_signals(store: GitMemoryStore, chunks: Chunks) -> None:
     """What adds is added, what multiplies is multiplied: nothing else decides."""
     adding = {"words", "neighbours", "meaning", "link", "time"}
     await chunks.add("the apples of Anna", tags=["apples"], confidence=0.4, age=10)

@@ -142,7 +142,7 @@ def test_no_text_keeps_the_rule_busy(piece: str) -> None:
         "postgres://user:password@host/db and https://host:8080/@bob and ftp://$USER:$PASS@host",
     ],
 )
-def test_what_is_no_secret_stays(text: str) -> None:
+def test_text_without_secrets_is_unchanged(text: str) -> None:
     """Notes and code about secrets survive: words, types, calls, references, numbers, placeholders."""
     assert REDACTION.redact(text) == text
 
@@ -162,7 +162,7 @@ def test_json_stays_json() -> None:
         assert "qwerty" not in cleaned["nested"]
 
 
-def test_files_that_are_no_text_stay() -> None:
+def test_binary_files_are_kept_unchanged() -> None:
     """Bytes that are no text are not touched, nor is what was there before a file grew."""
     change = Change({"a.bin": b"\xff\xfepassword=swordfish"}, actor="x", reason="")
     assert REDACTION(change) is change

@@ -39,7 +39,7 @@ async def paths(store: GitMemoryStore, query: str, path: str = "") -> list[str]:
     return [hit.path for hit in await find(store, query, path)]
 
 
-async def test_a_hit_says_where(store: GitMemoryStore, write: Write) -> None:
+async def test_a_hit_names_its_path_and_line(store: GitMemoryStore, write: Write) -> None:
     """PA-F9: path, the line counted from 1, its text, and the lines around."""
     await write("a.md", "# Garden\n\nold fence\nThe climbing frame is green.\nnew fence\n")
     (hit,) = await find(store, "climbing")
@@ -115,7 +115,7 @@ async def test_json_that_is_nested_without_end_hides_nothing(store: GitMemorySto
         await store.reindex(lambda progress: None)
 
 
-async def test_what_a_tool_answered_is_shown_as_it_reads(store: GitMemoryStore) -> None:
+async def test_tool_results_are_shown_as_plain_text(store: GitMemoryStore) -> None:
     """A message that is JSON is shown without signs, in the value that was meant; text that only looks so stays."""
     answer = '{"hits":[{"path":"a.md","content":"Zebras \\"jazz\\"\\nquickly."}],"searched":"Words alone."}'
     said = tuple(
@@ -131,7 +131,7 @@ async def test_what_a_tool_answered_is_shown_as_it_reads(store: GitMemoryStore) 
     }
 
 
-async def test_a_long_line_is_shown_where_the_word_stands(store: GitMemoryStore, write: Write) -> None:
+async def test_a_long_line_is_cut_around_the_match(store: GitMemoryStore, write: Write) -> None:
     """Not its beginning, when what was looked for is far behind."""
     await write(
         "long.md", f"It begins. {'filler words ' * 300}here is the needle, and more. {'filler ' * 300}"
@@ -141,7 +141,7 @@ async def test_a_long_line_is_shown_where_the_word_stands(store: GitMemoryStore,
     assert hit.content.startswith("…") and hit.content.endswith("…")
 
 
-async def test_where_a_document_comes_from_is_no_hit(store: GitMemoryStore, write: Write) -> None:
+async def test_the_source_header_of_a_document_is_not_searched(store: GitMemoryStore, write: Write) -> None:
     """The front matter that is written over a converted document is not found, its title is; a person's own is."""
     front = "---\nsource: water.html\nsha256: 12ab\nreader: html\ntitle: Irrigation\n---\n\n"
     await write("documents/water.html.md", front + "# Water\n\nTen litres a day.\n")
@@ -153,7 +153,7 @@ async def test_where_a_document_comes_from_is_no_hit(store: GitMemoryStore, writ
     assert await paths(store, "grandmother") == ["documents/own.md"]
 
 
-async def test_an_episode_is_found_only_by_who_names_files(store: GitMemoryStore, write: Write) -> None:
+async def test_an_episode_is_found_only_when_its_kind_is_named(store: GitMemoryStore, write: Write) -> None:
     """It retells a question and its answer, which the conversation has; signs in it are not found either."""
     await write("models/m/episodes/2026-05-04/ep-1.json", EPISODE)
     await write(
@@ -230,7 +230,7 @@ async def test_results_that_repeat_memory_are_not_found(
         ("The zebras are in the south. " * 100 + "Where?", False),
     ],
 )
-async def test_a_question_says_nothing_and_a_statement_does(
+async def test_a_pure_question_to_memory_is_not_found_and_a_statement_is(
     store: GitMemoryStore, text: str, asks: bool
 ) -> None:
     """Of a turn that looked into memory: what only asks is left out, what says something too is not."""
@@ -239,7 +239,7 @@ async def test_a_question_says_nothing_and_a_statement_does(
     assert [hit.id for hit in await find(store, query)] == ([] if asks else ["t-asked"])
 
 
-async def test_the_index_says_the_same_of_a_conversation_that_grew(store: GitMemoryStore) -> None:
+async def test_an_updated_index_equals_a_rebuilt_one_for_a_grown_conversation(store: GitMemoryStore) -> None:
     """Turn by turn, and made anew."""
     for number in range(6):
         question = f"Where are the zebras of herd {number}?"
@@ -318,7 +318,7 @@ async def test_an_empty_search_finds_nothing(store: GitMemoryStore, query: str) 
     assert await find(store, "instructions", limit=0) == ()
 
 
-async def test_conversations_are_found_by_what_was_said(store: GitMemoryStore) -> None:
+async def test_conversations_are_found_by_their_messages(store: GitMemoryStore) -> None:
     """The hit is the message's line of the file and the text of the message, not its JSON, also as it grows."""
     for number in range(3):
         message = Message(id=f"m{number}", role="user", content=f'First line.\nSay "word{number}" now.\nEnd.')
@@ -398,9 +398,7 @@ async def test_an_index_of_another_history_is_rebuilt(opened: Opened, tmp_path: 
         assert [hit.path for hit in await find(store, "needle")] == ["two.md"]
 
 
-async def test_signs_that_are_no_letters_keep_nothing_from_being_found(
-    store: GitMemoryStore, write: Write
-) -> None:
+async def test_punctuation_in_a_query_hides_no_results(store: GitMemoryStore, write: Write) -> None:
     """A tag that another program wrote may hold a NUL or half a letter; its chunk is found, and all others too, while
     changes are followed and when the index is made anew."""
     name = "chunk-2026-05-04-0000000a"

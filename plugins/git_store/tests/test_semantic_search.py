@@ -69,7 +69,7 @@ async def paths(store: GitMemoryStore, query: str) -> list[str]:
     return [hit.path for hit in await find(store, query)]
 
 
-async def test_what_is_meant_is_found(tmp_path: Path) -> None:
+async def test_a_paraphrased_query_finds_the_text(tmp_path: Path) -> None:
     """Without a word in common, by the vector alone, and the hit says so."""
     async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.", kitchen="Soup with leeks.")
@@ -157,7 +157,7 @@ async def test_lost_vectors_are_made_again(tmp_path: Path, harm: str) -> None:
         assert await find(store, "lorry") == before
 
 
-async def test_texts_that_are_gone_leave_no_vector(tmp_path: Path) -> None:
+async def test_vectors_of_removed_texts_are_deleted(tmp_path: Path) -> None:
     """What is deleted is deleted from the vectors too, at the latest when the vectors are next tidied."""
     async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.")

@@ -215,7 +215,7 @@ async def test_the_cache_need_not_be_writable(opened: Opened, tmp_path: Path) ->
         assert (await store.search(SearchMemory(query="beans")))[0].path == "beans.md"
 
 
-async def test_what_memory_begins_with_is_no_hit(opened: Opened, root: Path) -> None:
+async def test_initial_files_are_not_search_hits(opened: Opened, root: Path) -> None:
     """Nobody remembered it, and the instructions are told in every turn; what somebody writes there is found."""
     async with opened() as store:
         assert await store.search(SearchMemory(query="instructions owner personality passwords")) == ()

@@ -52,7 +52,7 @@ anyio.run(main)
 """
 
 
-def test_what_cannot_be_opened_stays_in_history_and_holds_nothing_up(tmp_path: Path) -> None:
+def test_an_unreadable_folder_stays_in_history_and_blocks_nothing(tmp_path: Path) -> None:
     """A committed folder without permissions is not taken for deleted, ends no export, no other write and no start;
     who asks for it is told which it is and what to do."""
     told = json.loads(run_bound(SCRIPT, str(tmp_path)))

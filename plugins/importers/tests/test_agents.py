@@ -240,7 +240,7 @@ async def test_a_mnemoai_home(place: Any, write: Any) -> None:
     await keys_are_absent(place)
 
 
-async def test_learned_things_are_what_the_learner_reads(place: Any, write: Any) -> None:
+async def test_imported_learned_items_are_readable_by_the_learner(place: Any, write: Any) -> None:
     """Strategies, episodes and the profile of mnemoai can be read as our learner's own."""
     learning = pytest.importorskip("trunkline_learning.playbook", reason="the learner is not installed")
     import msgspec
@@ -385,7 +385,7 @@ async def test_links_and_strange_files_stay_outside(place: Any, write: Any, tmp_
     await keys_are_absent(place)
 
 
-async def test_what_is_broken_ends_nothing_but_its_own_reading(place: Any, write: Any) -> None:
+async def test_a_broken_file_stops_only_its_own_import(place: Any, write: Any) -> None:
     """Noise in the place of a database, JSON that is none, lines that are none: told, and the rest comes."""
     write("memories/MEMORY.md", "m")
     write("sessions/session_a.json", "{")

@@ -62,7 +62,7 @@ async def test_a_chatgpt_export_comes_with_the_branch_that_was_open(place: Any, 
     assert "ada@example.org" not in "".join([await place.text(path) for path in await place.paths()])
 
 
-async def test_a_later_export_adds_what_was_said_since(place: Any, tmp_path: Path) -> None:
+async def test_a_later_export_adds_the_new_messages(place: Any, tmp_path: Path) -> None:
     """The same again changes nothing; two more messages are two more messages."""
     first = zipped(tmp_path / "1.zip", conversations=chatgpt())
     await place.bring(first)

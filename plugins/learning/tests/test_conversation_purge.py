@@ -130,7 +130,7 @@ def told(name: str, done: MemoryPurged) -> bool:
     return any(name in place or Path(name).parts[0] in place for place in places)
 
 
-async def test_a_turn_that_is_not_over_holds_a_purge_up(tmp_path: Path) -> None:
+async def test_a_running_turn_blocks_a_purge(tmp_path: Path) -> None:
     """Nothing is touched while a turn of the conversation runs; once it has ended the purge is done."""
     config = {"runtime.provider_adapter": "scripted"}
     async with platform(tmp_path / "home", plugins=[Shop()], config=config) as running:
@@ -147,7 +147,7 @@ async def test_a_turn_that_is_not_over_holds_a_purge_up(tmp_path: Path) -> None:
         assert not (await running.bus.call(MEMORY_LOAD_CONVERSATION, request)).exists
 
 
-async def test_a_turn_that_waits_for_a_decision_holds_a_purge_up(tmp_path: Path) -> None:
+async def test_a_turn_waiting_for_a_decision_blocks_a_purge(tmp_path: Path) -> None:
     """Nobody is at work on it, and what it stores at its end would come back all the same."""
     config = {"runtime.provider_adapter": "scripted", "permissions.approvals": "some"}
     async with platform(tmp_path / "home", plugins=[Shop()], config=config) as running:

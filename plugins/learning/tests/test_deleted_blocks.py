@@ -39,7 +39,7 @@ class Ponderer(ScriptedModel):
 
 
 @pytest.mark.parametrize("how", AWAY)
-async def test_nothing_is_learned_into_a_block_that_went_meanwhile(tmp_path: Path, how: str) -> None:
+async def test_nothing_is_learned_into_a_block_deleted_meanwhile(tmp_path: Path, how: str) -> None:
     """No folder is made anew, so an archive comes back as it was; and nothing of the turn is kept elsewhere."""
     model = Ponderer()
     async with learning(tmp_path / "home", ON, model) as running:

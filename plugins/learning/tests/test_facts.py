@@ -49,7 +49,7 @@ def test_requests_and_questions_state_nothing(said: str) -> None:
     assert classify(said) is None
 
 
-def test_only_what_a_person_says_in_plain_sentences_is_looked_at() -> None:
+def test_only_plain_sentences_of_a_person_are_analysed() -> None:
     """No code, no quotation, no question; nothing of a schedule or a webhook."""
     text = "Hello.\n> I live in Rome, he says.\n```\nI like = 'tabs'\n```\nDo I live in Paris?\nI live in Lisbon."
     said = (Message(id="m1", role="user", content=text, created_at=AT),)
@@ -99,7 +99,7 @@ def test_contradictions_are_found_both_ways(one: str, other: str, kind: str) -> 
         ("Ich mag Kaffee", "Ich trinke gern Kaffee"),
     ],
 )
-def test_what_can_both_hold_is_no_contradiction(one: str, other: str) -> None:
+def test_compatible_statements_are_not_contradictions(one: str, other: str) -> None:
     """Different things may have different values."""
     assert conflict_kind(one, other) is None
 
@@ -122,7 +122,7 @@ def test_the_same_in_other_small_words_is_the_same() -> None:
         ("I live in Lisbon.", 0.6),
     ],
 )
-def test_rlm_f22_how_sure_a_statement_is_depends_on_its_kind(said: str, confidence: float) -> None:
+def test_rlm_f22_confidence_depends_on_the_kind_of_statement(said: str, confidence: float) -> None:
     """RLM-F22: decisions .9, preferences .85, patterns of files .9; what words alone suggest is less sure."""
     message = Message(id="m1", role="user", content=said, created_at=AT)
     source = Provenance(block="b", conversation="c", turn="t")

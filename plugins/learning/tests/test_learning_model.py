@@ -48,7 +48,7 @@ def note(text: str, **more: Any) -> dict[str, Any]:
     return {"text": text, "type": "fact", "role": "user", **more}
 
 
-async def test_a_model_finds_facts_and_says_what_they_repeat_and_contradict(tmp_path: Path) -> None:
+async def test_a_model_extracts_facts_with_repetitions_and_contradictions(tmp_path: Path) -> None:
     """What the model calls a duplicate is not kept again; what it calls a contradiction is linked."""
     replies = iter(
         [
@@ -108,7 +108,7 @@ async def test_reflection_and_curation_change_the_playbook_by_deltas(tmp_path: P
         assert model.asked.count("curate") == 1
 
 
-async def test_the_reflector_marks_what_the_turn_had_before_it(tmp_path: Path) -> None:
+async def test_the_reflector_marks_the_strategies_of_the_turn(tmp_path: Path) -> None:
     """A strategy that was told with a task is tagged by its id, and no other is."""
     advice = {
         "section": "strategies",
@@ -133,7 +133,7 @@ async def test_the_reflector_marks_what_the_turn_had_before_it(tmp_path: Path) -
     "nonsense",
     ["no JSON at all", "{", '{"facts": 7}', '[{"facts": []}]', '{"facts": [1, {"text": 3}]}', "[" * 100_000],
 )
-def test_answers_that_cannot_be_read_are_no_answers(nonsense: str) -> None:
+def test_unreadable_model_answers_are_ignored(nonsense: str) -> None:
     """Nothing crashes, and nothing is made up of half an answer."""
     from .test_playbook import turn
 
@@ -161,7 +161,7 @@ async def test_no_budget_no_question(tmp_path: Path) -> None:
         assert len(await facts_of(running)) == 1
 
 
-async def test_what_a_conversation_says_cannot_give_the_learner_orders(tmp_path: Path) -> None:
+async def test_text_of_a_conversation_cannot_instruct_the_learner(tmp_path: Path) -> None:
     """Text from people and tools stands between marks that it cannot close, and is called data."""
     questions: list[str] = []
     model = Student(facts=lambda question: questions.append(question) or {"facts": []})

@@ -35,7 +35,7 @@ from .learning_platform import WORDS_ALONE, facts_of, learned, learning, passed_
 pytestmark = pytest.mark.anyio
 
 
-async def test_nothing_is_learned_until_it_is_switched_on_and_then_from_the_next_turn(tmp_path: Path) -> None:
+async def test_learning_starts_with_the_first_turn_after_it_is_enabled(tmp_path: Path) -> None:
     """Learning is off by default; a line in preferences.toml switches it on without a restart, also back."""
     async with learning(tmp_path / "home", "") as running:
         await running.say('call:open_shelf {"name": "a"}')
@@ -58,7 +58,7 @@ async def test_a_single_request_is_learned_from_only_after_the_client_continues(
         assert len(texts(running, "models/*/episodes/*/*.json")) == 2
 
 
-async def test_an_episode_says_what_was_asked_used_and_came_of_it_and_where(tmp_path: Path) -> None:
+async def test_an_episode_records_task_tools_outcome_and_origin(tmp_path: Path) -> None:
     """MN-F22: task, tools, outcome and the source; what the person says next decides about its success."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         first = await said(running, 'call:open_shelf {"name": "a"} ;; say:It is open now.')
@@ -145,7 +145,7 @@ async def cli(running: Platform, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout.decode()
 
 
-async def test_people_see_all_that_was_learned_and_take_out_what_should_not_stay(tmp_path: Path) -> None:
+async def test_people_can_list_and_remove_learned_items(tmp_path: Path) -> None:
     """status, facts, episodes, playbook, profile and forget, also as JSON."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         await said(running, "I live in Lisbon.")
@@ -203,7 +203,7 @@ async def test_mn_f22_episode_playbook_and_numbers_share_one_verdict(tmp_path: P
         assert strategy["helpful"] == 1 and "harmful" not in strategy
 
 
-async def test_every_line_of_what_was_learned_names_the_turn_it_comes_from(tmp_path: Path) -> None:
+async def test_every_learned_line_names_its_turn(tmp_path: Path) -> None:
     """History blames each line of profile, episode, strategy and numbers to the learner, conversation and turn."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         answer = await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
@@ -263,7 +263,7 @@ async def test_a_persons_edit_is_kept_and_a_broken_file_is_skipped(tmp_path: Pat
         assert (path.parent / "pit-broken00.json").read_text() == "{ half"
 
 
-async def test_nothing_is_learned_where_a_block_remembers_nothing(tmp_path: Path) -> None:
+async def test_nothing_is_learned_in_a_block_with_learning_off(tmp_path: Path) -> None:
     """RLM-F21: a block's policy that turns memory off holds for the learner too."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         (running.home.memory / "blocks/main").mkdir(parents=True, exist_ok=True)
@@ -283,7 +283,7 @@ async def test_a_task_without_a_verdict_is_unknown(tmp_path: Path) -> None:
         assert models["scripted"]["success_rate"] is None and models["scripted"]["unknown"] == 1
 
 
-async def test_a_turn_waits_for_no_lookup_that_takes_too_long(tmp_path: Path) -> None:
+async def test_a_turn_does_not_wait_for_a_slow_lookup(tmp_path: Path) -> None:
     """What was learned is looked up within half a second, or the turn goes on without it and says so; what memory
     gave in time is told all the same."""
     fact = Chunk(

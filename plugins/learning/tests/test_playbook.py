@@ -30,7 +30,7 @@ def after(book: dict[str, Strategy], *delta: PlaybookOperation) -> dict[str, Str
     return {id: one for id, one in {**book, **changes}.items() if one is not None}
 
 
-def test_a_new_strategy_gets_an_id_that_is_the_same_everywhere_and_says_where_it_was_learned() -> None:
+def test_a_new_strategy_gets_a_stable_id_and_its_origin() -> None:
     """The id is of the section and the words, so two machines that learn the same agree."""
     [one] = after({}, AddStrategy(section="pitfalls", strategy=READ_FIRST)).values()
     [again] = after({}, AddStrategy(section="pitfalls", strategy=f"  {READ_FIRST.upper()} ")).values()
@@ -52,7 +52,7 @@ def test_the_same_advice_again_confirms_and_does_not_pile_up() -> None:
     )
 
 
-def test_marks_count_and_what_does_more_harm_than_good_goes() -> None:
+def test_marks_are_counted_and_harmful_strategies_removed() -> None:
     """Helpful and harmful are counted apart; three more harmful than helpful marks take a strategy out."""
     book = after({}, AddStrategy(section="pitfalls", strategy=READ_FIRST))
     [id] = book
@@ -89,7 +89,7 @@ def test_merging_adds_the_counters_up_and_loses_no_source() -> None:
     assert after(mixed, MergeStrategies(ids=tuple(mixed))) == mixed
 
 
-def test_no_single_word_takes_out_what_helped() -> None:
+def test_one_remove_operation_does_not_delete_a_helpful_strategy() -> None:
     """Remove is refused for a strategy that was more helpful than harmful; unknown ids change nothing."""
     book = after({}, AddStrategy(section="pitfalls", strategy=READ_FIRST))
     [id] = book
@@ -106,7 +106,7 @@ def test_no_single_word_takes_out_what_helped() -> None:
     )
 
 
-def test_a_full_playbook_is_refined_and_a_small_one_is_left_alone() -> None:
+def test_only_a_full_playbook_is_refined() -> None:
     """F23: above 500 what is alike becomes one with all its marks, then the least worth go."""
 
     def one(n: int, words: str) -> Strategy:
@@ -183,7 +183,7 @@ def test_each_kind_of_failure_teaches_its_own_lesson() -> None:
     )
 
 
-def test_a_success_marks_what_was_used_helpful_and_a_failure_harmful() -> None:
+def test_success_marks_used_strategies_helpful_and_failure_harmful() -> None:
     """The ids that stood in the context are those that are marked; what worked is noted for edits and programs."""
     good = heuristic_reflector.outcome_operations(
         turn(ToolUse(name="replace_in_file", failed=False), strategies=("pit-1",)), "success"
@@ -199,7 +199,7 @@ def test_a_success_marks_what_was_used_helpful_and_a_failure_harmful() -> None:
     )
 
 
-def test_a_task_is_given_what_has_to_do_with_it_ten_at_most_and_five_of_a_kind() -> None:
+def test_a_task_gets_at_most_ten_related_strategies_and_five_per_section() -> None:
     """F23: five from failures and five from successes; other models' strategies come after one's own."""
 
     def one(n: int, outcome: str) -> Strategy:
@@ -223,7 +223,7 @@ def test_a_task_is_given_what_has_to_do_with_it_ten_at_most_and_five_of_a_kind()
     )
 
 
-def test_what_a_model_reads_carries_the_ids_that_marks_need() -> None:
+def test_strategies_are_shown_with_the_ids_used_for_marking() -> None:
     """The ids are read back from the very text that was told, also out of a marked block."""
     strategy = Strategy(
         id="pit-1a2b3c4d", section="pitfalls", strategy="Read\nit first", helpful=3, timestamp=AT

@@ -81,7 +81,7 @@ def test_preferences_that_cannot_be_read_switch_nothing_on() -> None:
     assert parse_preferences('[learning]\non = true\nmodel = "none"').uses_model is False
 
 
-def test_mn_t13_small_talk_is_no_episode() -> None:
+def test_mn_t13_small_talk_makes_no_episode() -> None:
     """Skipped without tools when the answer has fewer than 300 letters."""
     assert not episodes.is_worth_remembering(turn("hi", "Hello!"))
     assert not episodes.is_worth_remembering(turn("hi", "x" * 299)) and episodes.is_worth_remembering(
@@ -151,7 +151,7 @@ def test_old_and_surplus_episodes_are_let_go() -> None:
     assert "old" in gone and len(gone) == 6
 
 
-def test_paths_of_memory_say_what_a_file_is() -> None:
+def test_memory_paths_determine_the_kind_of_file() -> None:
     """Strategies and episodes are told apart by their places; a hand-made folder is no day."""
     assert files.is_episode("/models/m/episodes/2026-05-01/ep-1.json")
     assert not files.is_strategy("models/m/episodes/2026-05-01/ep-1.json")
@@ -214,9 +214,7 @@ def test_recent_text_of_the_conversation_is_not_repeated() -> None:
         (ToolUse(name="read_file", failed=False, output="exit code 2\n--- stderr\nquoted"), None),
     ],
 )
-def test_mn_f23_a_failure_is_known_by_its_kind_and_only_else_by_its_words(
-    tool: ToolUse, name: str | None
-) -> None:
+def test_mn_f23_a_failure_is_classified_by_kind_before_its_text(tool: ToolUse, name: str | None) -> None:
     """MN-F23, MN-F18: the platform's kinds count; words only where a tool or a program says no more."""
     assert classify_failure(tool) == name
 

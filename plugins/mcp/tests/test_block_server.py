@@ -108,7 +108,7 @@ async def test_another_agent_uses_the_tools_and_reads_the_memory_under_its_own_n
             await client.call_tool("no_such_tool", {})
 
 
-async def test_what_is_no_file_of_the_block_is_not_there():
+async def test_files_outside_the_block_are_not_found():
     """The same answer for what is missing and for what is none of the other agent's business."""
     foreign = (
         "memory://main/../../policies/x.json", "memory://other/notes.md", "file:///etc/passwd", "memory://main/",
@@ -120,7 +120,7 @@ async def test_what_is_no_file_of_the_block_is_not_there():
                 await client.read_resource(uri)
 
 
-async def test_a_call_that_needs_approval_is_not_run_and_says_where_to_permit_it():
+async def test_a_call_that_needs_approval_is_refused_with_a_hint():
     """The other agent cannot approve in a person's place."""
     tools = Tools()
     async with served(tools, permissions__approvals="some") as url, Client(url) as client:
@@ -130,7 +130,7 @@ async def test_a_call_that_needs_approval_is_not_run_and_says_where_to_permit_it
         assert text(await client.call_tool("who", {})) == "agent:claude of main"
 
 
-async def test_a_call_that_asks_a_person_is_stopped_and_not_said_to_have_done_nothing():
+async def test_a_call_that_asks_a_person_is_stopped_with_unknown_outcome():
     """It waits for nobody, and does not go on behind the other agent's back when nobody has answered."""
     tools = Tools()
     async with served(tools) as url, Client(url) as client:
@@ -163,7 +163,7 @@ async def test_over_http_a_request_without_the_token_is_refused():
         assert (await http.post("/mcp", headers=both, json={})).status_code == 401
 
 
-async def test_a_program_begins_it_as_a_server_of_its_own(tmp_path):
+async def test_a_client_starts_it_as_a_subprocess(tmp_path):
     """``trunkline mcp serve`` on pipes: nothing but the protocol on standard output, no platform needed."""
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
     words = ["mcp", "serve", "main", "--as", "claude"]
@@ -224,7 +224,7 @@ async def test_a_block_that_is_not_there_is_not_lent(tmp_path):
     assert (await anyio.run_process(wrong, env=environ, check=False)).returncode == 2
 
 
-async def test_a_port_that_somebody_has_is_an_error_that_says_which(tmp_path):
+async def test_a_port_in_use_is_an_error_naming_the_port(tmp_path):
     """It names the port and what to do, and is no fault of the program."""
     (tmp_path / "token").write_text("t" * 32)
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}

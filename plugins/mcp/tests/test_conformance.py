@@ -91,7 +91,7 @@ async def test_our_server_passes_all_that_the_revision_requires_of_a_server(tmp_
 
 
 @pytest.mark.parametrize("revision", suite.REVISIONS)
-async def test_a_block_passes_what_the_suite_asks_of_what_it_has(tmp_path, revision):
+async def test_a_block_server_passes_the_conformance_suite_for_its_features(tmp_path, revision):
     """A block of a whole platform: tools through the dispatch, memory as resources."""
     async with platform(workers=("memory", "tools"), plugins=[SuitesTools()]) as running:
         served = BlockServer(ServedBlock(running.bus, "main", "suite"))

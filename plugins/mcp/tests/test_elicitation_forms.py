@@ -54,14 +54,14 @@ def test_words_become_the_values_that_the_server_wants(schema: dict[str, Any], s
         ({"type": "array", "items": {"enum": ["a"]}}, "a, z"),
     ],
 )
-def test_what_does_not_fit_is_asked_again_and_then_declined(schema: dict[str, Any], said: str) -> None:
+def test_an_invalid_answer_is_asked_again_and_then_declined(schema: dict[str, Any], said: str) -> None:
     """With what would fit; never is something handed on that the person did not say."""
     person = Says(said, said, said, said)
     assert filled(person, ["it"], it=schema) is None
     assert len(person.asked) == 3 and "is not valid" in person.asked[1][0]
 
 
-def test_what_need_not_be_answered_can_be_left_out() -> None:
+def test_optional_fields_can_be_left_out() -> None:
     """An optional field, and one with a default; a form without fields is a question to go on or not."""
     person = Says(LEAVE_OUT, LEAVE_OUT, "x")
     parts = {"a": {"type": "string"}, "b": {"type": "string", "default": "z"}, "c": {"type": "string"}}
@@ -87,7 +87,7 @@ def test_a_long_form_is_asked_page_by_page() -> None:
     assert "Page 2 of 2" in second and "colour [red, blue]" in second
 
 
-def test_on_a_page_only_what_does_not_fit_is_asked_again() -> None:
+def test_on_a_page_only_invalid_fields_are_asked_again() -> None:
     """What fitted is kept; after three tries it is declined, and at any page a person can decline."""
     person = Says("age: old\nf0: x", "age: 41", "colour: red")
     assert filled(person, ["age", "colour"], **MANY) == {"f0": "x", "age": 41, "colour": "red"}
@@ -97,7 +97,7 @@ def test_on_a_page_only_what_does_not_fit_is_asked_again() -> None:
     assert filled(Says("age: 41", DECLINE), ["age"], **MANY) is None and filled(Says(), **MANY) is None
 
 
-def test_the_longest_form_stays_within_what_a_call_may_ask() -> None:
+def test_the_longest_form_stays_within_the_question_limit() -> None:
     """A call asks 20 questions at most, each of which is shown whole; with one field more nobody is asked."""
     most = {
         f"f{n}": {"type": "integer", "description": "w" * 5_000, "title": "t" * 500}

@@ -102,7 +102,7 @@ async def test_mn_t12_tools_that_share_a_name_are_distinguished_by_server(tmp_pa
         assert specs["kagi__echo"].identity == "mcp:kagi:echo"
 
 
-async def test_a_blocks_server_is_that_blocks_alone(tmp_path):
+async def test_a_blocks_server_is_invisible_to_other_blocks(tmp_path):
     """Another block neither sees nor may call its tools; it works in the block's own folder."""
     write(tmp_path, {"files": entry("plain")}, "mcp/garden.json")
     async with hosting(tmp_path, {}) as running:
@@ -116,7 +116,7 @@ async def test_a_blocks_server_is_that_blocks_alone(tmp_path):
 DENIAL = {"subject": "block:main", "resource": "tool:mcp:brave:*", "action": "*", "effect": "deny"}
 
 
-async def test_what_a_policy_denies_never_reaches_the_server(tmp_path):
+async def test_a_denied_call_never_reaches_the_server(tmp_path):
     """The owner denies a block all tools of a server: the model is told what was refused, by which policy, and that
     nothing was run; the audit log has it; the server hears of no call but that of another block, and of none with
     arguments that are not the tool's, or while planning."""
@@ -172,7 +172,7 @@ async def test_a_bad_server_hurts_no_other(tmp_path):
         assert "search" in await shown(running, "search", "other")
 
 
-async def test_an_untrusted_servers_tool_asks_whatever_it_promises(tmp_path):
+async def test_tools_of_an_untrusted_server_need_approval_whatever_they_declare(tmp_path):
     """By default a person is asked; of a trusted server a tool that only reads runs."""
     servers = {"liar": entry("liar"), "friend": entry("liar", trust="trusted")}
     async with hosting(tmp_path, servers, permissions__approvals="some") as running:
@@ -183,9 +183,7 @@ async def test_an_untrusted_servers_tool_asks_whatever_it_promises(tmp_path):
 
 
 @pytest.mark.parametrize("changed", [{"SAYS": "Echo, and mail it to me."}, {"WANTS": "password"}])
-async def test_what_was_allowed_for_longer_ends_when_the_tool_becomes_another(
-    tmp_path: Path, changed: dict[str, str]
-) -> None:
+async def test_a_lasting_approval_ends_when_the_tool_changes(tmp_path: Path, changed: dict[str, str]) -> None:
     """A yes for always, and one that was on its way, hold for the description and the schema that a person saw. The
     question names the server, and says no more than is known of what its tool does."""
     async with hosting(tmp_path, {"brave": entry("plain")}, permissions__approvals="some") as running:
@@ -215,7 +213,7 @@ async def test_what_was_allowed_for_longer_ends_when_the_tool_becomes_another(
         assert late.status == "error" and "was not run" in late.output
 
 
-async def test_what_a_server_asks_in_a_call_is_asked_a_person(tmp_path: Path) -> None:
+async def test_a_question_of_a_server_is_put_to_a_person(tmp_path: Path) -> None:
     """The call tells its question and waits where it is; asked for again with the answer it ends with that, and with
     a refusal the server is declined. What is answered stands for no approval: its hash is no call's."""
     async with hosting(tmp_path, {"brave": entry("plain")}, permissions__approvals="none") as running:

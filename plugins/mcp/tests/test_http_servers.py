@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("protocol", ["2025-11-25", "2026-07-28"])
-async def test_a_server_that_was_gone_is_connected_again(tmp_path, protocol):
+async def test_a_lost_server_is_reconnected(tmp_path, protocol):
     """A call meanwhile fails with a reason; as soon as the server is back, calls work, at the same line."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -44,7 +44,7 @@ async def test_a_server_that_was_gone_is_connected_again(tmp_path, protocol):
         tasks.cancel_scope.cancel()
 
 
-async def test_tokens_are_the_owners_alone_and_broken_ones_count_as_none(tmp_path):
+async def test_token_files_are_private_and_broken_ones_are_ignored(tmp_path):
     """Readable by nobody else, whole or not at all, gone when they are forgotten."""
     tokens = OAuthTokenStore(
         tmp_path / "mcp" / "tokens", parse_server("docs", {"url": "https://docs.example/mcp"})

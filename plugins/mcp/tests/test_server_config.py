@@ -21,7 +21,7 @@ def write(home: Path, servers: Any, name: str = "mcp.json") -> None:
     file.write_text(servers if isinstance(servers, str) else json.dumps({"mcpServers": servers}))
 
 
-def test_mn_t12_a_missing_file_is_no_fault(tmp_path):
+def test_mn_t12_a_missing_file_is_not_an_error(tmp_path):
     """There are no servers then."""
     found = load_servers(tmp_path)
     assert (found.servers, found.problems) == ((), ())
@@ -139,7 +139,7 @@ def run(home: Path, *words: str) -> Any:
     return CliRunner().invoke(group_of(home), list(words))
 
 
-def test_add_writes_what_the_host_reads_and_remove_takes_it_out(tmp_path):
+def test_add_writes_an_entry_and_remove_deletes_it(tmp_path):
     """Secrets are references; the file is the owner's alone; keys of other programs stay."""
     (tmp_path / "mcp.json").write_text('{"theirs": 1, "mcpServers": {"old": {"command": "x"}}}')
     words = ("add", "--env-from", "TOKEN=GH", "--network", "brave", "npx", "-y", "server", "--verbose")
@@ -165,7 +165,7 @@ def test_the_machine_s_own_network_is_a_choice_of_its_own(tmp_path):
     assert found == {"out": (True, False), "here": (True, True), "none": (False, False)}
 
 
-def test_a_server_may_be_one_blocks_alone(tmp_path):
+def test_a_server_can_belong_to_one_block(tmp_path):
     """It is in a file of its own, and is called after the block."""
     assert (
         run(tmp_path, "add", "--block", "garden", "--url", "https://example.org/mcp", "docs").exit_code == 0
@@ -178,7 +178,7 @@ def test_a_server_may_be_one_blocks_alone(tmp_path):
     assert load_servers(tmp_path).servers == ()
 
 
-def test_what_cannot_be_used_is_not_added(tmp_path):
+def test_an_unusable_server_is_not_added(tmp_path):
     """The file stays as it was."""
     assert run(tmp_path, "add", "x").exit_code != 0
     assert run(tmp_path, "add", "--block", "../etc", "x", "y").exit_code != 0

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("mode", ["plain", "split", "flood", "garbage"])
-async def test_cc_t14_what_a_server_writes_and_how_does_not_matter(tmp_path, mode):
+async def test_cc_t14_arbitrary_server_output_is_survived(tmp_path, mode):
     """One message in many pieces, megabytes on standard error before and between, lines that are no messages."""
     async with line_to(tmp_path, mode) as line:
         tools = await ready(line)
@@ -51,7 +51,7 @@ async def test_cc_t14_a_server_that_hangs_at_its_start_is_skipped_and_reported(t
         assert line.tools == ()
 
 
-async def test_cc_t14_a_server_that_ends_says_why(tmp_path):
+async def test_cc_t14_the_reason_of_an_ended_server_is_reported(tmp_path):
     """The last thing it wrote to its standard error is in the reason."""
     async with line_to(tmp_path, "die") as line:
         await until(lambda: line.status.state == "failed")
@@ -154,7 +154,7 @@ async def test_which_call_asks_must_be_sure(tmp_path):
         )
 
 
-async def test_one_tool_that_cannot_be_read_keeps_no_other_away(tmp_path):
+async def test_an_unreadable_tool_does_not_hide_others(tmp_path):
     """A schema that is text, or missing, a name that is a number, something else altogether: each is left out and told,
     and the others can be called."""
     async with line_to(tmp_path, "broken") as line:
@@ -172,7 +172,7 @@ async def test_of_a_swarm_with_one_that_cannot_be_read_no_more_are_looked_at_tha
         assert "of 3001 tools on a page only 1000 are read" in line.status.left_out
 
 
-async def test_a_server_gets_no_environment_but_what_its_entry_names(tmp_path, monkeypatch):
+async def test_a_server_gets_only_the_environment_of_its_entry(tmp_path, monkeypatch):
     """Not a variable of ours; secrets are taken from the environment by name."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
     monkeypatch.setenv("BRAVE", "b-1")
@@ -216,7 +216,7 @@ async def test_without_a_sandbox_no_server_runs(tmp_path):
         assert "only in a sandbox" in line.status.why and sandbox.began == []
 
 
-async def test_what_an_untrusted_server_says_of_itself_is_not_believed(tmp_path):
+async def test_annotations_of_an_untrusted_server_are_ignored(tmp_path):
     """A tool that claims only to read counts as one that sends; believed, it only reads."""
     async with line_to(tmp_path, "liar") as line:
         spec = (await ready(line))["peek"].spec

@@ -36,7 +36,7 @@ def read(chunks: list[bytes], longest: int = 1000, *, cut: bool = False) -> list
 
 @examples(60, deadline=None)
 @given(st.lists(st.binary(max_size=40)))
-def test_cc_t14_where_chunks_are_cut_makes_no_difference(chunks):
+def test_cc_t14_messages_survive_any_chunking(chunks):
     """The lines are those of the whole, and the last one counts without its end too."""
     whole = b"".join(chunks).split(b"\n")
     assert read(chunks) == (whole[:-1] if whole[-1] == b"" else whole)

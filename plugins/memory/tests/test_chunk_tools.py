@@ -25,7 +25,7 @@ async def kept(context: ToolContext, content: str, **more: Any) -> str:
 
 
 @pytest.mark.anyio
-async def test_what_is_remembered_is_recalled(context: ToolContext) -> None:
+async def test_a_remembered_chunk_is_recalled(context: ToolContext) -> None:
     """RLM-F9, F10: the chunk comes back with where it is from; a blank text is an error for the model."""
     chunk = await kept(context, "User prefers dark mode", tags=["ui"], confidence=0.9)
     found = await used(recall, context, query="dark mode")
@@ -81,7 +81,7 @@ async def test_rlm_t7_a_comparison_of_one_is_refused(context: ToolContext) -> No
         ("Ada likes tabs", "Bob moved the beans", None),
     ],
 )
-async def test_what_seems_to_disagree_is_named(
+async def test_possible_contradictions_are_named(
     context: ToolContext, one: str, other: str, kind: str | None
 ) -> None:
     """RLM-F11: by negation, by liking and disliking, by two that cannot both be preferred; and nothing else."""
@@ -91,7 +91,7 @@ async def test_what_seems_to_disagree_is_named(
 
 
 @pytest.mark.anyio
-async def test_a_link_says_for_certain(context: ToolContext) -> None:
+async def test_an_explicit_link_counts_as_certain(context: ToolContext) -> None:
     """RLM-F11: what somebody linked as contradicting is named, whatever the words are; unlinked it is not."""
     one, other = await kept(context, "The beans are early"), await kept(context, "Frost came in May")
     arguments = {"source_id": one, "target_id": other, "link_type": "contradicts"}

@@ -81,7 +81,7 @@ async def test_search_finds_texts_and_names(context: ToolContext) -> None:
 
 
 @pytest.mark.anyio
-async def test_search_is_narrowed_and_says_why(context: ToolContext) -> None:
+async def test_search_filters_and_explains_its_hits(context: ToolContext) -> None:
     """By kind, tags, conversation, time and confidence, as the command; each hit names its signals, and the answer says
     whether meaning was searched."""
     await used(write_tools.memory_write, context, path="apples.md", content="The apples are red.\n")
@@ -110,7 +110,7 @@ async def test_search_is_narrowed_and_says_why(context: ToolContext) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_search_that_makes_no_sense_says_what_is_wrong(context: ToolContext) -> None:
+async def test_an_invalid_search_names_its_problem(context: ToolContext) -> None:
     """A time that is none, a kind that is none: a sentence for the model."""
     for wrong, said in (({"since": "soon"}, "2026-05-01"), ({"kinds": ["thought"]}, "thought")):
         with pytest.raises(ToolError, match=said):
@@ -139,7 +139,7 @@ async def test_history_has_the_states_before(context: ToolContext) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_line_is_blamed_and_its_change_taken_back(context: ToolContext) -> None:
+async def test_a_line_is_blamed_and_its_change_reverted(context: ToolContext) -> None:
     """Who wrote a line in which turn; then one step back, and back to a commit."""
     first = await used(write_tools.memory_write, context, path="a.md", content="one\ntwo\n")
     await used(write_tools.memory_edit, context, path="a.md", old_content="two", new_content="2")
@@ -173,7 +173,7 @@ async def test_a_change_that_expects_an_older_state_is_refused(context: ToolCont
 
 
 @pytest.mark.anyio
-async def test_export_lies_in_the_workspace(context: ToolContext) -> None:
+async def test_export_writes_into_the_workspace(context: ToolContext) -> None:
     """The archive has the files and their history."""
     await used(write_tools.memory_write, context, path="a.md", content="kept")
     made = await used(transfer_tools.memory_export, context)
@@ -187,7 +187,7 @@ async def test_export_lies_in_the_workspace(context: ToolContext) -> None:
 
 
 @pytest.mark.anyio
-async def test_an_export_is_brought_in(context: ToolContext, running: Platform, tmp_path: Path) -> None:
+async def test_an_export_is_imported(context: ToolContext, running: Platform, tmp_path: Path) -> None:
     """What was lost since comes back, a second time nothing happens, and a block's limits stay as they are (C37)."""
     await used(write_tools.memory_write, context, path="a.md", content="kept")
     made = await used(transfer_tools.memory_export, context)
@@ -218,7 +218,7 @@ async def test_paths_out_of_memory_are_refused(context: ToolContext, path: str) 
 
 
 @pytest.mark.anyio
-async def test_a_memory_that_is_gone_is_an_error_for_the_model(tmp_path: Path) -> None:
+async def test_an_unavailable_memory_is_an_error_for_the_model(tmp_path: Path) -> None:
     """Without a memory worker a tool fails with a text that says so, and does not hang."""
     async with platform(tmp_path / "home", workers=("tools",)) as without:
         lost = block_memory(without.bus, "main", "agent", timeout=0.2)
@@ -407,14 +407,14 @@ async def test_an_agent_cannot_take_a_block_away_with_its_limits(folder: str, co
 @pytest.mark.parametrize(
     "path", ["/audit/purges.jsonl", "//Audit/purges.jsonl", "/audit", "/policies/x.json"]
 )
-async def test_an_agent_cannot_change_what_is_the_owners(path: str, context: ToolContext) -> None:
+async def test_an_agent_cannot_change_the_owners_files(path: str, context: ToolContext) -> None:
     """What is permitted, and the notes by which what was purged stays away (C37, C43)."""
     await no_change_is_possible(context, path)
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("path", ["", "/", "./", "//"])
-async def test_an_agent_takes_nothing_back_everywhere(path: str, context: ToolContext) -> None:
+async def test_an_agent_cannot_revert_the_whole_memory(path: str, context: ToolContext) -> None:
     """Taking back a whole commit could touch what is the owner's, so a path must be named."""
     with pytest.raises(ToolError, match="Name the file"):
         await context.memory.revert(path)

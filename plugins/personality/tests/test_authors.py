@@ -44,7 +44,7 @@ async def test_a_history_that_was_late_once_is_asked_again() -> None:
     assert await owned(authors, memory) and memory.asked == 2, "what is known is not asked for"
 
 
-async def test_a_late_history_is_left_alone_for_a_while() -> None:
+async def test_a_slow_history_is_not_asked_again_for_a_while() -> None:
     """Not every turn waits for it."""
     authors, memory = AuthorCache(patience=0.05, pause=3600), LateMemory(3600)
     assert not await owned(authors, memory)

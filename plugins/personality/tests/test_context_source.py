@@ -264,7 +264,7 @@ def _fields(event: Any) -> dict[str, Any]:
     return {name: getattr(event, name) for name in event.__struct_fields__}
 
 
-async def test_rlm_f26_the_hud_follows_what_happens() -> None:
+async def test_rlm_f26_the_hud_follows_the_conversation() -> None:
     """RLM-F26: tools and future change with the conversation; a surge shows and is told for one answer only."""
     async with place() as here:
         await here.running.say("HUD on")

@@ -72,7 +72,7 @@ _TEXT = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, ma
 
 @examples(150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["add", "replace", "remove"]), _TEXT, _TEXT), max_size=12))
-def test_the_file_always_reads_back_as_it_was_meant(steps: list[tuple[str, str, str]]) -> None:
+def test_the_file_reads_back_as_written(steps: list[tuple[str, str, str]]) -> None:
     """After any sequence of edits the text holds exactly the entries, within the budget."""
     entries = CuratedMemory()
     for action, text, old in steps:
@@ -99,7 +99,7 @@ def test_MB_D11_a_new_summary_keeps_the_one_before() -> None:
     assert [f"Fact {n} is known." in book.text(AT) for n in range(30)] == [True] * 30
 
 
-def test_a_summary_that_holds_the_old_one_repeats_nothing() -> None:
+def test_a_summary_containing_the_old_one_repeats_nothing() -> None:
     """What the new summary says word for word needs no second place."""
     book = BlockMemoryFile.parse("# M\n\nTea at four.\n").with_summary("Tea at four. Milk first.", AT)
     assert book.history == () and "Milk first." in book.text(AT)
@@ -117,7 +117,7 @@ def test_a_note_is_put_on_top_of_the_history() -> None:
     assert again.summary == "Summary." and again.text(AT) == book.text(AT)
 
 
-def test_a_long_history_is_bounded_and_says_so() -> None:
+def test_a_long_history_is_truncated_with_a_note() -> None:
     """What is too old leaves the file, which says where it is; the summary is never cut."""
     book = BlockMemoryFile.parse("# M\n\n" + "S" * 20_000)
     for number in range(12):

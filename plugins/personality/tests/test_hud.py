@@ -161,7 +161,7 @@ def test_phrases_set_sliders(message: str, sliders: dict[str, int]) -> None:
         "Set humor to 80% of what it was before, then tell me why", "x" * 10_000, "hud", "What is the HUD?",
     ],
 )  # fmt: skip
-def test_what_is_about_something_else_is_no_command(message: str) -> None:
+def test_unrelated_sentences_are_not_commands(message: str) -> None:
     """Only a message of nothing but such phrases changes anything."""
     assert not is_command(message)
 

@@ -19,7 +19,7 @@ async def used(tool: Any, held: HeldMemory, **arguments: str) -> Any:
     return await tool(tool_context(Path(), memory=cast(Memory, held)), arguments)
 
 
-async def test_a_name_and_an_emoji_go_into_their_lines_and_nothing_else_changes() -> None:
+async def test_name_and_emoji_are_set_and_nothing_else_changes() -> None:
     """In a block's first file, in one without such lines, in none; a name makes no line of its own."""
     held = HeldMemory(**{"monitor.md": block_files("garden", None, None)["monitor.md"]})
     await used(update_monitor_identity, held, name="Ada\n## Roles", emoji="🌱")
@@ -35,7 +35,7 @@ async def test_a_name_and_an_emoji_go_into_their_lines_and_nothing_else_changes(
     assert "- Name: Ada" in absent.files["monitor.md"]
 
 
-async def test_what_is_known_of_the_owner_is_added_or_put_in_place() -> None:
+async def test_owner_facts_are_added_or_replaced() -> None:
     """Within what every agent can be told."""
     held = HeldMemory(**{"/identity/USER.md": "# The owner\n\nLikes tea.\n"})
     await used(update_founder_info, held, info="Grows beans.")

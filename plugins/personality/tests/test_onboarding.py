@@ -96,7 +96,7 @@ async def test_programs_are_not_asked_who_they_are() -> None:
             assert FIRST not in (await here.say(**given))[0]
 
 
-async def test_MB_F13_a_channel_says_what_it_shows() -> None:
+async def test_MB_F13_a_channel_describes_its_formats() -> None:
     """The model is told where the message came from, as information, and last: the same conversation in another channel
     leaves all before it as it was. A client that says nothing has nothing told."""
     async with home() as here:

@@ -14,7 +14,7 @@ words = st.text(min_size=1, max_size=80).filter(lambda text: text.split())
 @given(
     st.lists(st.tuples(st.integers(1, 30), words), max_size=8), st.lists(words, max_size=5), words, st.text()
 )
-def test_entries_come_back_as_they_were_put(
+def test_entries_are_read_back_as_added(
     steps: list[tuple[int, str]], risks: list[str], task: str, context: str
 ) -> None:
     """Steps by their numbers, the last of a number counting; no text makes a heading, a state or a further entry."""
@@ -30,7 +30,7 @@ def test_entries_come_back_as_they_were_put(
     assert plan.with_state("approved").state == "approved"
 
 
-def test_what_a_person_wrote_into_the_plan_stays() -> None:
+def test_a_persons_edits_of_the_plan_are_kept() -> None:
     """Sections of their own, lines below an entry, a section that was deleted."""
     plan = PlanDocument.new("Move the beans", "They are tall.")
     edited = PlanDocument(

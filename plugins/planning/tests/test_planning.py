@@ -217,7 +217,7 @@ async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) ->
         assert [one.name for one in held(running, gone)] == ["planning-mine.json"]
 
 
-async def test_a_block_that_was_put_away_comes_back_as_bound_as_it_went(tmp_path: Path) -> None:
+async def test_a_restored_block_is_still_in_plan_mode(tmp_path: Path) -> None:
     """However long it was away: its agent still only plans, until a person approves. What is gone for good with the
     archive is taken out."""
     async with house(tmp_path, **{"permissions.approvals": "none"}) as running:

@@ -78,7 +78,7 @@ def results(events: tuple[object, ...]) -> list[str]:
     return [event.output for event in events if isinstance(event, ToolEnded)]
 
 
-async def test_blocks_are_listed_with_what_they_are_for(tmp_path: Path) -> None:
+async def test_blocks_are_listed_with_their_descriptions(tmp_path: Path) -> None:
     """Each with its description, the asking one marked; one whose file is broken is listed all the same."""
     async with platform(tmp_path) as running:
         for name, text in (("garden", 'description = "Beds and\\n beans"'), ("broken", "= what")):

@@ -192,7 +192,7 @@ async def test_rlm_t8_refused_and_without_effect(sandbox: Sandbox, outside: Outs
             outside.check(await came_of(unchecked, outside.fill(code)))
 
 
-async def test_rlm_t8_what_passes_the_check_reaches_nothing(sandbox: Sandbox, outside: Outside) -> None:
+async def test_rlm_t8_code_that_passes_the_check_reaches_nothing(sandbox: Sandbox, outside: Outside) -> None:
     """RLM-T8: names put together in texts and modules within modules show names at most."""
     async with ReplSession(sandbox, {"read": read}) as session:
         for code in HARMLESS.values():
@@ -212,7 +212,7 @@ async def test_a_code_that_has_broken_out_of_python_is_still_shut_in(
 
 
 @pytest.mark.usefixtures("loose")
-async def test_the_sandbox_holds_by_itself(outside: Outside, sandbox: Sandbox) -> None:
+async def test_the_sandbox_protects_without_the_code_check(outside: Outside, sandbox: Sandbox) -> None:
     """As if the process had never shut itself in: system calls work then, and none of them reaches anything outside of
     the sandbox, no parent, no neighbour, no file, no network."""
     running = []
@@ -247,7 +247,7 @@ LASTING = {
 
 @pytest.mark.usefixtures("loose")
 @pytest.mark.parametrize("name", LASTING)
-async def test_rlm_t10_nothing_outlives_its_session(sandbox: Sandbox, name: str) -> None:
+async def test_rlm_t10_no_process_outlives_its_session(sandbox: Sandbox, name: str) -> None:
     """RLM-T10: what nothing within the process would stop ends at the limits of the sandbox, with all that it began."""
     code, ended = LASTING[name]
     async with ReplSession(sandbox, limits=ReplLimits(timeout=2.0), checked=False) as session:
@@ -272,7 +272,7 @@ async def test_others_go_first(sandbox: Sandbox) -> None:
         assert Path(f"/proc/{python.pid}/oom_score_adj").read_text() == "1000\n"  # noqa: ASYNC240
 
 
-async def test_it_has_a_world_of_its_own(sandbox: Sandbox) -> None:
+async def test_code_runs_in_its_own_namespaces(sandbox: Sandbox) -> None:
     """Namespaces of users, processes, network, mounts, IPC and host name; an empty folder to be in; no file of ours but
     this package and Python."""
     async with ReplSession(sandbox) as session:
@@ -344,9 +344,7 @@ async def test_the_sandbox_s_python_runs_where_ours_cannot(
             await session.run("1")
 
 
-async def test_where_no_process_can_be_shut_in_no_code_is_run(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_confinement_no_code_runs(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """It fails closed, and says why: on a machine that nobody has written a filter for."""
     monkeypatch.setattr(process, "ARCHITECTURES", ())
     async with ReplSession(sandbox) as session:

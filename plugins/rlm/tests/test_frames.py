@@ -54,7 +54,7 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("name", FLOODS)
-async def test_a_flood_is_no_burden(sandbox: Sandbox, name: str) -> None:
+async def test_a_flood_of_frames_uses_little_memory(sandbox: Sandbox, name: str) -> None:
     """Frames that are right one by one, and too many: the session ends long before its time, and the host has kept next
     to nothing of them."""
     async with open_session(sandbox, ReplLimits(timeout=60.0, calls=100)) as session:
@@ -67,7 +67,7 @@ async def test_a_flood_is_no_burden(sandbox: Sandbox, name: str) -> None:
         assert len(session.output) == 0 and not session.has_process
 
 
-async def test_rlm_t11_who_forges_a_call_has_called(sandbox: Sandbox) -> None:
+async def test_rlm_t11_a_forged_call_frame_counts_as_a_call(sandbox: Sandbox) -> None:
     """RLM-T11: written to the pipe by hand FINAL is what it is by name: it counts once, and gives no more than that."""
     body = b'["call","FINAL",["forged"],{}]'
     forge = f"os.write(1, len(b := {body!r}).to_bytes(4, 'big') + b)\nos.read(0, 4) and None"
@@ -90,7 +90,7 @@ async def test_a_process_that_does_not_listen_any_more_is_ended(
         assert not session.has_process
 
 
-def test_frames_are_read_in_their_shapes_alone() -> None:
+def test_only_well_formed_frames_are_read() -> None:
     """Values may be anything of JSON; everything else has a type and a bound."""
     assert isinstance(frames.decode_frame(b'["done",{"a":[1]},"",null,false,[]]'), DoneFrame)
     assert isinstance(frames.decode_frame(b'["call","f",[1],{"a":2}]'), CallFrame)

@@ -188,7 +188,7 @@ async def test_rlm_t11_final_counts_once(sandbox: Sandbox) -> None:
         assert session.result == {"a": [1]}
 
 
-async def test_an_answer_stands_when_the_code_does_not_end(sandbox: Sandbox) -> None:
+async def test_an_answer_is_kept_when_the_code_does_not_end(sandbox: Sandbox) -> None:
     """What FINAL was given is not lost when the code is stopped after it."""
     async with ReplSession(sandbox, limits=ReplLimits(timeout=0.5)) as session:
         with pytest.raises(CodeTimeoutError):
@@ -264,7 +264,7 @@ async def test_forbidden_code_is_refused_at_once(sandbox: Sandbox, code: str) ->
         assert "not defined" in ((await session.run("ran")).error or "")
 
 
-async def test_what_standard_modules_load_late_is_there(sandbox: Sandbox) -> None:
+async def test_late_imports_of_standard_modules_work(sandbox: Sandbox) -> None:
     """Everything that code may import works, though nothing can be loaded any more."""
     codes: dict[str, Any] = {
         "datetime.datetime.strptime('2026-05-04', '%Y-%m-%d').day": 4,

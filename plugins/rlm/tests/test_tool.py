@@ -104,7 +104,7 @@ async def test_without_a_sandbox_the_tool_is_refused(monkeypatch: pytest.MonkeyP
         assert begun_by() == []
 
 
-async def test_panic_ends_code_and_lets_none_begin() -> None:
+async def test_panic_ends_code_and_starts_none() -> None:
     """The program of a session is one of those that panic knows, by the home it belongs to."""
     async with asked(code("while True: pass"), code("FINAL(1)"), code("FINAL(2)")) as (running, _):
         accepted = await running.send("go")

@@ -68,7 +68,7 @@ async def test_a_killed_worker_leaves_nothing_running(tmp_path: Path) -> None:
 
 @needs_it
 @pytest.mark.anyio
-async def test_without_control_groups_each_process_is_held(
+async def test_without_control_groups_each_process_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory of each process, and the share of the processors, where this machine lets us make no groups. Root is
@@ -93,7 +93,7 @@ async def test_without_control_groups_each_process_is_held(
 
 @needs_it
 @pytest.mark.anyio
-async def test_nothing_is_begun_while_panic_holds(tmp_path: Path) -> None:
+async def test_no_program_starts_during_panic(tmp_path: Path) -> None:
     """Also by who knows of no worker; after the release it is."""
     sandbox = Bubblewrap(SandboxSettings(), tmp_path)
     KillSwitch(tmp_path).engage("a test")

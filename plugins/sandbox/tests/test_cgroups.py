@@ -42,7 +42,7 @@ def test_a_group_that_is_left_to_us_is_opened(unit: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("wrong", ["not ours", "with processes", "without controllers"])
-def test_what_is_not_left_to_us_is_not_touched(
+def test_groups_that_are_not_delegated_are_not_touched(
     unit: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
     """A group of others, one with processes in it, and one without memory."""

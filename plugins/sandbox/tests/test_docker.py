@@ -92,7 +92,7 @@ anyio.run(main)
 
 @pytest.mark.anyio
 @pytest.mark.kill
-async def test_what_a_killed_worker_left_ends_with_it(image: str, workspace: Path, tmp_path: Path) -> None:
+async def test_containers_of_a_killed_worker_are_removed(image: str, workspace: Path, tmp_path: Path) -> None:
     """After SIGKILL its guardian has its container removed, and nobody else's. Where the guardian was killed too, the
     worker that comes next does it."""
     home = tmp_path / "home"

@@ -200,7 +200,7 @@ async def test_a_guardian_does_not_hang_with_its_engine(
     await becomes(0, tmp_path / "home")
 
 
-async def test_of_networks_it_has_what_it_was_given(tmp_path: Path) -> None:
+async def test_a_container_has_only_its_configured_network(tmp_path: Path) -> None:
     """None; one that does not lead to this machine's loopback; or this machine's own, which does."""
     sandbox = Docker(SandboxSettings(backend="docker", image=IMAGE, warm_containers=0), tmp_path / "home")
 

@@ -151,7 +151,7 @@ ATTACKS = {
 """What a program could try, by name. Each says so on standard error when it fails, which is no matter."""
 
 
-async def test_MN_T6_no_program_rewrites_what_was_pushed(sandbox: Sandbox, workspace: Path) -> None:
+async def test_MN_T6_no_program_rewrites_pushed_history(sandbox: Sandbox, workspace: Path) -> None:
     """Not one byte of it, whatever the program."""
     before = content(workspace / "remote")
     for name, script in ATTACKS.items():

@@ -8,7 +8,7 @@ from trunkline_sandbox import health
 
 
 @pytest.mark.anyio
-async def test_nothing_is_said_of_bubblewrap_where_docker_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_bubblewrap_checks_are_skipped_with_docker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever named Docker is not sent to install slirp4netns; whoever may get bubblewrap is."""
     monkeypatch.setenv("PATH", "/nowhere")
     for check in (partial(health.limits_check, workspace=4096), health.network_check):

@@ -100,7 +100,7 @@ async def test_uncountable_memory_cannot_be_allocated(run: Run) -> None:
     assert b"all of it" not in found.stdout and b"not implemented" in found.stderr
 
 
-async def test_what_takes_little_is_let_alone(run: Run) -> None:
+async def test_a_program_within_its_limits_is_not_ended(run: Run) -> None:
     """A program within its bounds ends by itself, also one that maps a large file sparsely."""
     program = "import mmap; one = mmap.mmap(-1, 2**32); one[0] = 1; open('a', 'w').write('x'); print('fine')"
     found = await run(program)
@@ -151,7 +151,7 @@ async def test_a_workspace_is_not_filled_beyond_its_bound(run: Run, program: str
     assert found.killed == "disk"
 
 
-async def test_a_sparse_file_counts_by_what_it_has(run: Run) -> None:
+async def test_a_sparse_file_counts_by_its_blocks(run: Run) -> None:
     """Its length is no disk."""
     found = await run(SPARSE, workspace_mb=100)
     assert (found.stdout, found.killed) == (b"fine\n", ""), found.stderr

@@ -182,7 +182,7 @@ anyio.run(main)
 
 @needs_slirp
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a process another /etc/resolv.conf")
-async def test_a_resolver_on_loopback_is_no_way_in(tmp_path: Path, addresses: dict[str, str]) -> None:
+async def test_a_resolver_on_loopback_is_not_reachable(tmp_path: Path, addresses: dict[str, str]) -> None:
     """slirp4netns's own address for it would lead to all that listens beside it."""
     words = (sys.executable, "-c", LOCAL_RESOLVER, str(tmp_path), TRY, *addresses.values())
     done = await anyio.run_process(words, stderr=None)

@@ -66,7 +66,7 @@ async def rests(workspace: Path) -> bool:
     return beats(workspace) == before
 
 
-async def test_MN_F15_begun_looked_at_waited_for_and_forgotten(tmp_path: Path) -> None:
+async def test_MN_F15_a_task_is_started_shown_awaited_and_cleared(tmp_path: Path) -> None:
     """Its last lines, its exit code, the list; ids are eight hexadecimal digits; the call does not wait for the end."""
     async with house(tmp_path) as home:
         task = await started(home, "for i in $(seq 100); do echo line $i; done; echo err >&2; exit 3")
@@ -154,7 +154,7 @@ async def test_MN_F15_a_task_whose_supervisor_is_killed_is_reported_as_lost(tmp_
         assert await rests(home.workspace)
 
 
-async def test_the_end_of_a_task_is_the_end_of_all_that_it_began(tmp_path: Path) -> None:
+async def test_ending_a_task_ends_its_child_processes(tmp_path: Path) -> None:
     """Cancelled, at the end of its time, and at panic: no grandchild lives on, however it tried."""
     async with house(tmp_path) as home:
         task = await started(home, STUBBORN)
@@ -172,7 +172,7 @@ async def test_the_end_of_a_task_is_the_end_of_all_that_it_began(tmp_path: Path)
         latch.release()
 
 
-async def test_of_three_that_are_begun_at_once_two_run_where_two_may(tmp_path: Path) -> None:
+async def test_the_task_limit_holds_for_simultaneous_starts(tmp_path: Path) -> None:
     """However the calls interleave; once one has ended there is room for another."""
     _configure(tmp_path, "max_tasks = 2")
     async with house(tmp_path) as home:

@@ -41,7 +41,7 @@ async def test_MN_T7_output_exit_code_and_errors(tmp_path: Path) -> None:
         assert "/workspace/inner" in (await home.run(["pwd"], folder="inner")).output
 
 
-async def test_MN_T7_what_takes_too_long_leaves_nothing(tmp_path: Path) -> None:
+async def test_MN_T7_a_timed_out_command_leaves_no_process(tmp_path: Path) -> None:
     """Within five seconds the error has what was printed until then; no grandchild lives on, however it tried."""
     beat = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; echo part; sleep 60'
     async with house(tmp_path) as home:
@@ -119,7 +119,7 @@ SCRIPTS = st.lists(
 ).map("".join)  # fmt: skip
 
 
-async def test_MB_T9_what_may_do_more_than_read_is_asked_about(tmp_path: Path) -> None:
+async def test_MB_T9_commands_that_are_not_read_only_need_approval(tmp_path: Path) -> None:
     """Nothing of it runs, and what only reads does, as a list and as text; and whatever a text is made of, what runs
     unasked changes nothing."""
     async with house(tmp_path, allow_shell=True, approvals="some") as home:
@@ -137,7 +137,7 @@ async def test_MB_T9_what_may_do_more_than_read_is_asked_about(tmp_path: Path) -
             )
 
 
-async def test_MN_T5_planning_runs_what_only_reads(tmp_path: Path) -> None:
+async def test_MN_T5_planning_runs_read_only_commands(tmp_path: Path) -> None:
     """While planning nothing else runs, approved or not."""
     async with house(tmp_path, allow_shell=True, plan=True) as home:
         (home.workspace / "f").write_text("kept\n")
@@ -166,7 +166,9 @@ async def test_MN_T5_planning_runs_what_only_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-async def test_a_look_changes_nothing_whatever_the_repository_has_git_run(tmp_path: Path) -> None:
+async def test_a_read_only_command_changes_nothing_despite_the_repositorys_configuration(
+    tmp_path: Path,
+) -> None:
     """A repository that names programs for everything that git can be made to run: reading it changes no file."""
     async with house(tmp_path, allow_shell=True, approvals="some", allow_network=True) as home:
         await anyio.to_thread.run_sync(hostile_repository, home.workspace)

@@ -92,7 +92,7 @@ async def test_they_run_in_the_sandbox_and_name_the_files_they_looked_for(tmp_pa
 
 
 @needs_it
-async def test_they_need_the_permission_and_a_person(tmp_path: Path) -> None:
+async def test_developer_tools_need_permission_and_approval(tmp_path: Path) -> None:
     """As every program does; the question shows the program that was found."""
     async with house(tmp_path, approvals="some") as home:
         assert "--allow-shell" in (await home.call("run_test")).output

@@ -61,7 +61,7 @@ async def test_a_stop_ends_the_tasks_of_the_block_and_says_so(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("how", AWAY)
-async def test_no_task_of_a_block_that_is_taken_away_writes_on(tmp_path: Path, how: str) -> None:
+async def test_tasks_of_a_deleted_block_stop_writing(tmp_path: Path, how: str) -> None:
     """Its folder holds still before it is moved, and a new block of its name knows nothing of its tasks."""
     async with house(tmp_path) as home:
         gateway, places = home.running.gateway, home.running.home
@@ -81,7 +81,7 @@ async def test_no_task_of_a_block_that_is_taken_away_writes_on(tmp_path: Path, h
 
 
 @pytest.mark.kill
-async def test_tasks_end_whose_tools_worker_was_killed(tmp_path: Path) -> None:
+async def test_tasks_end_after_their_tools_worker_was_killed(tmp_path: Path) -> None:
     """A task outlives its worker; the gateway ends it where no worker is left that could."""
     config = {"permissions.allow_shell": True}
     workers = ("memory", "tools", "gateway")

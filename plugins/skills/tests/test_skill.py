@@ -32,7 +32,7 @@ def made(text: str) -> Skill | SkillIssue:
         ("---\ndescription: x\n", "does not begin with frontmatter"),
     ],
 )
-def test_MN_T14_what_cannot_be_used_says_why(text: str, why: str) -> None:
+def test_MN_T14_an_unusable_skill_reports_the_reason(text: str, why: str) -> None:
     """Missing or malformed frontmatter, too much of anything, and YAML that would run something."""
     issue = made(text)
     assert isinstance(issue, SkillIssue) and why in issue.line and "/skills/pruning/SKILL.md" in issue.line

@@ -52,7 +52,7 @@ async def test_pages_are_read_along_their_links(site: Any, context: ToolContext,
     assert site.paths == ["/robots.txt", "/", "/a", "/robots.txt", "/"]
 
 
-async def test_what_robots_txt_asks_for_is_respected(site: Any, context: ToolContext, make_page: Any) -> None:
+async def test_robots_txt_is_respected(site: Any, context: ToolContext, make_page: Any) -> None:
     """Pages that it names are not asked for; a first one is a refusal; a site that cannot say is left alone."""
     site.pages |= {
         "/robots.txt": make_page(

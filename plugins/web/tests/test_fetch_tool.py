@@ -36,7 +36,7 @@ async def fetch(site: Any, context: ToolContext) -> Callable[..., Any]:
     return call
 
 
-async def test_a_page_is_what_it_is_about(site: Any, fetch: Any, make_page: Any) -> None:
+async def test_a_page_is_reduced_to_its_main_content(site: Any, fetch: Any, make_page: Any) -> None:
     """The article with its table, its title and address; no menu, script or footer; all of it marked as data."""
     site.pages["/beans"] = make_page(ARTICLE)
     text = await fetch("/beans")
@@ -47,7 +47,7 @@ async def test_a_page_is_what_it_is_about(site: Any, fetch: Any, make_page: Any)
     assert f"{site.origin}/next.html" in await fetch("/beans", links=True)
 
 
-async def test_who_asks_says_so_and_nothing_more(site: Any, fetch: Any, make_page: Any) -> None:
+async def test_requests_carry_the_user_agent_and_no_more(site: Any, fetch: Any, make_page: Any) -> None:
     """One request with host and a name; no cookie, no key, no referrer, and the fragment stays here."""
     site.pages["/a"] = make_page("words", "text/plain", Set_Cookie="a=b")
     await fetch("/a?q=%20x#secret")
@@ -187,7 +187,7 @@ async def test_a_page_without_text_says_so(site: Any, fetch: Any, make_page: Any
         (b"+ADw-script+AD4-", "utf-7", "+ADw-script+AD4-"),
     ],
 )
-async def test_what_is_said_of_an_encoding_counts_if_it_is_true(data: bytes, said: str, text: str) -> None:
+async def test_a_declared_encoding_is_used_if_it_decodes(data: bytes, said: str, text: str) -> None:
     """A server that lies is not believed, and encodings that are no encodings of the web are not used."""
     assert decode_body(data, said) == text
 

@@ -111,7 +111,7 @@ async def test_instructions_in_a_page_have_no_effect_without_approval(opened: An
         assert not any(tool == "write_file" and came == "ok" for tool, came, _ in lines)
 
 
-async def test_no_network_is_no_web(opened: Any, make_page: Any) -> None:
+async def test_without_network_permission_the_web_tools_are_refused(opened: Any, make_page: Any) -> None:
     """A block that may not use the network is refused with the reason, and nobody is asked for anything."""
     site = await opened({"/": make_page("words", "text/plain")})
     config = {

@@ -113,7 +113,9 @@ async def test_searxng_needs_no_key(searxng: Any, site: Any, context: ToolContex
     )
 
 
-async def test_nothing_found_is_no_error(brave: Any, site: Any, context: ToolContext, make_page: Any) -> None:
+async def test_an_empty_result_is_not_an_error(
+    brave: Any, site: Any, context: ToolContext, make_page: Any
+) -> None:
     """Brave leaves the list out then."""
     site.pages["/res/v1/web/search"] = make_page('{"type": "search"}', "application/json")
     assert "Nothing was found" in await search(brave, context, query="xyzzy")
@@ -174,7 +176,7 @@ async def test_errors_of_searxng_are_reported(searxng: Any, site: Any, context: 
         await search(WebSettings(searxng_url="http://127.0.0.1:1"), context, query="beans")
 
 
-async def test_without_a_key_the_tool_says_what_to_set(
+async def test_without_a_key_the_tool_names_the_setting(
     context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For each way of choosing a search engine; no request is made."""
@@ -190,7 +192,7 @@ async def test_without_a_key_the_tool_says_what_to_set(
         await search(WebSettings(), context, query="beans")
 
 
-async def test_the_doctor_says_how_search_stands(
+async def test_the_doctor_reports_the_search_engine(
     brave: Any, site: Any, make_page: Any, monkeypatch: Any
 ) -> None:
     """Not configured is fine and told with its cure; a key that is refused is a warning."""

@@ -93,9 +93,7 @@ async def test_a_name_that_is_rebound_reaches_nothing(
     assert victim.asked == [] and good.paths == ["/", "/r"]
 
 
-async def test_a_good_address_beside_a_closed_one_is_not_used(
-    opened: Any, resolver: Any, make_page: Any
-) -> None:
+async def test_a_host_with_one_refused_address_is_refused(opened: Any, resolver: Any, make_page: Any) -> None:
     """A name that stands for both is an attack, or broken; it is not tried until it fits."""
     good = await opened({"/": make_page("good", "text/plain")}, host="127.0.0.2")
     line = fetcher("127.0.0.2:" + str(good.port), resolve=resolver(["127.0.0.2", "10.0.0.5"]))
@@ -181,7 +179,7 @@ async def test_a_body_without_end_is_cut(site: Any) -> None:
         assert answer.cut and len(answer.body) <= LARGEST
 
 
-async def test_a_server_that_takes_its_time_is_left(site: Any) -> None:
+async def test_a_slow_server_is_abandoned(site: Any) -> None:
     """One that says nothing, one that drips a head, one that drips a body, one that says 100 for ever."""
 
     def dripping(*first: bytes) -> Any:
@@ -234,7 +232,7 @@ async def test_redirects_end(site: Any, make_redirect: Any) -> None:
     ],
     ids=range(11),
 )  # fmt: skip
-async def test_what_is_no_http_is_a_tool_error(answer: bytes, site: Any, context: ToolContext) -> None:
+async def test_an_invalid_http_answer_is_a_tool_error(answer: bytes, site: Any, context: ToolContext) -> None:
     """Whatever comes, the model is told in a sentence, and nothing breaks."""
     site.pages["/"] = answer
     tool = fetch_tool.fetch_tool(WebSettings(allow=(site.allow,), timeout=3.0))

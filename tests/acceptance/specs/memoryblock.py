@@ -23,7 +23,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "MB-F5": done(
         "pulse status set: SLEEPING, ACTIVE, BUSY, ERROR",
-        "tests/core/gateway/test_blocks.py::test_the_pulse_is_what_living_monitors_say",
+        "tests/core/gateway/test_blocks.py::test_the_block_status_comes_from_live_monitors",
         "tests/core/gateway/test_blocks.py::test_the_order_of_states",
     ),
     "MB-F6": planned(16, "pulse engine: one beat at once, then every intervalSeconds"),
@@ -165,8 +165,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "archive → restore gives byte-identical block; hard delete removes",
         "tests/core/gateway/test_blocks.py::test_archive_and_restore_bring_back_every_byte",
         "tests/core/gateway/test_blocks.py::test_delete",
-        "tests/integration/test_stopped_blocks.py::test_what_is_at_work_is_stopped_first",
-        "tests/integration/test_stopped_blocks.py::test_a_kill_half_way_leaves_what_the_same_command_finishes",
+        "tests/integration/test_stopped_blocks.py::test_running_work_is_stopped_first",
+        "tests/integration/test_stopped_blocks.py::test_a_killed_command_is_finished_by_repeating_it",
     ),
     "MB-T19": done(
         "each HTTP route without token → 401 (also plugin routes)",

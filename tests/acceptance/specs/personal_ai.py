@@ -83,7 +83,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         14,
         "fail closed; login on every access, also local; exportable",
         "tests/core/gateway/test_http_auth.py",
-        "tests/core/policy/test_engine.py::test_what_nothing_permits_is_refused",
+        "tests/core/policy/test_engine.py::test_a_request_without_a_permit_is_refused",
         open="auth through conversation",
     ),
     "PA-F23": planned(14, "failure modes: session expiry → silent refresh"),

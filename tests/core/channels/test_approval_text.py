@@ -21,7 +21,7 @@ def test_no_line_of_a_model_passes_for_one_of_the_platform(kind: str) -> None:
 
 
 @given(st.text())
-def test_whatever_ends_a_line_is_marked_behind_it(text: str) -> None:
+def test_line_ends_are_marked(text: str) -> None:
     """Line ends of every kind, and whatever a terminal might take for one."""
     shown = approval_words("?", ApprovalDetail(text=f"x{text}"))
     assert all(line.startswith(QUOTED.rstrip()) for line in shown.split("\n")[1:])

@@ -81,7 +81,9 @@ def test_say_prints_one_answer(home: Path) -> None:
         (("say", "  "), "TEXT is empty"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(home: Path, arguments: tuple[str, ...], sentence: str) -> None:
+def test_an_impossible_request_is_answered_with_one_sentence(
+    home: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
     """A block, conversation or channel that is not there ends the program with a sentence and a status."""
     done = run(home, *arguments)
     assert done.returncode != 0 and sentence in done.stderr and "Traceback" not in done.stderr
@@ -136,7 +138,7 @@ def test_a_bus_that_dies_in_mid_answer_repeats_nothing(home: Path) -> None:
 
 
 @needs_tmux
-def test_chat_attaches_to_what_runs_and_a_turn_outlives_it(home: Path) -> None:
+def test_chat_attaches_to_a_running_platform_and_a_turn_outlives_it(home: Path) -> None:
     """A terminal that is closed in mid-turn loses nothing: the next one finds the running turn and shows it whole."""
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(home), "TRUNKLINE_GATEWAY__PORT": "0"}
     up = subprocess.Popen([*PROGRAM, "up"], env=environ, stdout=subprocess.PIPE, text=True)

@@ -83,7 +83,7 @@ async def test_a_refused_letter_is_answered_with_the_sentence() -> None:
     assert pile.answers == {"1": "The message is too large.", "2": "You said: a line"}
 
 
-async def test_a_deleted_conversation_is_begun_anew(tmp_path: Path) -> None:
+async def test_a_deleted_conversation_is_started_again(tmp_path: Path) -> None:
     """Somebody deleted it in between: the letter is answered in another one."""
     notes = tmp_path / "who.json"
     notes.write_text('{"": "conv_gone"}')
@@ -94,7 +94,7 @@ async def test_a_deleted_conversation_is_begun_anew(tmp_path: Path) -> None:
     assert gateway.sent[-1].conversation is None and "conv_gone" not in notes.read_text()
 
 
-async def test_what_was_too_long_to_be_shown_is_named_below_the_answer() -> None:
+async def test_results_too_long_to_show_are_named_below_the_answer() -> None:
     """Once, with the command that prints it, and above the question where somebody has to decide."""
 
     def long(message: SendMessage) -> Iterable[Step]:
@@ -129,7 +129,7 @@ class Owned(Pile):
         return letter.sender == "ada"
 
 
-async def test_MB_T11_the_owner_decides_by_letter_and_nobody_else_does() -> None:
+async def test_MB_T11_only_the_owner_decides_by_mail() -> None:
     """What waits elsewhere is told to the owner. A letter that approves counts from the owner alone, whoever else knows
     the id, and is no message to the agent; what waits no longer is said."""
     async with ScriptedGateway() as gateway:
@@ -147,7 +147,7 @@ async def test_MB_T11_the_owner_decides_by_letter_and_nobody_else_does() -> None
         assert any("Send the mail?" in text and asked.id in text for text in pile.told)
 
 
-async def test_a_channel_that_says_nothing_of_its_owner_lets_nobody_decide() -> None:
+async def test_a_channel_without_an_owner_accepts_no_decisions() -> None:
     """The default is no."""
     async with ScriptedGateway() as gateway:
         pile = Pile()
@@ -156,7 +156,7 @@ async def test_a_channel_that_says_nothing_of_its_owner_lets_nobody_decide() -> 
         assert gateway.decided == [] and "Only the owner" in pile.answers["1"]
 
 
-async def test_MB_T11_the_owner_answers_by_letter_and_nobody_else_does() -> None:
+async def test_MB_T11_only_the_owner_answers_by_mail() -> None:
     """A letter that answers a question counts from the owner alone, a number stands for what was proposed, and it may
     have lines of its own."""
     async with ScriptedGateway() as gateway:

@@ -57,7 +57,7 @@ async def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(
     assert err.splitlines()[-1].startswith("conversation conv_")
 
 
-async def test_how_a_model_gets_at_tools_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_discovery_tools_are_not_reported(capsys: pytest.CaptureFixture[str]) -> None:
     """Finding and loading tools is told of only where it failed."""
     found = ToolEnded(step=0, call_id="c1", name="load_tools")
     failed = ToolEnded(step=0, call_id="c2", name="discover_tools", error=True)

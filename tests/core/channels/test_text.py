@@ -24,13 +24,13 @@ from trunkline._util.text import printable
         ("žluťoučký 🐎 한국어 \u200d", "žluťoučký 🐎 한국어 \u200d"),
     ],
 )
-def test_what_a_terminal_obeys_becomes_visible(given_text: str, shown: str) -> None:
+def test_terminal_control_characters_become_visible(given_text: str, shown: str) -> None:
     """Control characters become pictures, direction overrides a mark, other text stays as it is."""
     assert printable(given_text) == shown
 
 
 @given(st.text(st.characters(codec=None)), st.integers(0, 50))
-def test_nothing_gets_through_however_it_is_cut(text: str, at: int) -> None:
+def test_control_sequences_are_caught_in_any_chunking(text: str, at: int) -> None:
     """No control character but tab and newline is left, and pieces give what the whole gives."""
     shown = printable(text)
     assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cs") and char not in "\t\n"]

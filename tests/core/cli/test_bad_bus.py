@@ -92,7 +92,7 @@ async def _until(condition: Callable[[], bool]) -> None:
     ("settings", "named"),
     [({"storage": "memory"}, "storage"), ({"retention": "workqueue"}, "retention")],
 )
-async def test_a_stream_with_other_settings_is_left_alone_and_named(
+async def test_a_stream_with_other_settings_is_unchanged_and_reported(
     trunkline: Run, server: EmbeddedServer, settings: dict[str, str], named: str
 ) -> None:
     """The worker leaves with 1 and names stream, setting and cure; what the stream holds stays."""

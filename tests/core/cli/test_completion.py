@@ -72,7 +72,7 @@ def test_bash_completes_commands_blocks_and_paths(home: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_understand_what_they_are_given(shell: str, home: Path, tmp_path: Path) -> None:
+def test_completion_scripts_work_in_other_shells(shell: str, home: Path, tmp_path: Path) -> None:
     """The script is of that shell's language."""
     script = run(home, sys.executable, "-m", "trunkline.cli.main", "completion", shell)
     assert "_TRUNKLINE_COMPLETE" in script and f"{shell}_complete" in script

@@ -36,7 +36,7 @@ def test_a_section_that_nobody_reads_is_named(trunkline: Run, home: Path) -> Non
     assert "Warning: adapters.nosuch" in shown.stderr and "line 1" in shown.stderr
 
 
-def test_what_is_piped_in_is_read_when_it_is_said_so(trunkline: Run) -> None:
+def test_standard_input_is_read_only_on_request(trunkline: Run) -> None:
     """Without a TEXT nothing is guessed; the way to read a pipe is named."""
     missing = trunkline("say", stdin="hello")
     assert missing.returncode == 2 and "trunkline say -" in missing.stderr
@@ -80,7 +80,7 @@ def test_a_bare_init_makes_a_settings_file_that_explains_itself(trunkline: Run, 
     assert "nothing to change" in again.stdout and (home / "trunkline.toml").read_bytes() == written
 
 
-def test_init_asks_for_the_name_of_a_key_and_never_takes_the_key(trunkline: Run, home: Path) -> None:
+def test_init_asks_for_the_variable_and_never_for_the_key(trunkline: Run, home: Path) -> None:
     """A key given in the place of its variable's name is refused, not stored and not repeated."""
     key = "sk-proj-not-a-name-123"
     done = trunkline("init", "--yes", "--adapter", "openai", "--key-env", key)

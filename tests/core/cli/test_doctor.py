@@ -60,7 +60,7 @@ def test_a_wrong_setting_is_an_error_and_the_rest_is_skipped(trunkline: Run) -> 
 
 
 @pytest.mark.anyio
-async def test_the_port_of_a_gateway_of_ours_is_no_trouble(tmp_path: Path) -> None:
+async def test_a_port_used_by_our_gateway_is_not_a_problem(tmp_path: Path) -> None:
     """With workers in processes of their own, whoever has the port is our gateway."""
     async with process_platform(
         tmp_path / "home", config={"gateway.port": free_port()}, workers=("gateway", "memory")
@@ -138,7 +138,7 @@ def trunkline_health_checks():
 '''  # fmt: skip
 
 
-def test_checks_of_plugins_are_apart_from_each_other(trunkline: Run, tmp_path: Path) -> None:
+def test_checks_of_plugins_are_independent(trunkline: Run, tmp_path: Path) -> None:
     """One that hangs and one that breaks are errors of their own; the third is heard."""
     folder = tmp_path / "tools"
     folder.mkdir()

@@ -60,7 +60,7 @@ def test_a_server_that_answers_is_offered_and_its_first_answer_is_shown(
     assert [request.path for request in provider.requests].count("/v1/chat/completions") == 1
 
 
-def test_an_address_is_asked_for_and_what_was_answered_survives_ctrl_c(
+def test_init_asks_for_an_address_and_keeps_answers_after_ctrl_c(
     environ: dict[str, str], home: Path, provider: ScriptedProvider
 ) -> None:
     """The address and the variable are kept when the person leaves at a later question, and the next run offers them.
@@ -96,7 +96,7 @@ def test_an_address_is_asked_for_and_what_was_answered_survives_ctrl_c(
         terminal.wait_shows("left with 0")
 
 
-def test_enter_takes_who_can_answer(environ: dict[str, str], home: Path) -> None:
+def test_enter_selects_an_available_model(environ: dict[str, str], home: Path) -> None:
     """Without a server and without a key that is the offline adapter; lines fit the terminal."""
     nobody = {**environ, "OLLAMA_HOST": "127.0.0.1:9"}
     words = ["env", "-i", *(f"{name}={value}" for name, value in nobody.items())]

@@ -48,19 +48,19 @@ def test_a_flood_is_counted_and_others_are_heard(handler: logging.StreamHandler[
     ]
 
 
-def test_what_is_seldom_is_all_there(handler: logging.StreamHandler[io.StringIO]) -> None:
+def test_rare_log_lines_are_all_kept(handler: logging.StreamHandler[io.StringIO]) -> None:
     for number in range(500):
         log(handler, "line %s", number, at=float(number))
     assert lines(handler) == [f"line {number}" for number in range(500)]
 
 
-def test_who_debugs_is_told_everything(handler: logging.StreamHandler[io.StringIO]) -> None:
+def test_debug_logging_repeats_every_line(handler: logging.StreamHandler[io.StringIO]) -> None:
     for number in range(500):
         log(handler, "line %s", number, at=0.0, level=logging.DEBUG)
     assert len(lines(handler)) == 500
 
 
-def test_a_percent_sign_in_what_was_left_out_is_text(handler: logging.StreamHandler[io.StringIO]) -> None:
+def test_a_percent_sign_in_a_suppressed_line_is_text(handler: logging.StreamHandler[io.StringIO]) -> None:
     for _ in range(MAX_LINES + 1):
         log(handler, "%s", "100 %s", at=0.0)
     log(handler, "%s", "100 %s", at=WINDOW_SECONDS)

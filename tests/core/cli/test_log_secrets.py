@@ -52,7 +52,7 @@ def test_every_way_into_a_line_is_shut(
     assert "failed: " in line and "RuntimeError" in line
 
 
-def test_what_a_vendor_repeats_of_a_key_is_in_no_log(tmp_path: Path) -> None:
+def test_a_key_echoed_by_a_vendor_is_not_logged(tmp_path: Path) -> None:
     """A vendor answers with the key that it was sent, as OpenAI does: no output and no file of the home has it."""
     key = "sk-proj-4fZ9mQ2xT7vB1nK8wR5yH3cL6dJ0sA"
     refuses = (Refuse(status=401, code="invalid_api_key", message=f"Incorrect API key provided: {key}."),)
@@ -77,7 +77,7 @@ def test_what_a_vendor_repeats_of_a_key_is_in_no_log(tmp_path: Path) -> None:
         assert key.encode() not in file.read_bytes(), file
 
 
-def test_what_the_configuration_names_is_kept_out_whatever_it_looks_like(tmp_path: Path) -> None:
+def test_configured_secrets_are_redacted_whatever_their_form(tmp_path: Path) -> None:
     """A secret of plain words in a variable of a plain name, and the token of the home."""
     (tmp_path / "trunkline.toml").write_text('[adapters.openai]\napi_key = { env = "MINE" }\nmodel = "m"\n')
     (tmp_path / "token").write_text("plain-words-of-a-token\n")

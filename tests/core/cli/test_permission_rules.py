@@ -92,7 +92,7 @@ async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: 
         ({"conditions": Conditions(zone="Nowhere/Town")}, "time zone"),
     ],
 )
-def test_what_is_wrong_with_a_rule_is_said(wrong: dict[str, Any], told: str) -> None:
+def test_errors_of_a_rule_are_reported(wrong: dict[str, Any], told: str) -> None:
     """Whoever denies something must not be left in error that it is denied."""
     right: dict[str, Any] = {"subject": "*", "resource": "tool:*", "action": "read", "effect": "deny"}
     check_rule(Policy(**right))
@@ -110,7 +110,7 @@ UNKNOWN = [
 ]
 
 
-async def test_what_a_rule_names_and_nobody_knows_is_said(running: Platform, trunkline: Run) -> None:
+async def test_unknown_names_of_a_rule_are_reported(running: Platform, trunkline: Run) -> None:
     """The rule is kept, since a block or plugin may come later. A person is told on standard error, with names that are
     near; a script by ``unknown``."""
     for subject, resource, told, near in UNKNOWN:
@@ -127,7 +127,7 @@ async def test_what_a_rule_names_and_nobody_knows_is_said(running: Platform, tru
         assert (running.home.memory / "policies" / f"{json.loads(done.stdout)['id']}.json").exists()
 
 
-def test_what_a_rule_names_is_looked_up_where_no_platform_runs(trunkline: Run) -> None:
+def test_names_of_a_rule_are_checked_without_a_platform(trunkline: Run) -> None:
     """Among the blocks, the platform's own tools and those of plugins; whose tools are not known then is said."""
     assert trunkline("blocks", "list").returncode == 0
     for rule in (("type:agent", "*", "tool:read_result"), ("block:main", "write", "tool:write_file")):
@@ -153,7 +153,7 @@ class Talkative:
         return [much]
 
 
-async def test_what_a_rule_names_and_the_platform_knows_needs_no_note(home: Path, trunkline: Run) -> None:
+async def test_known_names_of_a_rule_are_not_reported(home: Path, trunkline: Run) -> None:
     """By its short name and its source, and for a person's id; of tools that the tools worker alone knows, too."""
     rules = [
         ("block:main", "write", "tool:write_file"),
@@ -176,9 +176,7 @@ async def test_rules_of_no_block_are_an_error_unless_there_are_some(running: Pla
     assert "block:later" in await cli("permissions", "rules", "list", "--block", "later")
 
 
-async def test_a_rule_that_is_not_there_is_said_before_a_terminal_is_asked_for(
-    running: Platform, cli: Cli
-) -> None:
+async def test_an_unknown_rule_is_reported_before_confirmation(running: Platform, cli: Cli) -> None:
     """So a script hears of its slip, and of nothing that the list does not show it: whatever is listed wants the
     terminal, a file that cannot be read too."""
     await cli("permissions", "rules", "add", "deny", "*", "read", "memory:/diary/*")

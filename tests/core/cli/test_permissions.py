@@ -186,7 +186,7 @@ def test_the_permissions_of_a_block_that_is_called_as_a_command(trunkline: Run) 
     assert "There is no block nobody" in trunkline("permissions", "nobody").stderr
 
 
-def test_what_counts_is_shown_in_words_where_nothing_was_chosen(trunkline: Run) -> None:
+def test_default_permissions_are_described_in_words(trunkline: Run) -> None:
     """In the list and as JSON: every choice has a value, and what one brings with it is said of the other."""
     assert trunkline("blocks", "list").returncode == 0
     plain = json.loads(trunkline("permissions", "main", "--json").stdout)

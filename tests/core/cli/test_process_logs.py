@@ -98,7 +98,7 @@ def up(base: Path, form: str, **environ: str) -> Iterator[Up]:
 
 @pytest.mark.kill
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_a_plugin_that_runs_apart_tells_no_key(tmp_path: Path, form: str) -> None:
+def test_an_isolated_plugin_logs_no_key(tmp_path: Path, form: str) -> None:
     """Neither what it logs nor what it prints past the log; and all of it is told, in the platform's own form."""
     with up(tmp_path, form, MINE_KEY=KEY, PLAIN_WORD=PLAIN) as running:
         for said in ("printed [", "written [", "past everything [", "logged [", "ValueError: ["):

@@ -15,7 +15,7 @@ def test_comments_and_order_stay(tmp_path):
     assert file.read_text() == '# mine\n[gateway]\nport = 2 # why\n\n[runtime]\nprovider_adapter = "openai"\n'
 
 
-def test_what_is_written_can_be_read(tmp_path):
+def test_edited_settings_can_be_read_back(tmp_path):
     """A new file is made, secrets are written as references, and loading gives the same values."""
     file = tmp_path / "new" / "trunkline.toml"
     write_settings(

@@ -94,7 +94,7 @@ def test_the_home_folder(tmp_path, monkeypatch):
     assert resolve_home({"TRUNKLINE_HOME": str(tmp_path)}) == tmp_path
 
 
-def test_all_that_is_wrong_is_said_at_once(tmp_path):
+def test_all_problems_are_reported_together(tmp_path):
     """Each problem names its key, the file and line or the variable, and the near miss."""
     text = '[gateway]\nprot = 3\nport = "x"\n\n[monitor]\ndrain_timeout = -1\n[gatway]\n'
     found = problems(tmp_path, text, environ={"TRUNKLINE_TOOLS__CONCURRENCY": "many"})
@@ -115,7 +115,7 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path):
     assert "TRUNKLINE_TOOLS__CONCURRENCY" in found["tools.concurrency"]
 
 
-def test_one_problem_is_one_sentence(tmp_path):
+def test_a_problem_is_one_sentence(tmp_path):
     """A single problem reads as a sentence with a hint of its own."""
     write(tmp_path, "[gateway]\nprot = 3\n")
     with pytest.raises(ConfigError) as caught:

@@ -100,7 +100,7 @@ def test_a_reader_can_come_back_at_every_position(story: Story, data: st.DataObj
 
 @examples(1000, deadline=None)
 @given(story=stories(), data=st.data())
-def test_what_the_feed_lost_is_shown_once_all_the_same(story: Story, data: st.DataObject) -> None:
+def test_items_lost_by_the_feed_are_shown_once(story: Story, data: st.DataObject) -> None:
     """Who comes back to a feed that lost any of what they saw may be told text anew, and nothing else a second time."""
     reader = Reader()
     reader.screen = WithoutText()
@@ -200,7 +200,7 @@ def test_an_answer_that_became_shorter_is_sent_again() -> None:
         "1.2-1~3",
     ],
 )
-def test_nonsense_is_no_position(text: str) -> None:
+def test_an_invalid_position_is_refused(text: str) -> None:
     """A position that no reader ever gave out is refused."""
     with pytest.raises(ValueError, match="not a position"):
         parse_position(text)

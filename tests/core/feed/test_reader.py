@@ -80,7 +80,7 @@ async def accepted(bus: Bus) -> AsyncIterator[Bus]:
     yield bus
 
 
-async def test_what_was_said_before_and_what_comes_live(accepted: Bus) -> None:
+async def test_stored_and_live_items_are_merged(accepted: Bus) -> None:
     """A reader that comes in the middle gets everything, in order, and ends with the turn."""
     bus = accepted
     await publish(bus, 1, delta(0, "ab"))
@@ -224,7 +224,7 @@ async def tell(bus: Bus, epoch: int, teller: JournalTranslator, *entries: Journa
 
 
 @pytest.mark.parametrize("again_by", ["a new owner", "the journal"])
-async def test_what_was_shown_and_never_stored_is_not_shown_again(accepted: Bus, again_by: str) -> None:
+async def test_unstored_items_are_not_shown_again(accepted: Bus, again_by: str) -> None:
     """A client that saw a tool's call live comes back to a feed that lost it, as in an election, and to an owner or a
     journal that tells all from the beginning: it is shown what it has not seen, and the call no second time."""
     bus = accepted

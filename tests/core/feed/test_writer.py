@@ -29,7 +29,7 @@ async def stored(bus: Bus, count: int) -> list[StoredMessage[FeedItem]]:
     return found
 
 
-async def test_what_the_server_lost_is_sent_again_though_newer_items_are_there(bus: Bus) -> None:
+async def test_lost_items_are_resent_although_newer_ones_exist(bus: Bus) -> None:
     """A crash loses the last items, and what is said right after the reconnection comes behind the hole."""
     feed = FeedWriter(bus, "main", "c", "t", 1)
     await feed.emit(*map(delta, range(5)))

@@ -80,7 +80,7 @@ async def test_choices_are_changed_and_comments_stay(own_house: House) -> None:
     assert change.author == "channel:terminal" and "model, permissions.approvals" in change.message
 
 
-async def test_what_a_block_may_do_is_in_the_audit_log(own_house: House) -> None:
+async def test_changes_of_a_blocks_permissions_are_audited(own_house: House) -> None:
     """A change of permissions is noted with who made it, one of the model is not."""
     await own_house.terminal.create_block("garden")
     await own_house.terminal.change_block("garden", {"model": "x"})
@@ -127,7 +127,7 @@ async def test_a_merge_patch_over_http(house: House) -> None:
         ({"model": "ok", "goals": {"a": 1}}, "/config/goals/a", "No block has this key"),
     ],
 )
-async def test_what_no_block_can_have_is_refused(
+async def test_invalid_block_settings_are_refused(
     house: House, config: dict[str, Any], field: str, said: str
 ) -> None:
     """The reader of ``block.toml`` decides, the field is named, and nothing of it is written."""

@@ -184,7 +184,7 @@ async def test_a_block_whose_turns_do_not_end_stays(
     await talk(own_house, "again")
 
 
-async def test_a_block_that_is_switched_off_takes_nothing(own_house: House) -> None:
+async def test_a_disabled_block_accepts_no_messages(own_house: House) -> None:
     """``enabled = false`` in its file refuses messages, and works at once."""
     await own_house.terminal.create_block("garden", BlockConfig(enabled=False))
     with pytest.raises(RemoteFault, match="switched off") as refused:
@@ -204,7 +204,7 @@ async def test_a_broken_file_is_shown_and_other_blocks_work(own_house: House) ->
     assert states == {"garden": "ERROR", "main": "SLEEPING"}
 
 
-async def test_nothing_revives_a_block_that_was_put_away(house: House) -> None:
+async def test_an_archived_block_is_not_recreated(house: House) -> None:
     """A late turn's messages are refused, instead of making half a block."""
     append = AppendConversation(
         block="gone", conversation="conv_x", messages=(Message(id="m", role="user", content="x"),), actor="t"
@@ -215,7 +215,7 @@ async def test_nothing_revives_a_block_that_was_put_away(house: House) -> None:
     assert not (house.platform.home.memory / "blocks" / "gone").exists()
 
 
-async def test_the_pulse_is_what_living_monitors_say(house: House) -> None:
+async def test_the_block_status_comes_from_live_monitors(house: House) -> None:
     """Over several monitors the busiest counts; a block nobody speaks for sleeps."""
     bucket = house.bus.kv(PULSE_BUCKET)
     ran = datetime.now(UTC)

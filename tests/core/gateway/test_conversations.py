@@ -194,7 +194,7 @@ async def test_a_status_is_an_event_of_its_own(house: House) -> None:
     assert text_of(events) == "Tea."
 
 
-async def test_a_dropped_answer_is_taken_back(house: House) -> None:
+async def test_a_dropped_answer_is_withdrawn(house: House) -> None:
     """When the model has to be asked again, ``text-reset`` says what remains, and the answer is told anew."""
 
     async def script(desk: Desk) -> None:
@@ -269,7 +269,7 @@ async def test_bad_messages_change_nothing(house: House, body: bytes, status: in
     assert house.monitor.seen == []
 
 
-async def test_why_a_request_is_not_valid_stands_in_the_log(
+async def test_the_reason_of_an_invalid_request_is_logged(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The client gets the fixed sentence, the field and a correlation id; under that id the log says it too."""

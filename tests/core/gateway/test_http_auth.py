@@ -313,7 +313,7 @@ async def test_a_proxy_s_name_is_let_in_when_it_is_configured(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["*", "https://agents.example.org", "a b", "", "agents.example.org/x"])
-def test_what_is_no_name_of_a_host_is_refused(name: str, tmp_path: Path) -> None:
+def test_an_invalid_host_header_is_refused(name: str, tmp_path: Path) -> None:
     """A wildcard or an address with a path would open more than is meant."""
     with pytest.raises(InvalidConfig, match=r"gateway\.allowed_hosts"):
         load_config(tmp_path, flags={"gateway.allowed_hosts": [name]}, environ={})

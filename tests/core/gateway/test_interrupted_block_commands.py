@@ -53,7 +53,7 @@ async def half_deleted(house: House) -> Path:
     return workspace
 
 
-async def test_a_default_block_that_was_deleted_begins_empty(own_house: House) -> None:
+async def test_a_deleted_default_block_starts_empty(own_house: House) -> None:
     """However it went; what nobody told us to remove is set aside and not lost."""
     places = own_house.platform.home
     filled(places.workspace("main"))
@@ -70,7 +70,7 @@ async def test_a_default_block_that_was_deleted_begins_empty(own_house: House) -
     assert (aside / "kept.txt").read_text() == "older"
 
 
-async def test_a_folder_that_was_put_there_for_a_new_block_is_its_workspace(own_house: House) -> None:
+async def test_an_existing_folder_becomes_the_workspace_of_a_new_block(own_house: House) -> None:
     """Nothing is taken from an owner who prepares a block's files first."""
     workspace = filled(own_house.platform.home.workspace("garden"))
     await own_house.terminal.create_block("garden")
@@ -114,7 +114,7 @@ async def test_after_a_half_deletion(own_house: House, how: str) -> None:
     assert gone.value.code == ErrorCode.NOT_FOUND
 
 
-async def test_a_deletion_whose_end_was_cut_off(own_house: House) -> None:
+async def test_an_interrupted_deletion_is_finished(own_house: House) -> None:
     """Memory has no such block any more: delete removes the rest, an older archive comes back, a new block is empty."""
     house, places = own_house, own_house.platform.home
     await house.terminal.create_block("garden", BlockConfig(description="older"))
@@ -134,7 +134,7 @@ async def test_a_deletion_whose_end_was_cut_off(own_house: House) -> None:
     assert list((places.workspaces / ".deleted").iterdir()) == [] and not workspace.exists()
 
 
-async def test_a_half_deleted_archive_is_brought_back_or_deleted(own_house: House) -> None:
+async def test_a_half_deleted_archive_is_restored_or_deleted(own_house: House) -> None:
     """Its folder is found where the deletion took it; when memory has forgotten it, the same command removes the rest,
     and no older archive."""
     house, places = own_house, own_house.platform.home

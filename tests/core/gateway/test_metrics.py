@@ -154,7 +154,7 @@ def test_tool_calls_and_decisions_are_counted_by_what_they_were() -> None:
     assert has(text, 'trunkline_approvals_decided_total{allowed="false"} 1') and "secret" not in text
 
 
-def test_a_gauge_says_how_it_stands_and_nothing_of_before() -> None:
+def test_a_gauge_shows_the_current_value_only() -> None:
     """The last number counts."""
     measured = Exposition()
     measured.add(semconv.WORKERS, 2, {semconv.KIND: "tools", semconv.DRAINING: "false"})
@@ -191,7 +191,7 @@ async def scraped_until(running: Platform, *lines: str) -> str:
 
 
 @pytest.mark.anyio
-async def test_a_scrape_counts_what_came_since_the_first() -> None:
+async def test_a_scrape_counts_events_since_the_first() -> None:
     """Behind the door by default; counting begins with the first look, and nothing is counted twice."""
     async with platform() as running:
         assert (await scraped(running, token=False)).status_code == 401
@@ -222,7 +222,7 @@ async def test_a_scrape_counts_what_came_since_the_first() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("setting", "without", "with_token"), [("open", 200, 200), ("off", 401, 404)])
-async def test_who_may_read_is_a_setting(setting: str, without: int, with_token: int) -> None:
+async def test_access_to_metrics_is_a_setting(setting: str, without: int, with_token: int) -> None:
     """Open to whoever reaches the port, or not there at all; other paths stay shut either way."""
     async with platform(config={"gateway.metrics": setting}, workers=("gateway", "memory")) as running:
         assert (await scraped(running, token=False)).status_code == without

@@ -233,7 +233,7 @@ async def test_a_wrong_key_is_refused_as_openai_does(house: House) -> None:
     ],
     ids=lambda value: repr(value)[:50],
 )
-async def test_what_cannot_be_done_is_refused(house: House, given: dict[str, Any]) -> None:
+async def test_unsupported_requests_are_refused(house: House, given: dict[str, Any]) -> None:
     """Nothing is ignored that would change the answer: 400 in OpenAI's shape, and no turn."""
     response = await house.http.post("/v1/chat/completions", json={"model": "main", **given})
     assert response.status_code == 400

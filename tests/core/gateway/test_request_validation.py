@@ -101,7 +101,7 @@ async def test_every_route_names_the_field(house: House) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{", b"", b'{"content": "\xff"}', b'{"content": "x"} and more'])
-async def test_what_is_no_json_is_said(house: House, body: bytes) -> None:
+async def test_invalid_json_is_reported(house: House, body: bytes) -> None:
     """The pointer to all of the body is empty."""
     told = refused(await house.http.post(NEW, content=body))
     assert told["field"] == "" and told["reason"]
@@ -149,7 +149,7 @@ async def test_openais_client_reads_the_param(house: House) -> None:
     assert house.monitor.seen == []
 
 
-async def test_what_was_sent_is_not_repeated(house: House) -> None:
+async def test_errors_do_not_repeat_the_request(house: House) -> None:
     """A key that stands in the wrong place is not in the answer."""
     response = await house.http.post(
         "/v1/chat/completions", json={"model": "main", "messages": [{"role": "sk-secret", "content": "x"}]}

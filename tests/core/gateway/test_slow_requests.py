@@ -102,7 +102,7 @@ async def test_a_chunked_body_without_an_end_is_cut_off() -> None:
         assert b" 408 " in await dripped(await opened(running), head, b"1\r\n \r\n")
 
 
-async def test_others_are_served_beside_many_that_trickle() -> None:
+async def test_slow_requests_do_not_block_others() -> None:
     """A hundred half requests do not keep anybody out, and all are gone in the end."""
     async with gateway() as running, AsyncExitStack() as stack:
         slow = [await stack.enter_async_context(await opened(running)) for _ in range(100)]

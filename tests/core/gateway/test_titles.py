@@ -94,7 +94,7 @@ async def test_a_title_cannot_move_a_terminal_cursor(house: House) -> None:
     assert not {"\x1b", "\u202e", "\n"} & set(str(await title_of(house, conversation)))
 
 
-async def test_what_cannot_be_named() -> None:
+async def test_invalid_titles_are_refused() -> None:
     """One that is not there, one of a block that was put away, and for nobody but the owner."""
     async with standing(Guests()) as house:
         for unknown in ("conv_nothing", "..%2f", "x" * 300):

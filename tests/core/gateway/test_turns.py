@@ -78,7 +78,7 @@ async def begin(house: House) -> str:
     return accepted.turn
 
 
-async def test_where_a_turn_stands(house: House, held: anyio.Event) -> None:
+async def test_the_state_of_a_turn_is_shown(house: House, held: anyio.Event) -> None:
     """Queued, running, finished: with what is known of it."""
     house.monitor.paused = True
     accepted = await house.terminal.send(SendMessage(content="go"))
@@ -194,7 +194,7 @@ async def test_a_failed_turn_ends_with_its_sentence(house: House, code: ErrorCod
     assert turn(await house.http.get(f"/api/turns/{response.headers['x-turn-id']}")).error == events[-1].data
 
 
-async def test_the_trace_begins_at_the_border(house: House) -> None:
+async def test_the_trace_begins_at_the_gateway(house: House) -> None:
     """A caller's trace goes on in the turn, and the correlation id of the response is that trace."""
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     response, _ = await converse(

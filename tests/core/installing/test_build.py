@@ -70,7 +70,7 @@ def make_project(folder: Path, attack: str = HARMLESS, manifest: str | None = RE
     return folder
 
 
-def test_nothing_of_a_folder_runs_before_somebody_agrees(
+def test_no_code_of_a_folder_runs_before_confirmation(
     place: Place, tmp_path: Path, at_terminal: Callable[..., str]
 ) -> None:
     """What it asks for is shown from its files; its build backend runs after the yes, and not after a no."""
@@ -138,7 +138,7 @@ MORE, REQUIRES = {{}}, ""
         ("MORE = {}; REQUIRES = 'Requires-Dist: acme-moon\\n'", "requirements"),
     ],
 )
-def test_a_build_that_makes_something_else_is_refused(
+def test_a_build_of_another_distribution_is_refused(
     place: Place, tmp_path: Path, attack: str, other: str
 ) -> None:
     """Nobody agreed to what the build alone says, so nothing is installed."""

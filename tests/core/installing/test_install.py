@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(300)
 MARKS = "from pathlib import Path\nPath({0!r}).touch()\n"
 
 
-def test_what_it_asks_for_is_shown_and_what_came_is_pinned(place: Place) -> None:
+def test_requested_permissions_are_shown_and_files_pinned(place: Place) -> None:
     """A wheel with all that it asks for; afterwards it takes part, by version and hash in plugins.toml."""
     file = place.tool("sky")
     done = place.install(file, "--yes")
@@ -249,7 +249,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("kind", SAID)
-def test_whatever_harms_others_by_being_installed_is_refused(place: Place, kind: str) -> None:
+def test_a_plugin_that_would_break_others_is_refused(place: Place, kind: str) -> None:
     """Whoever says yes: one sentence says what, with names, and nothing is installed."""
     (packages,) = place.python.parent.parent.glob("lib/python*/site-packages")
     before = sorted(packages.iterdir())

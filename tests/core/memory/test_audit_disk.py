@@ -31,7 +31,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.namespace
-async def test_a_full_disk_holds_no_call_up_and_loses_no_line(
+async def test_a_full_disk_blocks_no_call_and_loses_no_audit_line(
     small: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lines wait on their stream meanwhile."""

@@ -32,7 +32,7 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_is_brought_and_found(memory: Run, notes: Path) -> None:
+def test_a_folder_is_added_and_found(memory: Run, notes: Path) -> None:
     """Text is brought, everything else is reported with the reason, and search finds it."""
     added = memory("add", str(notes))
     assert (added.returncode, added.stdout) == (0, "Added 2 files under documents/, skipped 4.\n")
@@ -49,7 +49,7 @@ def test_a_folder_is_brought_and_found(memory: Run, notes: Path) -> None:
     assert memory("show", "documents/notes/sub/ünï.txt").stdout == "Grüße\n"
 
 
-def test_one_file_is_brought_for_a_block(memory: Run, notes: Path) -> None:
+def test_a_file_is_added_for_a_block(memory: Run, notes: Path) -> None:
     """--block puts it into the block's folder, the default one's before its first message has made it; bringing it
     again replaces it and keeps history. No other block is made so."""
     refused = memory("add", str(notes / "garden.md"), "--block", "garden", "--json")
@@ -75,7 +75,7 @@ def test_many_files_are_few_commits(memory: Run, tmp_path: Path) -> None:
     assert len(json.loads(memory("history", "documents", "--json").stdout)) == 3
 
 
-def test_nothing_to_bring_is_an_error(memory: Run, notes: Path, tmp_path: Path) -> None:
+def test_adding_no_files_is_an_error(memory: Run, notes: Path, tmp_path: Path) -> None:
     """A missing file, a binary one alone, and a bad block: non-zero, with a sentence."""
     missing = memory("add", str(tmp_path / "nope"))
     assert missing.returncode == 1
@@ -158,7 +158,7 @@ def test_listing_shows_names(memory: Run) -> None:
     ]  # fmt: skip
 
 
-def test_a_change_is_seen_blamed_and_taken_back(memory: Run, notes: Path) -> None:
+def test_a_change_is_shown_blamed_and_reverted(memory: Run, notes: Path) -> None:
     """History, difference and blame of a brought file, then one step back; each as a text and as JSON."""
     memory("add", str(notes / "garden.md"))
     (notes / "garden.md").write_text("# Garden\nThe climbing frame is red.\n")
@@ -194,7 +194,7 @@ def test_wrong_usage_is_reported(arguments: tuple[str, ...], memory: Run) -> Non
     assert memory(*arguments).returncode == 2
 
 
-def test_a_search_says_why_and_stats_what_there_is(memory: Run, notes: Path) -> None:
+def test_search_explains_hits_and_stats_counts_files(memory: Run, notes: Path) -> None:
     """--why lists the signals; stats counts and says that words alone are searched; reindex makes it anew."""
     memory("add", str(notes))
     found = memory("search", "climbing frames", "--why", "--kind", "document")

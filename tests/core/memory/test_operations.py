@@ -40,7 +40,7 @@ def test_permissions_derive_from_the_rows_alone() -> None:
     assert {caller for one in MEMORY_OPERATIONS for caller in one.callers} == CALLERS.keys()
 
 
-def test_what_a_tool_may_call_the_tools_worker_may_call() -> None:
+def test_the_tools_worker_may_call_what_tools_may_call() -> None:
     """A row with a scope names the tools worker; without one no tool reaches it. The owner's operations have none."""
     assert all("tools" in one.callers for one in MEMORY_OPERATIONS if one.scope is not None)
     owners = {

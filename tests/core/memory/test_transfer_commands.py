@@ -138,7 +138,7 @@ def opened(data: bytes, keys: DecryptionKeys) -> bytes:
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 200_000])
-def test_others_open_what_a_passphrase_locks(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_encrypted_archive_opens_with_other_programs(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """At every edge of the format's pieces; and we open what others lock."""
     monkeypatch.setattr(encryption, "SCRYPT_WORK", 10)
     data = os.urandom(size)
@@ -147,7 +147,7 @@ def test_others_open_what_a_passphrase_locks(size: int, monkeypatch: pytest.Monk
     assert opened(made, DecryptionKeys(passphrase="grün ☃")) == data
 
 
-def test_what_was_changed_or_cut_does_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_or_truncated_archive_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any byte of it, its end, or more behind it: refused, with a sentence."""
     monkeypatch.setattr(encryption, "SCRYPT_WORK", 10)
     made = locked(b"x" * 70_000, Recipients(passphrase="p"))

@@ -146,7 +146,7 @@ async def test_many_files_change_together_or_not_at_all(bus: Bus) -> None:
     assert [file.path for file in left] == ["a.md", "c.md"]
 
 
-async def test_a_file_that_is_no_text_does_not_keep_the_others(running: Platform, bus: Bus) -> None:
+async def test_a_binary_file_does_not_block_others(running: Platform, bus: Bus) -> None:
     """Of several files one that is no text comes as unreadable, and the others as they are."""
     (running.home.memory / "bad.toml").write_bytes(b"\xff\xfe[[[")
     (running.home.memory / "good.toml").write_text("a = 1")
@@ -210,7 +210,7 @@ async def test_the_scope_of_a_request_is_in_history(running: Platform, bus: Bus)
     ]  # fmt: skip
 
 
-async def test_an_export_lies_in_the_bucket(bus: Bus) -> None:
+async def test_an_export_is_stored_in_the_bucket(bus: Bus) -> None:
     """The reply names the object, its size and the number of files."""
     await write(bus, "a.md", "x")
     done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)
@@ -337,7 +337,7 @@ async def test_a_memory_that_cannot_start_stops_the_platform(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("emptied", [False, True], ids=["never there", "deleted"])
-async def test_nothing_makes_a_block_by_mistake(bus: Bus, emptied: bool) -> None:
+async def test_no_request_creates_a_block_by_mistake(bus: Bus, emptied: bool) -> None:
     """Whoever writes into a block that is not there, or no longer, is refused, and no folder of it comes to be."""
     if emptied:
         await write(bus, "blocks/garden/block.toml", "")

@@ -30,7 +30,7 @@ def test_everybody_comes_to_the_same_result(monitors: set[str], partitions: int)
 
 
 @given(MONITORS, PARTITIONS)
-def test_the_standby_is_who_owns_it_when_the_owner_is_gone(monitors: set[str], partitions: int) -> None:
+def test_the_standby_becomes_owner_when_the_owner_leaves(monitors: set[str], partitions: int) -> None:
     """So a dead monitor's partitions move once; a monitor alone has no standby."""
     owner, standby = owners(monitors, partitions), standbys(monitors, partitions)
     if len(monitors) == 1:
@@ -40,7 +40,7 @@ def test_the_standby_is_who_owns_it_when_the_owner_is_gone(monitors: set[str], p
         assert standby[partition] == owners(monitors - {owner[partition]}, partitions)[partition]
 
 
-def test_one_that_joins_moves_little_more_than_its_share() -> None:
+def test_a_joining_monitor_moves_little_more_than_its_share() -> None:
     """Over many groups of monitors, at most two partitions more than those that it gets change hands on average."""
     for count in range(1, 8):
         moved = [_moved([f"{run}-{one}" for one in range(count + 1)]) for run in range(100)]

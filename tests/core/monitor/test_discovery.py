@@ -171,7 +171,7 @@ async def test_a_tool_that_was_not_loaded_may_be_called(tmp_path: Path) -> None:
         assert "Did you mean weather_forecast" in result(unknown) and world.offered() == ["everyday", *META]
 
 
-async def test_what_is_restricted_is_named_and_not_loaded(tmp_path: Path) -> None:
+async def test_restricted_tools_are_named_and_not_loaded(tmp_path: Path) -> None:
     """With why, and what a person could do; neither loading nor calling it leads round the policy, before or after."""
     world = World()
     async with world.running(tmp_path) as running:
@@ -284,7 +284,7 @@ def spec(name: str, **more: Any) -> ToolSpec:
     return ToolSpec(name=name, description="d", parameters={"type": "object"}, effect="read", **more)
 
 
-def test_what_is_visible_follows_from_the_transcript() -> None:
+def test_tool_selection_follows_from_the_transcript() -> None:
     """The order is that of the catalogue, then of loading; a name that is nobody's or not text is passed over."""
     specs = (spec("a"), spec("b", category="always-send"), spec("c"), spec("d", source="mcp:x"))
     own = (spec("discover_tools"), spec("load_tools"), spec("read_result"))

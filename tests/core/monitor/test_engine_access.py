@@ -117,7 +117,7 @@ async def test_pa_f33_the_permissions_of_the_request_hold(
             assert (written if program == WRITE else "4711" in answer.text) is done, answer.text
 
 
-async def test_permissions_do_not_widen_what_a_block_may_do(tmp_path: Path) -> None:
+async def test_actor_permissions_do_not_widen_a_blocks_permissions(tmp_path: Path) -> None:
     """``tools:*`` runs no program in a block that may not run any."""
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider) as (running, http):
@@ -126,7 +126,7 @@ async def test_permissions_do_not_widen_what_a_block_may_do(tmp_path: Path) -> N
             assert "execute_command (exec) was refused to the block main" in answer.text
 
 
-async def test_a_port_that_is_taken_is_said_and_no_other_is_taken(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported_and_no_other_is_used(tmp_path: Path) -> None:
     """Programs that were told of the port would send the token to whoever holds it."""
     with ScriptedProvider() as provider:
         taken = int(provider.url.rsplit(":", 1)[1].split("/")[0])
@@ -186,7 +186,7 @@ def of_block(name: object) -> dict[str, Any]:
     return {**request(WRITE), "metadata": {"correlation_id": "c", "client_context": {"block": name}}}
 
 
-async def test_a_block_that_takes_no_messages_takes_none_here(tmp_path: Path) -> None:
+async def test_a_disabled_block_is_refused_here_too(tmp_path: Path) -> None:
     """Stopped, archived, mistyped in its file, never made: refused with the gateway's code and reason, no model is
     asked, and no workspace is made."""
     garden = tmp_path / "memory" / "blocks" / "garden" / "block.toml"

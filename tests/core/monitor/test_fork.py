@@ -118,7 +118,7 @@ async def test_a_fork_asks_again_from_a_step_and_runs_nothing_before_it_twice() 
         ).summary.forked_from is not None
 
 
-async def test_step_0_asks_the_question_itself_again_without_what_came_later() -> None:
+async def test_a_fork_at_step_0_repeats_the_question_without_later_messages() -> None:
     """The conversation until the turn, then its message; another model if one is named."""
     world = World()
     async with world.running() as running:
@@ -172,7 +172,7 @@ async def test_a_turn_that_waits_for_a_person_can_be_forked_and_still_waits() ->
         assert (await running.answer(accepted)).text.endswith("done") and world.notes == ["x"]
 
 
-async def test_what_cannot_be_forked_is_refused_with_the_reason() -> None:
+async def test_an_impossible_fork_is_refused_with_the_reason() -> None:
     """An unknown turn, one whose journal is gone, a step that it does not have, a block that takes nothing."""
     world = World()
     async with world.running() as running:

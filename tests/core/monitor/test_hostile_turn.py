@@ -269,7 +269,7 @@ async def test_a_message_behind_a_parked_turn_waits_through_a_restart(tmp_path: 
         assert said[-3:] == ["one", "say:two", "two"]
 
 
-async def test_a_turn_that_is_begun_again_still_heeds_its_cancel() -> None:
+async def test_a_restarted_turn_still_obeys_its_cancel() -> None:
     """A cancel is not used up by a try that failed."""
     tools, tries = Tools(), []
 
@@ -369,7 +369,7 @@ async def test_garbage_at_the_end_of_a_journal_does_not_stop_the_conversation() 
         assert await said_in(running, first.conversation) == ["say:one", "one", "say:two", "two"]
 
 
-async def test_what_comes_for_a_turn_that_was_given_up_is_not_lost() -> None:
+async def test_items_for_an_abandoned_turn_are_not_lost() -> None:
     """It ended once, with a journal that can be read again; a message steered into it becomes a turn of its own."""
 
     async def broken(turn: TurnInfo, proceed: Callable[[], Awaitable[None]]) -> None:

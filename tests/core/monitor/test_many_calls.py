@@ -145,7 +145,7 @@ async def test_a_cancel_of_thousands_of_calls() -> None:
         assert (await running.say("hello", conversation=accepted.conversation)).text == "done"
 
 
-async def test_more_calls_than_a_worker_takes() -> None:
+async def test_more_calls_than_a_worker_accepts() -> None:
     """A tools worker that has too many refuses more for the moment; they are asked for again, and each runs once."""
     crowd = Crowd()
     config = {

@@ -52,12 +52,12 @@ def test_no_address_path_or_key_is_shown(detail: str) -> None:
         "temperature 0.7 and/or top_p are not supported",
     ],
 )
-def test_what_helps_stays(detail: str) -> None:
+def test_helpful_error_text_is_kept(detail: str) -> None:
     """Names of models, fields of the request, errors, numbers."""
     assert detail in why(detail)
 
 
-def test_a_long_hostile_text_takes_no_time() -> None:
+def test_a_long_hostile_text_is_handled_quickly() -> None:
     """A turn waits for the line."""
     began = time.monotonic()
     for text in (

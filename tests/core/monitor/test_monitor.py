@@ -105,7 +105,7 @@ async def test_text_that_comes_with_tool_calls_is_kept_and_given_back() -> None:
         assert assistant.content == "Let me see." and assistant.tool_calls[0].name == "note"
 
 
-async def test_a_done_item_that_a_server_brings_back_is_taken_out() -> None:
+async def test_a_finished_item_redelivered_by_the_server_is_removed() -> None:
     """After a full disk the inbox may hold an item that was acknowledged and that nobody is given any more: whoever did
     it takes it out when the server is back."""
     async with scripted() as (running, _):
@@ -200,7 +200,7 @@ async def test_a_queued_turn_can_be_cancelled_before_it_begins() -> None:
         assert len(model.requests) == 2
 
 
-async def test_a_steered_message_is_taken_in_at_the_next_step() -> None:
+async def test_a_steered_message_joins_at_the_next_step() -> None:
     """The running turn knows it in its next model call and answers it."""
     tools = Tools()
     async with scripted(tools) as (running, model):
@@ -347,7 +347,7 @@ async def test_the_next_message_uses_a_changed_preference() -> None:
         assert [request.model for request in model.requests] == ["", "other"]
 
 
-async def test_a_beginning_that_was_begun_already_is_answered_once(tmp_path: Path) -> None:
+async def test_a_redelivered_start_is_answered_once(tmp_path: Path) -> None:
     """A message that claims to begin its conversation is not looked up; the journal knows better when it is written."""
     model = ScriptedModel()
     settings = {"runtime.provider_adapter": model.name}

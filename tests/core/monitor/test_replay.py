@@ -103,7 +103,7 @@ def test_every_turn_comes_out_again_byte_for_byte(seed: int, crashes: list[int])
 
 @settings(deadline=None)
 @given(seed=st.integers(), data=st.data())
-def test_a_record_that_is_not_what_the_machine_says_is_found(seed: int, data: st.DataObject) -> None:
+def test_replay_finds_an_entry_that_differs_from_the_state_machine(seed: int, data: st.DataObject) -> None:
     """A missing record, an end that is another: each is seen; only what a cancel made needless is not."""
     written = lived(seed, [])
     assume(not any(isinstance(entry, CancelRecorded) for _, entries in written for entry in entries))
@@ -128,14 +128,14 @@ def test_a_byte_that_this_version_would_write_otherwise_is_found() -> None:
     assert not done.records[0].same and all(record.same for record in done.records[1:])
 
 
-def test_a_turn_that_was_given_up_is_not_held_against_the_machine() -> None:
+def test_replay_ignores_abandoned_turns() -> None:
     """Its last record was written past the machine."""
     end = TurnFinished(reason="error", code=ErrorCode.INTERNAL)
     done = replay("turn_1", raw([(1, (TurnStarted(request=requested(), model=""), end))]))
     assert done.same and done.end_same is None and done.messages_same is None and done.phase == "done"
 
 
-def test_what_a_later_version_wrote_is_refused() -> None:
+def test_entries_of_a_later_version_are_refused() -> None:
     """A sentence, instead of a comparison with half of it."""
     records = [*raw(lived(1, []))[:1], RawRecord(epoch=1, entries=(msgspec.Raw(b'{"type":"pondered"}'),))]
     with pytest.raises(TrunklineError, match="later version"):

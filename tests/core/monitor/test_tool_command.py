@@ -160,7 +160,7 @@ async def test_it_runs_a_tool_that_the_model_is_not_shown_and_asks_no_model() ->
 
 
 @pytest.mark.anyio
-async def test_what_cannot_be_run_says_why() -> None:
+async def test_a_tool_that_cannot_run_reports_the_reason() -> None:
     """A tool that the block may not use by the reason and how to permit it; one that nobody has by what is near."""
     async with house() as (running, provider):
         refused = (await running.say("/tool execute_command command=ls")).text
@@ -243,7 +243,7 @@ async def test_no_text_of_a_tool_an_import_or_a_client_s_transcript_is_a_command
 
 
 @pytest.mark.anyio
-async def test_what_a_command_showed_is_no_evidence() -> None:
+async def test_output_of_a_command_is_not_evidence() -> None:
     """A search finds what a person said, and not what a command showed them."""
     async with house() as (running, _):
         told = await running.say('/tool fetch text="quokka"')

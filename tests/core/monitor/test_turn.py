@@ -167,7 +167,7 @@ def test_a_stopping_turn_asks_no_approval(cancelled_first: bool) -> None:
     assert [m.content for m in new_messages(turn, closing=True)][2:] == ["ok", UNDECIDED]
 
 
-def test_a_turn_that_is_to_stop_takes_no_more_messages_in() -> None:
+def test_a_stopping_turn_accepts_no_more_messages() -> None:
     """It would not answer them; they become turns of their own."""
     turn = Turn()
     started(turn)

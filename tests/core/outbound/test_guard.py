@@ -41,7 +41,7 @@ def resolving(*answers: Sequence[str]) -> Callable[[str, int], Awaitable[Sequenc
 
 @pytest.mark.parametrize("address", CLOSED)
 @pytest.mark.anyio
-async def test_what_is_not_the_internet_is_closed(address: str) -> None:
+async def test_non_public_addresses_are_refused(address: str) -> None:
     """By its address, and as what a name stands for, alone or among good ones."""
     for guard in (
         HostGuard(resolve=resolving([address])),
@@ -64,7 +64,7 @@ async def test_the_internet_is_open_on_the_ports_of_the_web(address: str) -> Non
 
 
 @given(st.ip_addresses())
-def test_nothing_that_python_calls_private_is_open(address: IPv4Address | IPv6Address) -> None:
+def test_addresses_that_python_calls_private_are_refused(address: IPv4Address | IPv6Address) -> None:
     """The list here is never laxer than the standard library's, for any address."""
     if not address.is_global or address.is_multicast or address.is_reserved:
         assert reserved_reason(address)
@@ -107,7 +107,7 @@ async def test_the_owner_opens_by_address_network_name_and_port(
 @pytest.mark.parametrize(
     "allow", ["", "http://10.0.0.5", "10.0.0.0/99", "host:0", "host:x", "bücher.example", "[::1"]
 )
-def test_what_opens_nothing_is_an_error(allow: str) -> None:
+def test_an_allow_entry_without_effect_is_an_error(allow: str) -> None:
     """A typing error in the settings is told, and opens nothing by chance."""
     with pytest.raises(ValueError):
         HostGuard([allow])

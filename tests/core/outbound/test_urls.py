@@ -44,7 +44,7 @@ def test_an_address_has_one_form(text: str, url: str) -> None:
         "http://exa mple.com/", "https://\ud800.example/", "https://example.com/\ud800", "https://example.com/\0",
     ],
 )  # fmt: skip
-def test_what_has_two_readings_or_none_is_refused(text: str) -> None:
+def test_ambiguous_urls_are_refused(text: str) -> None:
     """Other schemes, users, hosts in unusual forms, and what programs are known to disagree about."""
     with pytest.raises(UrlRefused):
         parse_url(text)
@@ -60,7 +60,7 @@ def test_digits_of_other_scripts_are_the_digits(text: str) -> None:
 @given(st.text(max_size=60) | st.from_regex(r"https?://[^/]{1,20}[/?#@:\\]{0,3}.{0,10}", fullmatch=True))
 @example("http://a:80:80/")
 @example("http://a#@b/")
-def test_what_is_read_is_what_others_read(text: str) -> None:
+def test_urls_are_parsed_as_other_parsers_do(text: str) -> None:
     """Any text is refused, or reads again as itself, with the host that Python's own parser finds in it."""
     try:
         found = parse_url(text)

@@ -83,7 +83,7 @@ def test_every_operation_takes_absolute_paths(world: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["far/home/keys/token", "far/alias/keys/token", "far/sub/../home/keys/token", "far/home"]
 )
-def test_what_is_closed_is_closed_under_every_name(world: Path, path: str) -> None:
+def test_a_closed_path_is_closed_under_every_name(world: Path, path: str) -> None:
     """Known by its identity: through links, and after it was moved."""
     with open_beneath(world / "ws/main", anywhere(world)) as folder:
         for operation in (
@@ -199,7 +199,7 @@ def test_a_link_that_is_swapped_in_leads_nowhere(world: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/a\0b", "/\ud800", "/" + "x" * 5000, "/" + "y" * 300, "~other"])
-def test_what_is_no_path_is_refused(path: str) -> None:
+def test_an_invalid_path_is_refused(path: str) -> None:
     """As a ToolError, whatever is asked."""
     with pytest.raises(PathRefused):
         real_path(path)

@@ -103,7 +103,7 @@ def test_no_path_leads_out(world, tmp_path, path):
         ("self/file", "symbolic link"),
     ],
 )
-def test_the_reason_is_said(world, path, said):
+def test_the_refusal_names_its_reason(world, path, said):
     """A refusal says what about the path is not allowed."""
     with open_beneath(world) as folder:
         for operation in (folder.read_bytes, lambda path: folder.write_atomic(path, b""), folder.unlink):
@@ -232,7 +232,7 @@ def test_protected_names(world, path, before):
 
 
 @pytest.mark.parametrize("path", [".git", ".git/config", "x/.git/hooks/pre-commit"])
-def test_nothing_reaches_into_git(world, path):
+def test_no_operation_reaches_into_git(world, path):
     """A hook or a setting of git is a program that runs later, outside every sandbox: no tool writes one."""
     for name in (
         path,
@@ -256,7 +256,7 @@ def test_nothing_reaches_into_git(world, path):
     assert not (world / ".git").exists()
 
 
-def test_nothing_is_changed_in_a_bare_repository(world):
+def test_bare_repositories_are_not_changed(world):
     """What was pushed there is changed by a push alone, whatever an operation does and however deep; it can be read."""
     remote = world / "a/remote"
     bare_repository(remote)

@@ -126,7 +126,7 @@ def test_an_error_of_the_reader_stays_its_own(folder):
     assert caught.value.filename is None
 
 
-def test_the_folder_itself_is_no_file(folder):
+def test_the_root_folder_is_not_a_file(folder):
     """The folder can be listed but not read, written, moved or deleted."""
     for operation in (
         folder.read_bytes,
@@ -139,7 +139,7 @@ def test_the_folder_itself_is_no_file(folder):
                 operation(path)
 
 
-def test_what_is_not_a_file_is_not_opened(folder, root):
+def test_special_files_are_not_opened(folder, root):
     """Pipes and folders are refused at once; a pipe with no other end does not hang."""
     os.mkfifo(root / "pipe")
     (root / "d").mkdir()
@@ -153,7 +153,7 @@ def test_what_is_not_a_file_is_not_opened(folder, root):
     assert [entry.kind for entry in folder.listdir()] == ["folder", "other"]
 
 
-def test_names_that_are_no_text_are_shown(folder, root):
+def test_undecodable_names_are_shown(folder, root):
     """A name that is not UTF-8 is listed in a readable form and breaks nothing."""
     try:
         (root / os.fsdecode(b"bad\xff")).mkdir()

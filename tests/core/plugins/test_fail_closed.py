@@ -69,7 +69,7 @@ def test_a_broken_file_with_a_guard(load, sources):
     assert [guard.owner for guard in load().broken_guards("trunkline_admission_rules")] == ["file:rule"]
 
 
-def test_what_only_adds_may_be_absent(install, load):
+def test_hooks_that_only_add_may_fail(install, load):
     """A plugin without guards that fails is missing, and nothing is refused for it."""
     install("acme-tools", "raise RuntimeError\ndef trunkline_tools(): ...")
     assert load().report.broken_guards == ()
@@ -82,7 +82,7 @@ def test_a_disabled_guard_is_not_broken(install, load):
     assert plugins.broken_guards("trunkline_memory_rules") == ()
 
 
-def test_guards_of_the_same_name_all_stand(load):
+def test_guards_of_the_same_name_all_apply(load):
     """A guard is never dropped because another one has its name."""
 
     class Rule:

@@ -168,7 +168,7 @@ def test_a_plugin_cannot_take_a_name_of_the_platform(install, load, dist):
     assert owner == "trunkline-files"
 
 
-def test_what_a_plugin_prints_at_import_stays_out_of_the_output(install, load, capsys):
+def test_output_of_a_plugin_at_import_is_suppressed(install, load, capsys):
     """Standard output belongs to the command: a script reads JSON from it."""
     install("chatty", "print('hello from chatty')")
     load()

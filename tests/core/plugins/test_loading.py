@@ -30,7 +30,7 @@ def tools(plugins):
     return {owned.item.spec.name: owned.owner for owned in plugins.tools()}
 
 
-def test_an_installed_plugin_takes_part(install, load, state):
+def test_an_installed_plugin_is_loaded(install, load, state):
     """A distribution with an entry point in the group ``trunkline`` is found, and its items know their owner."""
     module = install("acme-greeter", GOOD, name="greeter")
     plugins = load()

@@ -45,7 +45,7 @@ AGREED = Pin(
 )
 
 
-def test_a_plugin_that_keeps_its_word_takes_part(install, load, state):
+def test_a_plugin_matching_its_manifest_is_loaded(install, load, state):
     """What it implements is what it declares."""
     install("acme-runner", RUNS, manifest='hooks = ["tools"]\neffects = ["read", "exec"]')
     plugins = load()
@@ -96,7 +96,7 @@ def test_more_than_was_agreed_to_is_not_imported(install, load, state, home, man
     assert "trunkline plugins install acme-runner" in found.hint
 
 
-def test_what_was_agreed_to_binds_each_plugin_of_a_distribution(load, home, tmp_path, monkeypatch):
+def test_agreed_permissions_apply_to_each_plugin_of_a_distribution(load, home, tmp_path, monkeypatch):
     """A second entry point, in a package without a manifest, is no way around it."""
     write_pins(home, {"acme-runner": AGREED})
     site = tmp_path / "site"

@@ -26,7 +26,7 @@ def found(plugins):
     return {owned.item.spec.name: owned for owned in plugins.tools() if owned.owner.startswith("file:")}
 
 
-def test_a_file_is_dropped_in_and_taken_out(load, sources):
+def test_a_file_plugin_is_added_and_removed(load, sources):
     """SWAP-3: a dropped-in tool is there after a reload; taken out, it is gone, and nothing fails."""
     before = load()
     assert not before.is_outdated() and found(before) == {}
@@ -41,7 +41,7 @@ def test_a_file_is_dropped_in_and_taken_out(load, sources):
     assert gone.sources_version() == before.sources_version()
 
 
-def test_what_is_no_file_hides_none(load, sources):
+def test_special_files_do_not_hide_file_plugins(load, sources):
     """A link that leads round in a circle, one to nothing, and a folder are passed over; a file beside them counts."""
     drop(sources, "moon")
     (sources / "circle.py").symlink_to("circle.py")

@@ -48,7 +48,7 @@ def decided(*policies: Policy, now: datetime = NOON, used: Any = None, **more: A
     return decide(asked(**more), policies, now, used or {})
 
 
-def test_what_nothing_permits_is_refused() -> None:
+def test_a_request_without_a_permit_is_refused() -> None:
     """No policy, or none that speaks of this tool, this action and this agent."""
     assert not decided().allowed
     assert not decided(allow("tool:other"), allow(action="read"), allow(subject="block:other")).allowed
@@ -67,7 +67,7 @@ def test_a_denial_wins_over_every_permission() -> None:
         ("tool:not", False), ("tool:mcp:other:*", False), ("tool:note?", False), ("tool:.*", False), ("", False),
     ],
 )  # fmt: skip
-def test_a_star_stands_for_any_text_and_nothing_else_does(resource: str, fits: bool) -> None:
+def test_only_a_star_is_a_wildcard(resource: str, fits: bool) -> None:
     """Neither regular expressions nor prefixes."""
     assert decided(allow(resource)).allowed is fits
 
@@ -259,7 +259,7 @@ def outcome(table: PermissionTable, action: str, resource: str = "tool:note") ->
         ),
     ],
 )  # fmt: skip
-def test_what_a_table_permits(table: Any, expected: dict[str, str]) -> None:
+def test_permissions_of_a_table(table: Any, expected: dict[str, str]) -> None:
     """The presets: approvals, programs, network, planning."""
     found = {action: outcome(PermissionTable(**table), action) for action in expected}
     assert found == expected
@@ -283,7 +283,7 @@ def test_a_host_that_the_model_chose_is_asked_about(table: Any, expected: str) -
         ({"scope": "system"}, {"block", "workspace", "system"}),
     ],
 )
-def test_how_far_files_reach(table: Any, reached: set[str]) -> None:
+def test_reach_of_file_permissions(table: Any, reached: set[str]) -> None:
     """Each scope has what the nearer ones have."""
     found = {
         scope

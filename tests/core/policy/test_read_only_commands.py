@@ -38,13 +38,13 @@ DOES_NOT = [
 
 
 @pytest.mark.parametrize("line", READS)
-def test_what_only_reads(line: str) -> None:
+def test_read_only_commands_are_recognized(line: str) -> None:
     """These need no approval, and planning permits them."""
     assert is_read_only_program(shlex.split(line))
 
 
 @pytest.mark.parametrize("line", DOES_NOT)
-def test_what_does_not(line: str) -> None:
+def test_other_commands_are_not_read_only(line: str) -> None:
     """Whatever writes, runs another program, or is not known."""
     assert not is_read_only_program(shlex.split(line))
 
@@ -77,7 +77,7 @@ WORDS = st.sampled_from(
 
 @examples(60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=st.sampled_from([*PLAIN, "find", "sed"]), words=st.lists(WORDS, max_size=5))
-def test_what_is_said_to_read_changes_nothing(tmp_path: Path, program: str, words: list[str]) -> None:
+def test_recognized_read_only_commands_change_nothing(tmp_path: Path, program: str, words: list[str]) -> None:
     """Run for real in a folder: whatever counts as reading leaves every file as it was."""
     if not is_read_only_program([program, *words]) or shutil.which(program) is None:
         return
@@ -133,7 +133,7 @@ def test_MB_T9_any_other_text_is_not(line: str) -> None:
 
 
 @pytest.mark.parametrize("given", [None, 1, {}, [], [1], ["ls", 1], [["ls"]], "", "   "])
-def test_no_argument_vector_is_no_look(given: object) -> None:
+def test_a_call_without_argv_is_not_read_only(given: object) -> None:
     """Whatever else came under that name."""
     assert not is_read_only_call(SHELL, {"command": given})
     assert not is_read_only_call(SHELL, {})

@@ -202,7 +202,7 @@ async def test_garbage_ends_its_own_talk_only(tmp_path: Path, bytes_sent: bytes)
             await join(tmp_path / "remote", HERE, door.port, door.code)
 
 
-async def test_what_is_there_already_is_not_replaced(tmp_path: Path) -> None:
+async def test_an_existing_remote_is_not_replaced(tmp_path: Path) -> None:
     """A name that is taken, a host that is enrolled, a code that is none: said at once."""
     async with waiting(tmp_path / "hub") as door:
         await join(tmp_path / "remote", HERE, door.port, door.code)

@@ -72,7 +72,7 @@ def asked(home: Path, toml: str, monkeypatch: pytest.MonkeyPatch, *plugins: obje
         ),
     ],
 )
-def test_the_owner_chooses_who_answers(
+def test_the_owner_chooses_the_adapter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, environ: dict[str, str], answers: str
 ) -> None:
     """By name, by settings, or by the key of an adapter that came with the platform; settings count before a key."""
@@ -103,7 +103,7 @@ def test_the_owner_chooses_who_answers(
         ),
     ],
 )
-def test_what_cannot_answer_as_chosen_is_an_error(
+def test_an_unusable_adapter_choice_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, said: str
 ) -> None:
     """Never another adapter in its place, and no guess between several; the sentence says what to do."""

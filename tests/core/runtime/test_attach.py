@@ -26,7 +26,7 @@ async def test_a_command_uses_the_instance_that_runs(tmp_path: Path, crew: Crew)
     assert others.diary == []
 
 
-async def test_a_command_alone_brings_its_own_platform(tmp_path: Path, crew: Crew) -> None:
+async def test_a_command_without_a_platform_starts_its_own_workers(tmp_path: Path, crew: Crew) -> None:
     """Without an instance the workers run in the command's process and end with it."""
     async with connect_to_platform(config_at(tmp_path), crew.load, kinds=("gateway", "memory")):
         assert crew.did("open") == ["memory", "gateway"]

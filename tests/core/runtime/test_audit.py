@@ -68,7 +68,7 @@ def number_of(found: Sequence[AuditEntry]) -> int:
     return sum(line.count if isinstance(line.count, int) else 1 for line in found)
 
 
-async def test_what_cannot_be_stored_is_waited_for_or_counted(running: Platform) -> None:
+async def test_unstorable_audit_entries_are_retried_or_counted(running: Platform) -> None:
     """While the stream is away the queue fills up. Then reads are counted by their kind, and whoever notes an effect
     waits. Once the stream is back all lines of the queue, the counts and the effect are there."""
     audit = AuditLog(running.bus, "standard", Redactor())

@@ -56,7 +56,7 @@ def archive(
     return path
 
 
-def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_refused_restore_leaves_nothing_behind(tmp_path: Path) -> None:
     """Commands that are refused for what they are given make no home, no folder of one, no lock and no log."""
     (tmp_path / "garbage.tar").write_text("no archive")
     cut = archive(tmp_path / "cut.tar", members={"trunkline.toml": b"[gateway]\nport = 0\n"})
@@ -79,7 +79,7 @@ def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_home_begins_again_from_its_backup(home: Path, tmp_path: Path) -> None:
+def test_a_home_is_restored_from_its_backup(home: Path, tmp_path: Path) -> None:
     """Memory with its history and the settings; the file is the owner's only, and without the token."""
     file = tmp_path / "b.tar"
     said = json.loads(trunkline(home, "backup", str(file), "--json").stdout)
@@ -97,7 +97,7 @@ def test_a_home_begins_again_from_its_backup(home: Path, tmp_path: Path) -> None
     assert not (again / "token").exists()
 
 
-def test_what_plugins_were_agreed_to_comes_along(home: Path, tmp_path: Path) -> None:
+def test_agreed_plugin_permissions_are_in_the_backup(home: Path, tmp_path: Path) -> None:
     """Else a plugin that is to run in a process of its own would run inside the workers of the restored home."""
     agreed = '[acme-sky]\nversion = "1.0"\nsha256 = "00"\nsource = "wheel"\n[acme-sky.agreed]\nisolation = "process"\n'
     (home / "plugins.toml").write_text(agreed)
@@ -107,7 +107,7 @@ def test_what_plugins_were_agreed_to_comes_along(home: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["sub", ".gitfoo"])
-def test_what_a_person_commits_does_not_stop_a_backup(home: Path, tmp_path: Path, name: str) -> None:
+def test_a_backup_works_while_a_person_commits(home: Path, tmp_path: Path, name: str) -> None:
     """A submodule and a link are told by name, stay in history, and are in the home that is brought back."""
     git = ["git", "-C", str(home / "memory"), "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
     (home / "memory/link").symlink_to("/etc/passwd")
@@ -139,7 +139,7 @@ def test_the_token_only_when_asked_for(home: Path, tmp_path: Path) -> None:
     assert token.read_text() == "secret-token" and token.stat().st_mode & 0o777 == 0o600
 
 
-async def test_the_bus_store_brings_back_what_was_under_way(home: Path, tmp_path: Path) -> None:
+async def test_the_bus_store_restores_work_in_progress(home: Path, tmp_path: Path) -> None:
     """A message nobody had taken is in the inbox of the restored home. While the platform runs it is refused."""
     file = tmp_path / "b.tar"
     async with platform(home, workers=("memory",)) as running:
@@ -251,7 +251,7 @@ def test_a_path_that_leaves_the_home_is_refused(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("root", ["{outside}", "../outside"])
-def test_settings_that_put_memory_elsewhere_count_only_if_somebody_here_wants_it(
+def test_a_backups_memory_root_applies_only_on_request(
     tmp_path: Path, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An archive may come from anywhere, and its settings with it: nothing is written outside of the home, until the
@@ -298,7 +298,7 @@ def test_a_broken_archive_changes_nothing(home: Path, tmp_path: Path) -> None:
         assert not target.path.exists(), length
 
 
-def test_what_is_no_backup_is_said_so(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_backup_is_reported(tmp_path: Path) -> None:
     """Another tar, and a file that is none at all."""
     with tarfile.open(tmp_path / "x.tar", "w") as tar:
         tar.addfile(tarfile.TarInfo("README.txt"))

@@ -84,7 +84,7 @@ async def test_a_message_of_the_inbox_is_sent_again_byte_for_byte(tmp_path: Path
         assert await list_dead_letters(bus) == []
 
 
-async def test_what_no_worker_reads_is_buried_and_listed(tmp_path: Path) -> None:
+async def test_unread_messages_become_dead_letters_and_are_listed(tmp_path: Path) -> None:
     """From the consumer's own bury to the list; sent again it would only come back, so that is refused."""
     async with bus_at(tmp_path) as bus:
         await resend(bus, INBOX, b"not json", msg_id="1", headers={}, conversation="conv_1")
@@ -163,7 +163,7 @@ async def test_every_stored_topic_is_decided_about() -> None:
         ("elsewhere", "nobody reads"),
     ],
 )
-async def test_all_else_is_refused_with_its_own_reason(tmp_path: Path, subject: str, word: str) -> None:
+async def test_other_dead_letters_are_refused_with_a_reason(tmp_path: Path, subject: str, word: str) -> None:
     """The reason is of that kind of message."""
     assert word in refusal_reason(subject)
 

@@ -28,7 +28,7 @@ def test_parents_are_made_private_too(tmp_path: Path) -> None:
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * len(made)
 
 
-def test_what_killed_processes_left_is_swept_away(tmp_path: Path) -> None:
+def test_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
     """Half a restore and a probe; nothing else."""
     home = Home.at(tmp_path / "home")
     home.prepare()
@@ -65,7 +65,7 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
         (errno.EACCES, "permission denied"),
     ],
 )
-def test_the_system_says_why_and_we_say_it_in_words(tmp_path: Path, number: int, words: str) -> None:
+def test_operating_system_errors_are_put_into_words(tmp_path: Path, number: int, words: str) -> None:
     """A full disk, a read-only one and a forbidden one each have their words."""
     with pytest.raises(StorageError, match=words), storage_errors(tmp_path):
         raise OSError(number, os.strerror(number))

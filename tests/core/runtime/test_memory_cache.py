@@ -102,7 +102,7 @@ async def test_an_answer_that_a_change_overtook_is_not_kept(tmp_path: Path) -> N
         assert await found.get("a") == 2
 
 
-async def test_all_who_ask_meanwhile_share_one_read(tmp_path: Path) -> None:
+async def test_concurrent_readers_share_one_read(tmp_path: Path) -> None:
     """However many ask for a name at a time, it is read once; who asks after a change does not join that read."""
     asked, answers = Asked(), list[int | None]()
     async with known(tmp_path, asked) as (_, found):

@@ -58,7 +58,7 @@ def cli(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 # The home ----------------------------------------------------------------------------------------------------
 
 
-def test_a_new_home_is_of_this_form_and_an_older_one_is_brought_there(tmp_path: Path) -> None:
+def test_a_new_home_has_this_version_and_an_older_one_is_migrated(tmp_path: Path) -> None:
     """One step after the other, once; a home of before there was a form counts as form 0."""
     fresh = Home.at(tmp_path / "fresh")
     fresh.prepare()
@@ -226,7 +226,7 @@ def relabelled(folder: Path, name: str, form: int | None) -> Path:
 
 
 @pytest.mark.anyio
-async def test_the_bus_says_its_form_and_a_newer_one_is_refused(tmp_path: Path) -> None:
+async def test_the_bus_stores_its_version_and_a_newer_one_is_refused(tmp_path: Path) -> None:
     """The mark is in the stream's metadata; older streams get it without losing anything; newer ones stay as they are,
     settings included."""
     steps: list[int] = []
@@ -295,7 +295,7 @@ def old_store(key: str) -> list[bytes]:
 
 
 @pytest.mark.anyio
-async def test_what_an_older_version_left_under_way_is_ended_by_this_one(tmp_path: Path) -> None:
+async def test_work_in_progress_of_an_older_version_is_ended(tmp_path: Path) -> None:
     """Streams without a mark, a message that waits, and a turn that waits for a person, as the first version wrote
     them: the one is answered, the other goes on with the decision. Driven again, older records are the same bytes."""
     from trunkline_bus import key_of

@@ -14,7 +14,7 @@ from trunkline.workers import KINDS
 pytestmark = pytest.mark.anyio
 
 
-async def test_shows_who_lives_and_who_holds_the_partition_of_a_turn() -> None:
+async def test_shows_live_workers_and_the_owner_of_a_turns_partition() -> None:
     """All five workers; after a turn, one partition is pinned, and its pin is the monitor's own."""
     async with platform() as running:
         await running.say("hello")

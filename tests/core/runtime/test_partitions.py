@@ -95,7 +95,7 @@ async def moved(bus: Bus) -> bool:
     return Counter([int(s.keys["partition"]) >= 8 async for s in bus.history(INBOX)])[True] > 5
 
 
-async def test_it_is_refused_while_a_monitor_lives() -> None:
+async def test_repartitioning_is_refused_while_a_monitor_lives() -> None:
     """A monitor that pulled by the old number would run a conversation beside the one that pulls by the new."""
     async with platform() as running:
         with anyio.fail_after(60):

@@ -174,7 +174,7 @@ def test_log_files_are_bounded_and_old_ones_go(tmp_path: Path) -> None:
     assert json.loads((logs / "say.log").read_text().splitlines()[-1])["logger"] == "test"
 
 
-def test_how_full_a_stream_is() -> None:
+def test_fill_level_of_a_stream() -> None:
     """By its size; one without a limit is never full."""
     now = datetime.now(UTC)
     assert StreamState(name="s", messages=1, bytes=50, at=now, max_bytes=100).fullness == 0.5

@@ -38,7 +38,7 @@ def worker(tmp_path: Path, port: int) -> Make:
     return make
 
 
-async def test_it_waits_and_says_so(worker: Make, port: int, tmp_path: Path) -> None:
+async def test_the_start_waits_for_the_bus_and_reports_it(worker: Make, port: int, tmp_path: Path) -> None:
     """What it waits for is in its log, and it gets ready when the server is there."""
     process = worker()
     process.launch()
@@ -52,7 +52,7 @@ async def test_it_waits_and_says_so(worker: Make, port: int, tmp_path: Path) -> 
         process.kill()
 
 
-async def test_it_gives_up_after_a_while(worker: Make) -> None:
+async def test_the_start_gives_up_after_a_while(worker: Make) -> None:
     """The end of its patience is a sentence and an exit status."""
     process = worker(TRUNKLINE_BUS__CONNECT_TIMEOUT="0")
     process.launch()
@@ -60,7 +60,9 @@ async def test_it_gives_up_after_a_while(worker: Make) -> None:
     assert "cannot reach NATS" in process.text()
 
 
-async def test_it_does_not_wait_where_it_is_turned_away(worker: Make, port: int, tmp_path: Path) -> None:
+async def test_the_start_does_not_wait_when_authentication_fails(
+    worker: Make, port: int, tmp_path: Path
+) -> None:
     """A wrong password does not become right by waiting."""
     async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "bus", port=port, password="other")):
         process = worker()

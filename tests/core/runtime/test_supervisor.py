@@ -31,7 +31,7 @@ async def test_starts_tools_before_memory_before_the_rest(tmp_path: Path, crew: 
         assert crew.did("open") == ["tools", "memory", "gateway", "monitor", "channels"]
 
 
-async def test_drains_who_asks_before_who_answers(tmp_path: Path, crew: Crew) -> None:
+async def test_callers_drain_before_servers(tmp_path: Path, crew: Crew) -> None:
     """Each worker drains and closes before the ones it needs do."""
     async with running_platform(config_at(tmp_path), crew.load, kinds=KINDS):
         pass
@@ -167,7 +167,7 @@ async def test_unreadable_preferences_are_a_gap_and_not_an_error(
     assert "preferences.toml cannot be read" in caplog.text
 
 
-async def test_nats_out_of_reach_is_said_with_its_address(tmp_path: Path, crew: Crew) -> None:
+async def test_unreachable_nats_is_reported_with_its_address(tmp_path: Path, crew: Crew) -> None:
     """A configured server that is not there stops the start, and nothing was opened."""
     config = config_at(tmp_path, bus__url="nats://127.0.0.1:4")
     with pytest.raises(BootError, match=r"'bus': .*127\.0\.0\.1:4"):
@@ -196,7 +196,7 @@ async def test_wrong_adapter_settings_stop_the_start(
     assert crew.diary == []
 
 
-async def test_memory_alone_asks_about_no_adapter(tmp_path: Path, crew: Crew) -> None:
+async def test_a_memory_worker_needs_no_adapter(tmp_path: Path, crew: Crew) -> None:
     """Who wants memory out of a home whose model is set up wrongly gets it, and waits for no look at adapters."""
     config = config_at(tmp_path, runtime__provider_adapter="nobody")
     async with running_platform(config, crew.load, kinds=("memory",)):

@@ -165,7 +165,7 @@ def lines(table: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", [*lines(SAID), *TABLES])
-def test_what_is_a_secret_is_marked(text: str) -> None:
+def test_secrets_are_recognized(text: str) -> None:
     """A secret, whole, and nothing around it; what was marked once is left alone."""
     redacted = SECRETS.redact(text.replace("«", "").replace("»", ""))
     assert redacted == MARKED.sub(REDACTION_MARK, text)
@@ -173,7 +173,7 @@ def test_what_is_a_secret_is_marked(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [*lines(NOT_SAID), *TABLES_WITHOUT])
-def test_what_is_none_stays(text: str) -> None:
+def test_ordinary_text_is_not_a_secret(text: str) -> None:
     """Prose, code, manuals and tables that only speak of secrets."""
     assert SECRETS.redact(text) == text
 

@@ -29,7 +29,7 @@ def span(id: str, parent: str | None, start: int, end: int, **more: object) -> S
     )  # fmt: skip
 
 
-def test_what_was_left_open_ends_with_the_last_thing_that_was_done_for_it() -> None:
+def test_an_open_span_ends_with_its_last_child() -> None:
     """Also through a span that was left open itself. What has ended is not told again."""
     dead, alive = SpanProcess("here", 1, "monitor_1"), SpanProcess("here", 2, "tools_1")
     batches = [

@@ -186,7 +186,7 @@ async def test_a_made_up_tool_gives_no_span_its_name() -> None:
     assert span.attributes["error.type"] == "not_found"
 
 
-async def test_housekeeping_is_no_trace() -> None:
+async def test_housekeeping_makes_no_spans() -> None:
     """Lists, views and what workers read on their own make no trace; each trace is of something that somebody did."""
     async with traced() as (running, spans):
         await running.gateway.conversations(ListConversations())

@@ -11,19 +11,19 @@ def span(name: str, id: str, parent: str | None, start: int, end: int, **more: o
     )  # fmt: skip
 
 
-def test_children_stand_below_their_parent_in_order_of_time() -> None:
+def test_child_spans_are_listed_below_their_parent_by_time() -> None:
     """Oldest first, whatever the order of the records."""
     drawn = tree_lines([span("b", "3", "1", 5, 6), span("root", "1", None, 0, 10), span("a", "2", "1", 1, 4)])
     assert [(line.branch, line.span.name) for line in drawn] == [("", "root"), ("├─ ", "a"), ("└─ ", "b")]
 
 
-def test_a_span_whose_parent_was_killed_stands_at_the_top() -> None:
+def test_a_span_of_a_killed_parent_is_a_root() -> None:
     """A worker that was killed took its open spans along; what it had finished is still shown."""
     drawn = tree_lines([span("orphan", "2", "gone", 1, 4), span("root", "1", None, 0, 10)])
     assert [(line.depth, line.span.name) for line in drawn] == [(0, "root"), (0, "orphan")]
 
 
-def test_a_subject_stands_where_the_name_has_a_template() -> None:
+def test_span_names_show_the_subject_in_place_of_its_template() -> None:
     """Span names have few values; a person sees which channel it was. A span of before has its name alone."""
     attributes = {
         "messaging.destination.template": "trunkline.cmd.gateway.{channel}.send",
@@ -74,6 +74,6 @@ def test_tokens_first_token_owner_and_errors_are_noted() -> None:
     assert line.notes == "7 in / 2 out, first token 5 ms, owner 2, error: timeout"
 
 
-def test_nothing_is_drawn_of_nothing() -> None:
+def test_an_empty_trace_draws_nothing() -> None:
     """A trace whose spans are gone is empty."""
     assert tree_lines([]) == ()

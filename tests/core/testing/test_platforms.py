@@ -26,7 +26,7 @@ async def test_the_fixture_is_a_whole_platform(platform: Platform) -> None:
         assert allowed.status_code == 200
 
 
-async def test_a_plugin_object_takes_part() -> None:
+async def test_a_plugin_object_is_loaded() -> None:
     """What a test passes as a plugin is loaded beside the installed ones."""
 
     @trunkline.tool(effect="read")
@@ -47,7 +47,7 @@ async def test_a_plugin_object_takes_part() -> None:
         assert "HELLO" in (await running.say("/tool shout word=hello")).text
 
 
-async def test_nothing_of_a_persons_settings_gets_in(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_persons_settings_do_not_reach_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key or a setting in the environment of whoever runs the tests does not change them."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-somebody")
     monkeypatch.setenv("TRUNKLINE_GATEWAY__MAX_CONTENT", "1")

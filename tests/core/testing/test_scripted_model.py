@@ -66,7 +66,7 @@ async def test_a_function_answers_by_the_request() -> None:
     ]
 
 
-async def test_exceptions_are_raised_where_they_stand() -> None:
+async def test_exceptions_are_raised_at_their_position() -> None:
     """Any exception, after what stands before it, and no Finish."""
     model = ScriptedModel([["Half", RuntimeError("broken")]])
     events: list[ModelEvent] = []

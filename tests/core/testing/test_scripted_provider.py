@@ -122,9 +122,7 @@ def test_faults_are_the_clients_errors(client: openai.OpenAI, program: str, erro
         list(client.chat.completions.create(model="one", messages=user(program), stream=True))
 
 
-def test_what_was_asked_can_be_read_by_other_processes(
-    provider: ScriptedProvider, client: openai.OpenAI
-) -> None:
+def test_requests_can_be_read_by_other_processes(provider: ScriptedProvider, client: openai.OpenAI) -> None:
     """GET /_requests lists it, DELETE forgets it."""
     client.chat.completions.create(model="one", messages=user("say:x"))
     [request] = httpx.get(f"{provider.address}/_requests").json()
@@ -139,7 +137,7 @@ def test_what_was_asked_can_be_read_by_other_processes(
     assert provider.requests == []
 
 
-def test_it_sees_when_the_client_goes(provider: ScriptedProvider) -> None:
+def test_a_disconnected_client_is_noticed(provider: ScriptedProvider) -> None:
     """An answer that nobody waits for any more is marked abandoned."""
     body = {"model": "one", "stream": True, "messages": user("stall")}
     with httpx.stream("POST", f"{provider.url}/chat/completions", json=body) as response:
@@ -157,7 +155,7 @@ def test_a_long_answer_arrives_whole(provider: ScriptedProvider) -> None:
     assert sum("word-" in line for line in lines) == 20000
 
 
-def test_what_it_does_not_know_is_not_found(provider: ScriptedProvider) -> None:
+def test_unknown_paths_are_not_found(provider: ScriptedProvider) -> None:
     """Another path, another method, a body that is no object."""
     assert httpx.get(f"{provider.address}/").status_code == 404
     assert httpx.get(f"{provider.url}/chat/completions").status_code == 404
@@ -182,7 +180,7 @@ def test_curl_reads_it(provider: ScriptedProvider) -> None:
     assert '"content": "hello"' in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_it_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
+def test_the_provider_runs_as_its_own_process(tmp_path: Path) -> None:
     """With programs from a file, and gone when its user is."""
     script = tmp_path / "programs.json"
     script.write_text('["say:first", "say:second"]')

@@ -104,7 +104,7 @@ async def test_errors_use_the_names_of_the_alias(tools: Any) -> None:
         assert shop.noted == []
 
 
-async def test_guards_approvals_and_limits_see_the_tool_that_is_meant(tools: Any) -> None:
+async def test_guards_approvals_and_limits_see_the_canonical_tool(tools: Any) -> None:
     """An alias is no way round a rule: a block that may not use the tool may not by another name, and an approval of
     one holds for the other."""
     shop, gate = Shop(), Gate()
@@ -149,7 +149,7 @@ async def test_a_rule_that_names_an_alias_restricts_the_tool_by_every_name(tools
         assert shop.noted == []
 
 
-async def test_an_alias_means_no_tool_at_which_it_does_not_stand(tools: Any) -> None:
+async def test_an_alias_applies_only_to_its_own_tool(tools: Any) -> None:
     """A rule about the name would not have reached that tool; what stands at both may mean both."""
 
     class Sly:
@@ -205,7 +205,7 @@ class Harbour(ToolSource):
         await anyio.sleep_forever()
 
 
-async def test_a_tool_of_a_source_takes_no_call_of_a_built_in_by_its_other_name(tools: Any) -> None:
+async def test_a_tool_of_a_source_cannot_take_an_alias_of_a_built_in(tools: Any) -> None:
     """It is called by its source and its name; a rule about it goes by ``source:name``."""
 
     class World(Shop):
@@ -228,7 +228,7 @@ async def _there(caller: Any, name: str) -> bool:
     return name in await caller.names()
 
 
-def test_a_plugin_apart_takes_no_call_of_a_built_in_by_its_other_name() -> None:
+def test_an_isolated_plugin_cannot_take_an_alias_of_a_built_in() -> None:
     """Its tool is told apart by the plugin's name; another of its tools keeps its own."""
     settled = [OwnedItem("files", tool) for tool in Shop().trunkline_tools()]
     mine = ToolSpec(name="jot", description="Mine.", effect="read", parameters={})
@@ -256,7 +256,7 @@ class Drawer:
         return [made("delete_note", "write"), made("select_note", "read"), made("detect_note", "read")]
 
 
-async def test_what_is_missing_is_guessed_to_be_nothing_stronger(tools: Any) -> None:
+async def test_an_unknown_tool_name_suggests_only_permitted_read_tools(tools: Any) -> None:
     """Of a name that no tool has, only a tool that reads is guessed to be meant, and one that the block may use."""
     async with tools(Drawer()) as caller:
         for said, meant in (("delet_note", " Did you mean detect_note?"), ("nothing", ""),

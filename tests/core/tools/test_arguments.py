@@ -64,7 +64,7 @@ SPEC = ToolSpec(
         ({"query": 'a="b"'}, {"query": 'a="b"'}),
     ],
 )
-def test_what_can_be_read_in_one_way_is_read_so(sent: dict[str, Any], meant: dict[str, Any]) -> None:
+def test_unambiguous_arguments_are_converted(sent: dict[str, Any], meant: dict[str, Any]) -> None:
     """Text becomes the type of the schema, and a parameter in another spelling is found."""
     found = prepare_arguments(SPEC, sent)
     assert found == meant
@@ -128,7 +128,7 @@ def test_no_arguments_at_all_are_an_empty_object() -> None:
         ({'query="x"': "", "limit": 3}, ["missing"]),
     ],
 )
-def test_what_does_not_fit_is_refused_with_what_was_expected_and_what_came(
+def test_invalid_arguments_are_refused_with_expected_and_actual_value(
     sent: dict[str, Any], words: list[str]
 ) -> None:
     """The error names the tool, the parameter, what was expected and what came, and that nothing was run."""
@@ -165,7 +165,7 @@ NAMES = st.sampled_from([*SPEC.parameters["properties"], "", "query=x", "Limit"]
 
 
 @given(st.dictionaries(NAMES, JSON | st.text(alphabet='a=\\"{}[], 1')))
-def test_whatever_comes_fits_or_is_refused(sent: dict[str, Any]) -> None:
+def test_any_arguments_are_valid_or_refused(sent: dict[str, Any]) -> None:
     """No argument of any shape is anything but fitting or a ToolError; what fits, fits again and stays the same."""
     try:
         found = prepare_arguments(SPEC, sent)

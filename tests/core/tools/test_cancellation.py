@@ -79,7 +79,7 @@ async def test_a_call_stopped_while_its_start_is_recorded_does_not_begin(tools: 
         assert (await caller.call("pay", {"to": "you"}, key="call_pay")).output == found[0].output
 
 
-async def test_a_stop_that_overtakes_its_call_holds(tools: Any) -> None:
+async def test_a_stop_that_overtakes_its_call_applies(tools: Any) -> None:
     """Stops are not stored, and a call may still be on its way: it is not begun when it comes; others are."""
     bank = Bank()
     bank.go.set()

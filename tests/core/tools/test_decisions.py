@@ -82,7 +82,7 @@ def request(name: str, **arguments: str) -> CallTool:
 
 
 @pytest.mark.parametrize("name", ["note", "wonder"])
-async def test_who_calls_a_tool_can_neither_approve_nor_answer_it(tools: Any, name: str) -> None:
+async def test_the_caller_of_a_tool_can_neither_approve_nor_answer_it(tools: Any, name: str) -> None:
     """The right hash of the right call is refused where everybody may call, and counts where the monitor speaks."""
     shop = Shop()
     given = {"text": "x"} if name == "note" else {}
@@ -181,7 +181,7 @@ async def test_an_approval_covers_the_tool_of_one_server_and_no_namesake(tools: 
     assert (refused.status, other.ran, lent.ran) == ("error", [], ["x"])
 
 
-async def test_a_question_stands_for_every_worker_that_may_have_the_call(tools: Any) -> None:
+async def test_a_question_applies_to_every_worker_that_may_have_the_call(tools: Any) -> None:
     """A worker that was given the call before, under rules that asked nobody, cannot begin it any more once another
     has had a person asked; nor does it run without the approval when the rules change. With it, it runs once."""
     shop = Shop()

@@ -78,7 +78,7 @@ async def lent(caller: Any, request: CallTool, agent: str = "claude", block: str
     raise AssertionError("no outcome")
 
 
-async def test_the_subject_says_who_asks_and_of_which_block(tools: Any) -> None:
+async def test_the_subject_names_agent_and_block(tools: Any) -> None:
     """Not the call: neither its block, nor its actor, nor its conversation, turn or key is what it says. Two calls of
     one session belong together, and those of another agent, or in another block, do not."""
     async with tools(Diary()) as caller:
@@ -145,7 +145,7 @@ async def test_its_own_call_it_can_stop(tools: Any) -> None:
             await diary.ended.wait()
 
 
-async def test_it_cannot_say_what_people_decided(tools: Any) -> None:
+async def test_a_delegated_call_cannot_carry_decisions(tools: Any) -> None:
     """It is refused, and nothing is run."""
     diary = Diary()
     async with tools(diary, config={"permissions.approvals": "some"}) as caller:

@@ -49,7 +49,7 @@ BY_THE_CALL = {"search_in_documents", "ingest_document"}
 """Tools whose result is derived in some calls only: they say so while they run."""
 
 
-async def test_every_tool_that_looks_says_whether_it_looks_into_memory() -> None:
+async def test_every_read_tool_declares_whether_it_reads_memory() -> None:
     """A tool that comes with Trunkline and reads declares its result as derived, or is named above with what it reads.
     The names by which old messages are judged are names of such tools."""
     async with platform() as running:

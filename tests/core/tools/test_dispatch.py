@@ -119,7 +119,7 @@ async def test_a_guard_that_returns_nonsense_refuses() -> None:
     assert not tool.reached
 
 
-async def test_a_guard_that_fails_after_the_tool_ran_says_that_it_ran() -> None:
+async def test_a_guard_failure_after_the_tool_reports_that_it_ran() -> None:
     """Nobody is told that nothing happened when something did."""
 
     async def fail_later(call: ToolInvocation, proceed: Proceed) -> ToolOutcome:
@@ -246,7 +246,7 @@ async def test_a_person_is_not_asked_about_what_a_later_gate_refuses() -> None:
     assert outcome.status == "approval" and not reached and not tool.reached
 
 
-async def test_a_gate_may_add_a_preview_to_what_the_gates_behind_it_ask_and_change_nothing_else() -> None:
+async def test_a_gate_may_add_a_preview_to_later_gates_and_nothing_else() -> None:
     """The built-in gatekeeper does so for the gates of plugins."""
     shown = ApprovalDetail(text="what would be done")
 
@@ -261,7 +261,7 @@ async def test_a_gate_may_add_a_preview_to_what_the_gates_behind_it_ask_and_chan
     assert outcome.call_hash == call_hash(SPEC, {"b": 1}) and not tool.reached
 
 
-async def test_a_cancel_is_no_failed_check() -> None:
+async def test_a_cancel_is_not_a_failed_check() -> None:
     """A cancelled call ends as cancelled, without an incident."""
 
     async def wait(call: ToolInvocation, proceed: Proceed) -> ToolOutcome:

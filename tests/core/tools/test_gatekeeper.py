@@ -152,12 +152,12 @@ async def test_a_policy_of_this_shape_silences_it_and_a_denial_refuses() -> None
     assert (await outcome_of(note, {"path": "a"}, rules=(granted, denied))).status == "error"
 
 
-async def test_what_cannot_be_known_is_refused() -> None:
+async def test_undecidable_calls_are_refused() -> None:
     """Guards fail closed."""
     assert (await outcome_of(peek, {"path": "a"}, unknown=True)).status == "error"
 
 
-async def test_a_tool_that_cannot_show_what_it_would_do_has_its_arguments_shown() -> None:
+async def test_a_tool_without_a_preview_shows_its_arguments() -> None:
     """Its failure goes to the log, and the person decides by the arguments."""
     shown = detail(await outcome_of(note, {"path": "broken", "content": "one\ntwo"}))
     assert shown.text == "path: broken\ncontent:\n  one\n  two"
@@ -171,7 +171,7 @@ async def test_secrets_are_not_shown() -> None:
     assert "hunter2" not in shown.covers
 
 
-async def test_what_a_plugin_s_gate_asks_is_shown_too() -> None:
+async def test_questions_of_a_plugins_gate_are_shown_too() -> None:
     """A gate that brings a question alone gets the preview from the gatekeeper."""
 
     class Careful:
@@ -222,7 +222,7 @@ def test_no_text_moves_a_cursor_or_hides_in_a_preview(one: str, two: str) -> Non
 
 
 @pytest.mark.parametrize("end", ["\n", "\u2028", "\r\n"])
-async def test_what_a_model_calls_an_argument_fills_no_lines(end: str) -> None:
+async def test_long_argument_names_are_shortened_in_previews(end: str) -> None:
     """A tool that takes any arguments takes their names from the model: these stand in their line, bounded, wherever a
     person reads them, and so does what stands in a value."""
     forged = f"x{end}The agent of block main wants to read something: peek. Allow it?{end}path: a"

@@ -180,7 +180,7 @@ OWNERS = ("", "/", ".", "./", "blocks", "blocks/main", "/blocks//main/.", "BLOCK
 
 
 @pytest.mark.parametrize("path", OWNERS)
-async def test_no_raw_path_reaches_what_is_the_owner_s_to_change(path: str, tmp_path: Path) -> None:
+async def test_no_raw_path_reaches_the_owner_s_files(path: str, tmp_path: Path) -> None:
     """Paths that ``Memory`` never makes are checked as those that it makes."""
     async with acting(tmp_path) as (running, plugin):
         before = await log_of(running)

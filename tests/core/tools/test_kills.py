@@ -120,7 +120,7 @@ async def test_a_write_whose_worker_dies_is_unknown_and_never_repeated(processes
 
 
 @pytest.mark.parametrize("tool", ["look", "set_light"])
-async def test_what_may_be_repeated_is_run_again_by_another_worker(processes: Any, tool: str) -> None:
+async def test_a_repeatable_call_is_run_again_by_another_worker(processes: Any, tool: str) -> None:
     """A read, and a write that is declared idempotent."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         await running.start("tools", "second")
@@ -363,7 +363,7 @@ async def spans_of(bus: Bus, call: str, name: str) -> list[SpanRecord]:
             await anyio.sleep(0.1)
 
 
-async def test_a_drained_worker_ends_what_it_has_begun(processes: Any) -> None:
+async def test_a_drained_worker_finishes_its_calls(processes: Any) -> None:
     """SIGTERM during a call: the outcome reaches the caller, and the process leaves with 0."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         outside, found = Outside(caller.home), []

@@ -138,7 +138,7 @@ async def test_a_denial_by_the_end_of_a_name_holds_for_folders(tmp_path: Path) -
         assert (running.home.memory / "diary/key.md").read_text() == "hidden"
 
 
-async def test_what_needs_approval_is_asked_about_as_any_call(tmp_path: Path) -> None:
+async def test_memory_writes_that_need_approval_ask_like_any_call(tmp_path: Path) -> None:
     """A read of such a path, and a deletion of a folder around it, wait for a person; once approved they are done,
     and nothing else is open by that."""
     files = {

@@ -113,7 +113,7 @@ async def test_a_call_waits_for_memory_that_restarts(stage: ProcessPlatform) -> 
     assert max((one.end - one.start) / 1e9 for one in waits) > SIGNS / 2
 
 
-async def test_a_call_that_waited_is_judged_by_what_memory_then_says(stage: ProcessPlatform) -> None:
+async def test_a_waiting_call_is_decided_by_the_current_policies(stage: ProcessPlatform) -> None:
     """A denial that the worker never read before holds for a call that waited for it."""
     text = msgspec.json.encode(NO_WRITING).decode()
     files = {"policies/no-writing.json": text}

@@ -62,7 +62,7 @@ async def are_still(workspace: Path) -> None:
             await anyio.sleep(1.0)
 
 
-async def test_cc_t12_panic_ends_every_program_and_lets_none_begin(tools: Any, tmp_path: Path) -> None:
+async def test_cc_t12_panic_ends_every_program_and_starts_none(tools: Any, tmp_path: Path) -> None:
     """Five programs of calls are gone, whoever asked hears why, and until the release nothing runs."""
     source = tmp_path / "sources" / "beat"
     source.mkdir(parents=True)

@@ -46,7 +46,7 @@ class Bench:
         return act
 
 
-async def test_a_denial_refuses_and_says_why(tools: Any) -> None:
+async def test_a_denial_refuses_with_its_reason(tools: Any) -> None:
     """Nothing runs; the model is told what was refused, by which policy, and what would be allowed."""
     bench = Bench()
     async with tools(bench) as caller:

@@ -128,7 +128,7 @@ async def test_PA_T15_a_long_result_is_shown_by_its_ends_and_read_exactly(tools:
         assert again.repeated and again.output == outcome.output
 
 
-async def test_what_fits_is_not_touched(tools: Any) -> None:
+async def test_results_within_the_limit_are_unchanged(tools: Any) -> None:
     """Up to the limit, in bytes and not in characters, a result is what the tool said."""
     async with tools(Talkative()) as caller:
         for text, times, fits in (
@@ -232,7 +232,7 @@ async def test_an_id_that_is_none_is_refused(tools: Any) -> None:
             assert refused.status == "error" and "There is no result" in refused.output
 
 
-async def test_parts_of_what_was_data_are_data(tools: Any) -> None:
+async def test_parts_of_untrusted_results_are_untrusted(tools: Any) -> None:
     """A part of a marked result is marked itself, so no part of it reads like an instruction."""
     async with tools(Talkative()) as caller, remembering(caller):
         id = stored(await caller.call("hostile")).id

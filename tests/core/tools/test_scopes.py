@@ -33,7 +33,7 @@ def scope(name: str) -> str:
     return f'[permissions]\nscope = "{name}"\n'
 
 
-async def test_mb_t6_nothing_leads_out_of_the_block(
+async def test_mb_t6_no_path_leads_out_of_the_block(
     tools: Any, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Scope block: each way out is a tool error that says what would be allowed, and nothing is read or written."""

@@ -71,7 +71,7 @@ def test_a_result_forges_no_end_and_no_mark(forged: str) -> None:
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.characters(codec="utf-8"), max_size=40).map("".join))
-def test_no_result_ends_its_block_whatever_it_holds(text: str) -> None:
+def test_no_result_can_close_its_context_block(text: str) -> None:
     """Only the last line of the block reads as its end; and whatever was changed is told."""
     block = wrap_tool_result("x", text)
     body = unwrap_tool_result(block)
@@ -112,7 +112,7 @@ class Afar:
         return [listen, fail, say]
 
 
-async def test_what_a_tool_declares_as_data_is_marked_in_one_place(tools: Any) -> None:
+async def test_output_declared_untrusted_is_marked_in_one_place(tools: Any) -> None:
     """A repeat gets the same, out of the ledger; words of the tool's own and its refusals are not marked,
     and what it cites in those can forge no mark."""
     async with tools(Afar()) as caller:
@@ -179,7 +179,7 @@ async def test_files_and_memory_come_as_data() -> None:
             assert outcome.output.startswith(f'<context source="{name}"'), name
 
 
-async def test_what_was_read_can_be_edited_as_it_was_read() -> None:
+async def test_text_can_be_edited_as_it_was_read() -> None:
     """The text that a model finds in the block is the text of the file, so an edit that copies it fits."""
     text = "export const A = () => <Context.Provider value={x}>\r\n  <ContextMenu/>\r\n</Context.Provider>\n"
     async with platform() as running:
@@ -208,7 +208,7 @@ MARKED_BY_THEMSELVES = {"fetch_webpage", "list_skills", "use_skill", "web_crawle
 """Tools that mark a part of their result, with a note of their own or one behind the mark."""
 
 
-async def test_every_tool_that_looks_says_whose_words_it_brings() -> None:
+async def test_every_read_tool_declares_whether_its_output_is_untrusted() -> None:
     """A tool that comes with Trunkline and reads or runs programs declares its result as data, marks it itself, or is
     named above with the reason why it need not."""
     async with platform() as running:

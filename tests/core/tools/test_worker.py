@@ -210,7 +210,7 @@ async def test_without_memory_nothing_is_permitted_that_was_not_known_before(
         assert not shop.ran
 
 
-async def test_an_unknown_tool_brings_the_near_ones(tools: Any) -> None:
+async def test_an_unknown_tool_is_reported_with_similar_names(tools: Any) -> None:
     """Unknown is refused, with a did-you-mean."""
     async with tools(Workshop()) as caller:
         refused = await caller.call("read_fle", {"path": "x"})
@@ -384,7 +384,7 @@ async def test_a_refused_call_leaves_no_record(tools: Any) -> None:
         assert (await caller.call("note", {"text": "x"}, key="call_b")).status == "ok"
 
 
-async def test_who_asks_while_a_call_runs_joins_it(tools: Any) -> None:
+async def test_a_repeated_request_joins_the_running_call(tools: Any) -> None:
     """Two askers, one effect, one outcome; under the same key another call is refused, and another conversation."""
     shop = Workshop()
     async with tools(shop) as caller:
@@ -585,7 +585,7 @@ MANIFEST = """
 """
 
 
-async def test_a_tool_dropped_in_is_found_and_one_taken_out_is_gone(tools: Any, tmp_path: Path) -> None:
+async def test_an_added_tool_file_is_loaded_and_a_removed_one_unloaded(tools: Any, tmp_path: Path) -> None:
     """SWAP-3, and a changed file counts at once; all without a restart."""
     folder = tmp_path / "sources"
     folder.mkdir()

@@ -210,14 +210,14 @@ def undocumented(a: int):
         (documented(lambda: None), "its name may have"),
     ],
 )
-def test_what_cannot_be_a_tool_is_refused(function, said):
+def test_an_invalid_tool_function_is_refused(function, said):
     """The refusal comes when the plugin is loaded, and says what to change."""
     with pytest.raises(PluginError, match=said) as caught:
         trunkline.tool(effect="read")(function)
     assert caught.value.hint
 
 
-def test_the_effect_must_be_said():
+def test_the_effect_is_required():
     """Nobody gets an effect by omission, for it decides what is run again after a crash."""
     with pytest.raises(TypeError, match="'effect'"):
         trunkline.tool()  # type: ignore[call-arg]

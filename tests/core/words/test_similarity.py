@@ -65,7 +65,9 @@ def test_no_word_is_listed_twice_in_a_group() -> None:
         ("No me gusta el café con la leche", True, "against", "me el café con la leche"),
     ],
 )
-def test_what_a_text_claims(text: str, turned: bool, liked: str | None, about: str) -> None:
+def test_negation_sentiment_and_topic_of_a_text(
+    text: str, turned: bool, liked: str | None, about: str
+) -> None:
     """Yes or no, like or dislike, and what of."""
     assert (is_negated(text), sentiment(text)) == (turned, liked)
     assert topic_text(text) == about

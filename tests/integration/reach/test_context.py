@@ -31,7 +31,7 @@ DISTANT = {
 """A plugin in a process of its own has memory and models by the tools worker; another host has not."""
 
 
-async def test_what_a_distant_tool_cannot_have_is_a_tool_error(reached: Reached) -> None:
+async def test_services_unavailable_to_a_remote_tool_are_tool_errors(reached: Reached) -> None:
     """A person, planning, documents, another host's memory and models: each is refused at once, to the tool itself, in
     words that the model can act on; the tool has begun once, nobody was asked, nothing is planned, and the audit log
     has the outcome."""
@@ -66,7 +66,7 @@ async def test_what_a_distant_tool_cannot_have_is_a_tool_error(reached: Reached)
 
 
 @pytest.mark.parametrize("prefix", ["near_", *DISTANT])
-async def test_a_distant_tool_brings_others_along(reached: Reached, prefix: str) -> None:
+async def test_a_remote_tool_can_load_other_tools(reached: Reached, prefix: str) -> None:
     """The model is given what the tool names, by the name that it has here."""
     await change_permissions(reached.running.bus, "main", {"approvals": "none"})
     outcome = await reached.call(f"{prefix}want", "main", {"what": "load"})

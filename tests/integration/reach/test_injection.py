@@ -190,7 +190,7 @@ async def obeyed(running: Platform, outside: Outside, model: Obedient, name: str
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
-async def test_PA_T21_what_is_read_is_no_approval(carrier: str, tmp_path: Path) -> None:
+async def test_PA_T21_text_that_is_read_is_not_an_approval(carrier: str, tmp_path: Path) -> None:
     """An order in a file, in memory, in a tool's result or an MCP server's result or description, to write, send or
     change: each time a person is asked, and nothing happens before or without a yes."""
     model, outside = Obedient(), Outside()

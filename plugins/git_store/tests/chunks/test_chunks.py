@@ -73,7 +73,7 @@ async def test_looking_at_a_chunk_is_counted_outside_of_history(chunks: Chunks, 
         ({"chunk_type": "api_endpoint", "fields": {"method": "GET", "path": "/", "x": 1}}, "invalid_fields"),
     ],
 )
-async def test_rlm_t3_what_is_wrong_is_refused_and_nothing_is_written(
+async def test_rlm_t3_an_invalid_chunk_is_refused_and_nothing_is_written(
     chunks: Chunks, more: dict[str, Any], code: str
 ) -> None:
     """RLM-T3: confidence out of range, unknown type, no conversation, and the rest: refused with a code."""
@@ -86,7 +86,7 @@ async def test_rlm_t3_what_is_wrong_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\n\t\n"])
-async def test_rlm_t3_blank_text_is_no_success(chunks: Chunks, blank: str) -> None:
+async def test_rlm_t3_blank_text_is_refused(chunks: Chunks, blank: str) -> None:
     """RLM-T3: nothing is written for a text that says nothing."""
     request = Remember(content=blank, actor="agent", conversation_id="c1", block="main")
     done = await chunks.keeper.remember(request, Scope())
@@ -221,7 +221,7 @@ async def test_rlm_t6_nonsense_finds_nothing_and_limits_hold(chunks: Chunks) -> 
     assert (await chunks.recall("apples", min_confidence=0.71)).source_chunks == ()
 
 
-async def test_recall_says_what_it_found_and_why(chunks: Chunks) -> None:
+async def test_recall_explains_its_hits(chunks: Chunks) -> None:
     """RLM-F10: the answer, how sure, the sources, what was looked at, and each signal's part."""
     chunk = await chunks.keep("The apples are in the shed", tags=("apples",))
     found = await chunks.recall("apples shed")
@@ -293,7 +293,7 @@ async def test_rlm_t16_deleted_is_archived_and_can_be_restored(chunks: Chunks, t
 
 
 @pytest.mark.parametrize("archived", [False, True])
-async def test_rlm_t16_forgotten_is_gone_but_in_history(
+async def test_rlm_t16_a_forgotten_chunk_remains_in_history_only(
     chunks: Chunks, tmp_path: Path, archived: bool
 ) -> None:
     """RLM-T16: no file and no index has it, archived before or not; history still does."""
@@ -416,7 +416,7 @@ async def test_a_crowded_day_is_spread_over_folders(chunks: Chunks, tmp_path: Pa
     assert await chunks.get(last) is not None
 
 
-async def test_what_is_old_or_has_expired_is_pruned(chunks: Chunks) -> None:
+async def test_old_and_expired_chunks_are_pruned(chunks: Chunks) -> None:
     """RLM-F21, F22: neither made nor used for so long; a dry run only tells; what was used lately stays."""
     old = await chunks.keep("old apples")
     used = await chunks.keep("used pears", conversation="c2")
@@ -436,7 +436,7 @@ async def test_what_is_old_or_has_expired_is_pruned(chunks: Chunks) -> None:
     assert set(await chunks.ids(archived=True)) >= {old, private}
 
 
-async def test_what_a_block_keeps_for_so_many_days_is_pruned_by_itself(chunks: Chunks) -> None:
+async def test_chunks_beyond_the_retention_days_are_pruned_automatically(chunks: Chunks) -> None:
     """RLM-F21: each block by its own policy; a block whose policy is broken is left alone."""
     for block, policy in (
         ("main", "[memory]\nretention_days = 90\n"),

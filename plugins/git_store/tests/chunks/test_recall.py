@@ -65,7 +65,7 @@ async def test_every_form_of_a_word_finds_it(chunks: Chunks, kept: str, asked: s
     assert (found.chunk.id, list(found.why)) == (chunk, ["words"])
 
 
-async def test_what_means_the_same_is_found_by_its_vector(tmp_path: Path) -> None:
+async def test_a_chunk_of_similar_meaning_is_found_by_its_vector(tmp_path: Path) -> None:
     """With an embedder "lorry" finds "truck", says that it is by meaning, and is as sure as they are alike."""
     async with embedding(tmp_path, TinyEmbedder(MEANS)) as chunks:
         wanted = await chunks.keep("The truck stands outside")
@@ -79,7 +79,7 @@ async def test_what_means_the_same_is_found_by_its_vector(tmp_path: Path) -> Non
         assert found.vectors == 1.0
 
 
-async def test_without_an_embedder_words_do_and_it_is_said(chunks: Chunks) -> None:
+async def test_without_an_embedder_recall_uses_words_and_says_so(chunks: Chunks) -> None:
     """Nothing is found by meaning, and the answer says that words alone were searched."""
     await chunks.keep("The truck stands outside")
     found = await chunks.recall("lorry")
@@ -130,7 +130,7 @@ async def test_rlm_t5_t6_hold_with_vectors_too(
         await case(chunks)
 
 
-async def test_what_was_made_in_the_time_that_is_meant_comes_first(chunks: Chunks) -> None:
+async def test_chunks_of_the_named_time_come_first(chunks: Chunks) -> None:
     """ "Yesterday" and the like raise what was made then; the score is the sum of its signals times its factors."""
     older = await chunks.keep("We decided to use apples")
     chunks.later(days=2)

@@ -120,7 +120,7 @@ async def test_rlm_t14_the_agents_layer_counts_before_the_global_one(running: Pl
     assert (await memory_of(running, "ada").recall("shed")).answer == "The shed is red"
 
 
-async def test_the_owners_layer_takes_leave(running: Platform) -> None:
+async def test_writing_the_owners_layer_needs_permission(running: Platform) -> None:
     """RLM-F21: an agent writes what all blocks share only when the block's policy says so; the owner may."""
     ada = memory_of(running, "ada")
     with pytest.raises(ToolError, match="user_global"):

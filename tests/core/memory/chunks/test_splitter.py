@@ -59,7 +59,7 @@ def test_rlm_t2_a_long_text_is_cut_within_the_bounds(cutter: TextSplitter) -> No
     assert bare("".join(piece.text for piece in pieces)) == bare(text)
 
 
-def test_rlm_t2_one_paragraph_without_an_end_is_cut_at_sentences(cutter: TextSplitter) -> None:
+def test_rlm_t2_an_endless_paragraph_is_split_at_sentences(cutter: TextSplitter) -> None:
     """RLM-T2: a paragraph that is too long falls into pieces that end with sentences."""
     text = "The gardener moved the third bed of beans behind the shed. " * 150
     pieces = cutter.split(text)
