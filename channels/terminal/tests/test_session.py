@@ -372,7 +372,7 @@ async def test_steering_does_not_break_the_answer_that_streams() -> None:
     kinds = [kind for kind, _ in talk.screen.shown]
     first, last = kinds.index("answer"), len(kinds) - 1 - kinds[::-1].index("answer")
     assert "settle" not in kinds[first:last]
-    assert any("taken in: shorter" in note for note in talk.screen.all("note"))
+    assert any("added to the turn: shorter" in note for note in talk.screen.all("note"))
 
 
 def test_a_deadline_is_shown_in_local_time() -> None:

@@ -172,5 +172,5 @@ async def test_an_export_names_files_still_being_written(
         }
     gaps = msgspec.json.decode(texts["manifest.json"], type=ArchiveManifest).gaps
     assert [gap.what for gap in gaps] == ["slow.md"]
-    assert "writing" in gaps[0].why
+    assert "being written" in gaps[0].why
     assert (texts["memory/done.md"], texts["memory/slow.md"]) == (b"done", b"before")

@@ -184,7 +184,7 @@ async def test_a_memoryblock_workspace(place: Any, write: Any) -> None:
     ]
     assert [one.content for one in await place.said("memoryblock-garden-web")] == ["Hi"]
     assert "imported/memoryblock/blocks/garden/pulse.json" in await place.paths()
-    assert any("permitted" in gap.why for gap in done.gaps) and any(
+    assert any("permissions of" in gap.why for gap in done.gaps) and any(
         "openai gpt" in gap.why for gap in done.gaps
     )
     await keys_are_absent(place)
