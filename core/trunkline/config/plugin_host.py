@@ -8,13 +8,14 @@ from trunkline.config.settings import PositiveInt, Seconds
 
 
 class PluginHostSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``isolation = "process"`` gives the plugin a process and NATS credentials of its own.
+    """``isolation = "process"`` runs the plugin in its own process, with its own NATS credentials.
 
-    ``isolation_memory`` is how much memory that process may take, in MiB, ``isolation_nice`` how far it stands back
-    for others (0 to 19). What it says itself of its tools and of the programs that they run is bounded by the same
-    memory, by ``isolation_timeout`` in seconds, and for programs by ``isolation_cpus`` and ``isolation_processes``.
-    ``isolation_environ`` names variables that it is given besides those its own sections name
-    as secrets. ``isolation_channels`` are the channels it speaks for: without it, one of the plugin's own name.
+    ``isolation_memory`` is the memory limit of that process, in MiB. ``isolation_nice`` is its scheduling priority,
+    from 0 to 19; a higher number leaves more time to other processes. The same memory limit,
+    ``isolation_timeout`` (in seconds) and, for programs, ``isolation_cpus`` and ``isolation_processes`` limit what the
+    plugin declares for its tools and for the programs that they run. ``isolation_environ`` names variables that the
+    process receives, besides those that the plugin's own sections name as secrets. ``isolation_channels`` are the
+    channels that it serves; by default one with the plugin's own name.
     """
 
     isolation: Literal["none", "process"] = "none"

@@ -20,11 +20,12 @@ Api = Literal["chat", "responses"]
 class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[adapters.openai]``.
 
-    ``base_url`` None means OpenAI itself. ``api_key`` None means ``OPENAI_API_KEY`` if that is set; a server with a
-    ``base_url`` gets a placeholder if it is not. ``api`` None means ``responses`` for OpenAI and ``chat`` for every
-    other server, since Chat Completions is what all of them speak. ``connect_timeout`` is in seconds; how long a model
-    may be silent is ``monitor.model_idle_timeout``. ``extra_body`` is added to every request and wins over what is in
-    it. ``continue_final_message``: the server continues a final assistant message.
+    ``base_url`` is the server's address up to and including ``/v1``; without it, OpenAI itself. ``api_key`` is a
+    reference to the variable with the key, by default ``OPENAI_API_KEY``; if that is not set, a server with a
+    ``base_url`` receives a placeholder. ``api`` is the protocol: by default ``responses`` for OpenAI, and ``chat``
+    for every other server, because all of them support Chat Completions. ``connect_timeout`` is in seconds;
+    ``monitor.model_idle_timeout`` limits how long the model may send nothing. ``extra_body`` is added to every request
+    and overrides its fields. ``continue_final_message`` says that the server continues a final assistant message.
     """
 
     base_url: str | None = None

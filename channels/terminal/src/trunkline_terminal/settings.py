@@ -4,11 +4,11 @@ import msgspec
 
 
 class TerminalSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings of the terminal's display.
+    """``[channels.terminal]``.
 
-    ``block`` is where a new conversation begins when the command line names none. ``code_theme`` is a Pygments style,
-    or ``ansi_dark`` / ``ansi_light``, which use the terminal's own colours. ``show_reasoning`` shows what a provider
-    lets be seen of the model's reasoning.
+    ``block`` is the block of a new conversation for which the command line names none. ``code_theme`` is a Pygments
+    style, or ``ansi_dark`` / ``ansi_light``, which use the terminal's own colours. ``show_reasoning`` shows the part of
+    the model's reasoning that the provider sends.
     """
 
     block: str | None = None

@@ -8,8 +8,10 @@ from trunkline import SandboxLimits
 
 
 class GitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[plugins.git]``. ``protected_branches`` are the branches that no agent may force or delete on a remote, in any
-    case of letters. ``memory_mb`` is how many MiB git may use, ``timeout`` how many seconds it may take."""
+    """``[plugins.git]``. ``protected_branches`` are the branches that no agent may force or delete on a remote,
+    whatever the case of their letters. ``memory_mb`` is the memory limit of git, in MiB, ``timeout`` its time limit,
+    in seconds.
+    """
 
     protected_branches: tuple[str, ...] = ("main", "master", "develop", "production", "release")
     memory_mb: Annotated[int, msgspec.Meta(ge=16)] = 512

@@ -9,10 +9,11 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class RlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[plugins.rlm]``. ``max_iterations`` is how many pieces of code a model may write for one question,
-    ``max_depth`` how deeply questions may be nested, ``timeout`` how many seconds a piece of code may compute,
-    ``memory_mb`` what it may take. ``max_calls`` and ``max_cost_usd`` bound all model calls of one retrieval together;
-    a model without a price costs nothing. ``model`` writes the code; by default the block's does."""
+    """``[plugins.rlm]``. ``max_iterations`` is the number of pieces of code that a model may write for one question,
+    ``max_depth`` the depth of nested questions, ``timeout`` the seconds that a piece of code may compute, and
+    ``memory_mb`` its memory limit, in MiB. ``max_calls`` and ``max_cost_usd`` limit all model calls of one retrieval
+    together; a model without a price costs nothing. ``model`` writes the code; by default the block's model.
+    """
 
     max_iterations: Count = 10
     max_depth: Annotated[int, msgspec.Meta(ge=0, le=20)] = 5

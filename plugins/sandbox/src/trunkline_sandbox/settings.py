@@ -7,16 +7,17 @@ import msgspec
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[plugins.sandbox]``. ``backend`` is what programs run in; ``auto`` takes bubblewrap where it works, else
-    Docker. One that is named and does not work is not replaced by the other: programs are refused.
+    """``[plugins.sandbox]``. ``backend`` is the isolation of programs; ``auto`` uses bubblewrap if it works, else
+    Docker. If a named backend does not work, the other is not used: programs are refused.
 
-    ``workspace_mb`` is how many MiB a workspace may hold on the disk: a program that fills it beyond that is ended.
-    Where a workspace holds more already, a program may add 64 MiB.
+    ``workspace_mb`` is the disk limit of a workspace, in MiB: a program that exceeds it is ended. In a workspace that
+    is larger already, a program may add 64 MiB.
 
-    Of bubblewrap: ``readable_paths`` names further files and folders of this machine that every program may read, such
-    as ``/nix`` or ``/opt/tools``. Of Docker: ``image`` is what containers are made of; it needs ``/bin/sh``, ``env``
-    and ``dd``. Only with ``pull`` is it brought from a registry when it is missing. ``warm_containers`` is how many
-    containers are kept ready for the programs that ran lately."""
+    For bubblewrap, ``readable_paths`` names further files and folders of this machine that every program may read, such
+    as ``/nix`` or ``/opt/tools``. For Docker, ``image`` is the image of containers; it must contain ``/bin/sh``,
+    ``env`` and ``dd``. It is downloaded from a registry only with ``pull``. ``warm_containers`` is the number of
+    containers that are kept ready for recently used programs.
+    """
 
     backend: Literal["auto", "bubblewrap", "docker"] = "auto"
     workspace_mb: Annotated[int, msgspec.Meta(ge=64)] = 4096

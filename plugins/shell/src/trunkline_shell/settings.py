@@ -13,10 +13,11 @@ Share = Annotated[float, msgspec.Meta(gt=0, le=1024)]
 
 
 class ShellSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[plugins.shell]``: what programs may take, each with all that it begins: ``memory_mb`` in MiB, ``cpus``,
-    ``processes``. ``path`` names further folders with programs, such as ``/opt/tools/bin``; the sandbox must
-    show them too (``[plugins.sandbox] readable_paths``). ``max_tasks`` is how many background tasks may run at once on
-    this machine, ``task_timeout`` how long each may live."""
+    """``[plugins.shell]``. ``memory_mb`` (in MiB), ``cpus`` and ``processes`` limit each program together with all
+    processes that it starts. ``path`` names further folders with programs, such as ``/opt/tools/bin``; the sandbox
+    must show them too (``[plugins.sandbox] readable_paths``). ``max_tasks`` is the number of background tasks that may
+    run at once on this machine, ``task_timeout`` the time limit of each, in seconds.
+    """
 
     memory_mb: Megabytes = 512
     cpus: Share = 1.0

@@ -16,14 +16,16 @@ Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 
 
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[plugins.web]``. ``search`` says who searches: ``brave`` with the key that ``brave_key`` names
-    (``BRAVE_API_KEY`` by default), or ``searxng`` at ``searxng_url``, an instance of one's own; ``auto`` takes
-    SearXNG when its address is there, else Brave. ``brave_url`` is Brave's address, or that of a proxy for it.
+    """``[plugins.web]``. ``search`` is the search engine: ``brave`` with the key in the variable that ``brave_key``
+    names (by default ``BRAVE_API_KEY``), or ``searxng``, your own instance at ``searxng_url``. ``auto`` uses SearXNG
+    if its address is set, else Brave. ``brave_url`` is the address of Brave, or of a proxy for it.
 
-    ``allow`` opens hosts that are closed to agents, such as those of a private network: ``10.0.0.5``,
-    ``10.1.0.0/16``, ``wiki.intern``, each with a port after a colon if it is not a usual one. ``ports`` are those of
-    the internet that are open besides 80 and 443. ``timeout`` is how many seconds a page may take, redirects and all.
-    ``user_agent`` is what servers are told about who asks; ``robots.txt`` is read for its part before the ``/``."""
+    ``allow`` names hosts outside of the internet that agents may reach, such as those of a private network:
+    ``10.0.0.5``, ``10.1.0.0/16``, ``wiki.intern``, with a port after a colon if it is not 80 or 443. ``ports`` are
+    further ports that agents may reach on the internet. ``timeout`` is the time limit of a page with its redirects,
+    in seconds. ``user_agent`` is the name that servers are told; the part before the ``/`` is looked up in
+    ``robots.txt``.
+    """
 
     search: Literal["auto", "brave", "searxng"] = "auto"
     brave_key: Secret | None = None
