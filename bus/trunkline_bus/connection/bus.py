@@ -20,7 +20,7 @@ from trunkline_bus.connection.middleware import BusMiddleware
 from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.connection.outbound_pipeline import NO_SCOPE, MessageWithheld, OutboundPipeline
 from trunkline_bus.connection.settings import BusSettings
-from trunkline_bus.connection.subscription import Subscription
+from trunkline_bus.connection.subscription import Subscription, drain_all
 from trunkline_bus.endpoint import Endpoint, Topic
 from trunkline_bus.envelope import Scope
 from trunkline_bus.messages import Ack, ReceivedMessage, StoredMessage
@@ -307,9 +307,7 @@ class Bus:
 
     async def drain(self) -> None:
         """End all subscriptions after what they already got is handled, and send what is buffered."""
-        async with anyio.create_task_group() as group:
-            for one in list(self._subscriptions):
-                group.start_soon(one.drain)
+        await drain_all(list(self._subscriptions))
         if self.connected:
             await self.link.flush(timeout=self.link.settings.drain_timeout)
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
@@ -88,20 +88,29 @@ class Subscription:
             await self._link.unsubscribe(self._raw, drain=False)
         self._gate.cancel()
 
-    async def stop(self) -> None:
-        """Stop receiving; what already arrived is handled, and handlers go on."""
-        if self._end():
-            await self._link.unsubscribe(self._raw, drain=True)
-
     async def drain(self) -> None:
         """Stop receiving, let handlers finish (at most the connection's ``drain_timeout``)."""
-        await self.stop()
-        await self._gate.drain(self._link.settings.drain_timeout)
+        await drain_all([self])
 
     def _end(self) -> bool:
         first, self._ended = not self._ended, True
         self._forget(self)
         return first
+
+
+async def stop_all(subscriptions: Sequence[Subscription]) -> None:
+    """Stop receiving on subscriptions of one connection; what already arrived is handled, and handlers go on."""
+    running = [one for one in subscriptions if one._end()]
+    if running:
+        await running[0]._link.unsubscribe(*(one._raw for one in running), drain=True)
+
+
+async def drain_all(subscriptions: Sequence[Subscription]) -> None:
+    """Stop receiving on subscriptions of one connection, and let handlers finish (at most ``drain_timeout``)."""
+    await stop_all(subscriptions)
+    async with anyio.create_task_group() as group:
+        for one in subscriptions:
+            group.start_soon(one._gate.drain, one._link.settings.drain_timeout)
 
 
 async def subscribe(

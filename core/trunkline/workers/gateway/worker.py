@@ -44,7 +44,8 @@ class GatewayWorker(Worker):
         self.resources.enter_context(registered_listener(self.context.home.run, self._listener(state)))
         with anyio.move_on_after(FIRST_SECONDS):
             await self._ensure_default_block()
-        await register_handlers(self._services, self.context.service)
+        async with self.context.service.confirm_together():
+            await register_handlers(self._services, self.context.service)
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         await tasks.start(self._server.serve)

@@ -152,8 +152,9 @@ class MemoryWorker(Worker):
         self.resources.push_async_callback(self._collections.aclose)
         await self._purges.load()
         endpoints = EndpointRegistry(self.context.service, self._publisher, self._writes)
-        for answers in self._handlers:
-            await answers.register(endpoints)
+        async with self.context.service.confirm_together():
+            for answers in self._handlers:
+                await answers.register(endpoints)
         endpoints.check_complete(MEMORY_OPERATIONS)
 
     async def serve(self) -> None:
