@@ -19,7 +19,8 @@ from trunkline.contracts.approvals.messages import DECIDED_BY_DEADLINE, Approval
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import SendMessage
-from trunkline.contracts.turns.messages import ApprovalRequested
+from trunkline.contracts.turns.messages import ApprovalDecided, ApprovalRequested
+from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_bus import RemoteFault, new_id
@@ -69,6 +70,20 @@ async def test_MB_T10_a_denial_reaches_the_model_and_the_turn_continues(
             await running.gateway.decide(asked.turn, "call_other", asked.call_hash, allow=True)
         assert nothing.value.code == ErrorCode.NOT_FOUND
         assert await running.gateway.waiting() == ()
+        assert await noted(running) == [("asked", ("preset:write",)), ("denied", ("channel:terminal",))]
+
+
+async def test_a_decision_whose_gateway_died_after_the_append_is_in_the_audit_log(
+    provider: str, tmp_path: Path
+) -> None:
+    """The decision is in the inbox and nothing else was done: what a kill right after the append leaves."""
+    async with house(provider, tmp_path) as running:
+        accepted, asked = await asked_by(running, write("a.md"))
+        decision = ApprovalDecided(
+            turn=asked.turn, call=asked.call, call_hash=asked.call_hash, allow=False, by="channel:terminal"
+        )
+        await running.bus.append(INBOX, decision, conversation=asked.conversation)
+        assert "denied by" in results((await running.answer(accepted)).events)[0]
         assert await noted(running) == [("asked", ("preset:write",)), ("denied", ("channel:terminal",))]
 
 

@@ -1,5 +1,6 @@
 """What becomes of the lines that a person enters."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -344,6 +345,7 @@ async def test_conversations_are_listed_and_opened() -> None:
         await talk.say("/conversations")
         listed = talk.screen.all("note")[-1].splitlines()
         assert len(listed) == 3 and listed[-1].startswith("/open NUMBER")
+        assert re.match(r" 1  \d{4}-\d\d-\d\d \d\d:\d\d[+-]\d\d:\d\d  ", listed[0])
         assert first is not None and first in talk.session.listed
         await talk.say(f"/open {talk.session.listed.index(first) + 1}")
         assert talk.session.place.conversation == first

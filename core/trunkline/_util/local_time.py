@@ -3,11 +3,25 @@
 from datetime import UTC, datetime
 
 
+def to_local_time(at: datetime) -> datetime:
+    """Return the time on this machine's clock, with its UTC offset.
+
+    Times are in UTC while ``TZ`` names an offset of a day or more, such as ``UTC+25``: Python has no such time zone.
+    """
+    try:
+        return at.astimezone()
+    except ValueError:
+        return at.astimezone(UTC)
+
+
 def format_local_time(at: datetime, *, seconds: bool = False) -> str:
     """Return the time on this machine's clock with its UTC offset, such as ``2026-01-05 10:30+01:00``."""
-    return at.astimezone().isoformat(sep=" ", timespec="seconds" if seconds else "minutes")
+    return to_local_time(at).isoformat(sep=" ", timespec="seconds" if seconds else "minutes")
 
 
 def local_to_utc(written: datetime) -> datetime:
     """Return a time that a person wrote, in UTC. A time without an offset is local time."""
-    return written.astimezone(UTC)
+    try:
+        return written.astimezone(UTC)
+    except ValueError:
+        return written.replace(tzinfo=UTC)

@@ -3,8 +3,6 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trunkline._util.local_time import format_local_time as format_local_time
-    from trunkline._util.local_time import local_to_utc as local_to_utc
     from trunkline.cli.attached_workers import with_workers as with_workers
     from trunkline.cli.command import Command as Command
     from trunkline.cli.command import Group as Group

@@ -167,6 +167,10 @@ class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_stored_result: Annotated[int, msgspec.Meta(ge=1_000)] = 16_777_216
 
 
+DEFAULT_STORE = "trunkline-git-store"
+"""The plugin whose store is used when ``[memory] store`` names none."""
+
+
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[memory]``: ``commit_window`` is how long writes are collected into one commit at most; with ``fsync`` a commit
     is on disk before it is acknowledged.

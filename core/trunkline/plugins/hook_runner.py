@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trunkline.config import Config
+from trunkline.config.settings import DEFAULT_STORE
 from trunkline.contracts import hooks as hookspecs
 from trunkline.contracts.plugins.extensions import ConfigSection
 from trunkline.errors import PluginError, TrunklineError
@@ -86,7 +87,11 @@ class HookRunner:
     def _is_quarantined(self, candidate: discovery.Candidate, register: QuarantineRegister) -> bool:
         held = register.find(candidate.owner, candidate.version)
         if held is not None:
-            cure = f'Mend it, then: "trunkline plugins release {candidate.name}". Or remove or disable it.'
+            store = self.config.settings.memory.store or DEFAULT_STORE
+            instead = (
+                "name another store in [memory] store" if candidate.owner == store else "remove or disable it"
+            )
+            cure = f'Correct it, then run: "trunkline plugins release {candidate.name}". Or {instead}.'
             self._unusable(candidate, "quarantined", held.reason, cure)
         return held is not None
 

@@ -1,5 +1,6 @@
 """What the file tools do, beyond the contract of tools (MB-F16)."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     for name in ("nul", "latin", "late"):
         assert "not a text file" in refusal(read_tools.read_file, tmp_path, name)
     assert "text: no" in run(read_tools.file_info, tmp_path, "nul")
+
+
+def test_the_time_of_a_file_is_local_with_its_offset(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    assert re.search(
+        r"changed: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d", run(read_tools.file_info, tmp_path, "a")
+    )
 
 
 def test_a_character_cut_at_the_end_of_the_look_is_text(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """``MEMORY.md``, ``memory.md`` and placeholders, as text."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -50,6 +51,18 @@ def test_MN_T8_an_old_file_migrates() -> None:
         entries.added("New.").text
         == "Likes tea.\n---\nTwo\nlines, with § inside.\n---\nDog: Rex\n---\nNew.\n"
     )
+
+
+def test_the_times_in_a_blocks_memory_are_local_with_their_offset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As everywhere that a person reads."""
+    monkeypatch.setenv("TZ", "UTC-05:30")
+    time.tzset()
+    try:
+        text = BlockMemoryFile.parse("# Plans\n\nPaint.\n").with_note("Bought paint.", AT).text(AT)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert "Last updated: 2026-05-04 15:00+05:30" in text and "### 2026-05-04 15:00+05:30" in text
 
 
 def test_an_entry_cannot_hold_the_separator() -> None:

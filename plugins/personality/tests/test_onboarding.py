@@ -1,5 +1,6 @@
 """What an agent is told in the first conversation, and where one goes on after a while, as a vendor is sent it."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,8 @@ from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_bus import RemoteFault
 
 pytestmark = pytest.mark.anyio
+
+LOCAL_TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d[+-]\d\d:\d\d"
 
 FIRST, NAMED = "This is your first conversation here", "whether they want to give you a name"
 GOES_ON, CUT = "This conversation goes on after", "Your last answer was cut before its end."
@@ -139,6 +142,7 @@ async def test_MB_F13_a_conversation_resumed_after_a_pause_says_so() -> None:
         await here.keep("conv_new", talk(timedelta(hours=1)))
         system, before, _ = await here.say("And now?", conversation="conv_old")
         assert before[-1].startswith(f"{GOES_ON} 3 days: the last message is of ")
+        assert re.search(rf"is of {LOCAL_TIME}, now it is {LOCAL_TIME}\. ", before[-1])
         assert (
             "look again before you rely on it" in before[-1] and FIRST not in system and GOES_ON not in system
         )

@@ -1,5 +1,6 @@
 """Background tasks: through workers that are killed, in a real sandbox, seen from outside (MN-F15)."""
 
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
@@ -83,6 +84,7 @@ async def test_MN_F15_a_task_is_started_shown_awaited_and_cleared(tmp_path: Path
         assert "running for" in (await home.call("wait_background_task", task=again, timeout=1)).output
         listed = (await home.call("list_background_tasks")).output.splitlines()
         assert [line[:8] for line in listed] == [again, task]
+        assert re.search(r"started \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d: sleep 60", listed[0])
         assert "Forgot 1 " in (await home.call("clear_completed_tasks")).output
         assert "cancelled" in (await home.call("cancel_background_task", task=again)).output
         missing = await home.call("background_task_status", task=task)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run_trunkline
-from trunkline.api.cli import format_local_time, local_to_utc
+from trunkline.api.text import format_local_time, local_to_utc
 
 AT = datetime(2026, 1, 5, 9, 30, 15, tzinfo=UTC)
 ZONE = "UTC-05:30"
@@ -40,6 +40,18 @@ def test_a_written_time_is_local_unless_it_has_an_offset() -> None:
     assert local_to_utc(datetime(2026, 1, 5, 15, 0, 15)) == AT
     assert local_to_utc(AT) == AT
     assert local_to_utc(AT.astimezone()).utcoffset() == timedelta(0)
+
+
+def test_a_zone_that_no_clock_has_is_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """POSIX allows larger offsets than a day; Python has no time zone for them."""
+    monkeypatch.setenv("TZ", "UTC+25")
+    time.tzset()
+    try:
+        assert format_local_time(AT) == "2026-01-05 09:30+00:00"
+        assert local_to_utc(datetime(2026, 1, 5, 9, 30, 15)) == AT
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_commands_show_local_time_and_print_utc_as_json(home: Path) -> None:

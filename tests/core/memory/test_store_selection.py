@@ -1,16 +1,22 @@
 """Which store keeps memory, and who makes the indexes of chunks and documents for it."""
 
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from trunkline.config import load_config
+from trunkline.config.settings import DEFAULT_STORE
 from trunkline.contracts.documents.collections import DocumentCollections
 from trunkline.contracts.memory.chunk_index import ChunkIndex, IndexProvider
 from trunkline.contracts.memory.store import MemoryStore
 from trunkline.errors import ConfigError
-from trunkline.workers.memory.store_selection import DEFAULT_STORE, choose_store, index_provider
+from trunkline.plugins import Plugins
+from trunkline.plugins.activity_log import activity_log_folder
+from trunkline.plugins.quarantine import Quarantine
+from trunkline.workers.memory.store_selection import choose_store, index_provider
 
 
 class Plain(MemoryStore):
@@ -61,6 +67,22 @@ def test_a_default_store_that_is_not_loaded_is_named_with_its_state(status: str)
     with pytest.raises(ConfigError, match=rf"{DEFAULT_STORE} is {status} \(It broke\)") as refused:
         choose_store(plugins(trunkline_git_store=status), None)
     assert refused.value.hint == "Release it."
+
+
+@pytest.mark.parametrize(("text", "instead"), [
+    ("", "name another store in [memory] store"),
+    ('[memory]\nstore = "other"\n', "remove or disable it"),
+])  # fmt: skip
+def test_a_quarantined_store_is_told_what_can_take_its_place(tmp_path: Path, text: str, instead: str) -> None:
+    """The platform does not start without its store, so removing or disabling it is no way out."""
+    (tmp_path / "trunkline.toml").write_text(text)
+    config = load_config(tmp_path, environ={})
+    activity_log_folder(tmp_path).mkdir(parents=True)
+    Quarantine(tmp_path, 2).add(DEFAULT_STORE, version(DEFAULT_STORE), "It crashed.")
+    states = Plugins.load(config).report.plugins
+    state = next(one for one in states if one.owner == DEFAULT_STORE)
+    assert state.status == "quarantined"
+    assert state.hint == f'Correct it, then run: "trunkline plugins release {state.name}". Or {instead}.'
 
 
 def test_a_store_that_is_not_there_is_named() -> None:

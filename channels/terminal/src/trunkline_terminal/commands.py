@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trunkline import TrunklineError
 from trunkline.api.channel import approval_news, conversation_found, format_result, parse_decision
 from trunkline.api.gateway import ListConversations
-from trunkline.api.text import unwrap_tool_result
+from trunkline.api.text import format_local_time, unwrap_tool_result
 from trunkline_terminal import saved_conversation, text_format
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ async def _conversations(session: "ChatSession", rest: str) -> None:
     found = (await session.outage.retry(lambda: session.gateway.conversations(query))).conversations
     session.listed = tuple(one.id for one in found)
     lines = [
-        f"{number:>2}  {one.updated_at.astimezone():%Y-%m-%d %H:%M}  {one.block}  "
+        f"{number:>2}  {format_local_time(one.updated_at)}  {one.block}  "
         f"{text_format.shorten(one.title or one.id, 60)}"
         for number, one in enumerate(found, 1)
     ]

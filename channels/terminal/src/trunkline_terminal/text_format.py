@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from trunkline import ToolCall
 from trunkline.api.channel import DECIDED_BY_DEADLINE, Answerer, chosen, describe_decider, format_result
 from trunkline.api.model import Usage
-from trunkline.api.text import unwrap_tool_result
+from trunkline.api.text import to_local_time, unwrap_tool_result
 from trunkline.api.turn import ApprovalRequested, ApprovalSettled, TurnEnded
 from trunkline_terminal.screen import ApprovalAnswer, Prompt
 
@@ -101,7 +101,7 @@ def fold_output(output: str, width: int) -> list[str]:
 
 def format_deadline(at: datetime, now: datetime | None = None) -> str:
     """A time to come, on the clock here: ``23:41 (5 minutes)``, with its date when it is on another day."""
-    here, now = at.astimezone(), (now or datetime.now(UTC)).astimezone()
+    here, now = to_local_time(at), to_local_time(now or datetime.now(UTC))
     clock = f"{here:%H:%M}" if here.date() == now.date() else f"{here:%Y-%m-%d %H:%M}"
     return f"{clock} ({_span((here - now).total_seconds())})"
 

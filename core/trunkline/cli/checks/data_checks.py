@@ -6,13 +6,14 @@ import stat
 
 from trunkline.cli.checks.bus_checks import live_workers
 from trunkline.cli.checks.check import CheckContext, failure, ok, warning
+from trunkline.config.settings import DEFAULT_STORE
 from trunkline.contracts.memory.store import MemoryStore
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.errors import ConfigError
 from trunkline.home.restore_transaction import was_interrupted
 from trunkline.runtime.http.auth import SHORTEST
 from trunkline.runtime.remotes.registry import RemoteRegistry
-from trunkline.workers.memory.store_selection import DEFAULT_STORE, choose_store, index_provider
+from trunkline.workers.memory.store_selection import choose_store, index_provider
 
 
 async def home_restore(context: CheckContext) -> HealthResult:

@@ -17,13 +17,13 @@ from trunkline.cli.checks import (
 )
 from trunkline.cli.checks.check import Check, CheckContext, CheckReport
 from trunkline.config import Config, load_config
+from trunkline.config.settings import DEFAULT_STORE
 from trunkline.contracts.plugins.extensions import HealthCheck, HealthResult
 from trunkline.errors import ConfigError, TrunklineError
 from trunkline.home.paths import Home
 from trunkline.home.run_file import read_run_file
 from trunkline.plugins import Plugins
 from trunkline.runtime.connection_settings import bus_settings
-from trunkline.workers.memory.store_selection import DEFAULT_STORE
 from trunkline_bus import BusError, BusSettings, connect
 
 log = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
+from trunkline._util.local_time import local_to_utc
 from trunkline.contracts.memory.chunks import (
     DEFAULT_CONFIDENCE,
     DEFAULT_LINK_LIMIT,
@@ -146,7 +147,7 @@ class Memory:
             raise ToolError(
                 f"Memory cannot be searched like this: {error}.", kind="invalid_arguments"
             ) from error
-        zoned = replace(request, since=_with_zone(request.since), until=_with_zone(request.until))
+        zoned = replace(request, since=_in_utc(request.since), until=_in_utc(request.until))
         found = await self.transport.call(MEMORY_SEARCH, zoned)
         return replace(found, hits=tuple(replace(hit, path=self._relative(hit.path)) for hit in found.hits))
 
@@ -350,6 +351,6 @@ class Memory:
         return path_in_block(self._block, path)
 
 
-def _with_zone(when: datetime | None) -> datetime | None:
-    """A time with a zone: the local one when it has none."""
-    return None if when is None else when.astimezone()
+def _in_utc(when: datetime | None) -> datetime | None:
+    """The time in UTC; it is local time when it has no zone."""
+    return None if when is None else local_to_utc(when)

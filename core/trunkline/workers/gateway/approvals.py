@@ -20,7 +20,6 @@ from trunkline.contracts.approvals.messages import (
     describe_withdrawal,
 )
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE
-from trunkline.contracts.audit.messages import AuditDecision
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.streams import DEADLINE_CONSUMER
 from trunkline.contracts.turns.messages import (
@@ -31,7 +30,6 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
-from trunkline.runtime.audit_log import AuditLog
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.grants import GrantStore
 from trunkline.workers.gateway.sender import Sender
@@ -84,9 +82,8 @@ class ApprovalService:
     Methods raise Refusal with a fixed code, and BusError when the bus does not answer.
     """
 
-    def __init__(self, bus: Bus, turns: TurnLookup, grants: GrantStore, audit: AuditLog) -> None:
+    def __init__(self, bus: Bus, turns: TurnLookup, grants: GrantStore) -> None:
         self._bus = bus
-        self._audit = audit
         self._turns = turns
         self._grants = grants
 
@@ -141,8 +138,9 @@ class ApprovalService:
         # then settles which decision is the first, by a message id made from the question (ADR 0025). The grant is
         # written last: written earlier, it would remain although another person's denial came first.
         #
-        # A crash after the append leaves a decision that counts, without its audit line and its grant. The person
-        # got no reply. Repeating the decision writes the grant (``write_missed``), but the audit line stays missing.
+        # A crash after the append leaves a decision that counts, without its grant. The person got no reply. Repeating
+        # the decision writes the grant (``write_missed``). The audit line is the monitor's: it writes the line when it
+        # publishes the settlement.
         decision = msgspec.structs.replace(decision, by=sender.identity.id)
         state = await self._turns.find(decision.turn)
         asked = state.question(decision.call) if state is not None else None
@@ -210,31 +208,7 @@ class ApprovalService:
             timeout=ACCEPT_SECONDS,
             conversation=about.conversation,
         )
-        if not ack.duplicate:
-            await self._write_audit(decision, asked, state)
         return not ack.duplicate
-
-    async def _write_audit(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> None:
-        call, about = state.call(decision.call), state.request
-        late = decision.by == DECIDED_BY_DEADLINE
-        if asked.is_question:
-            made: AuditDecision = "expired" if late else "answered" if decision.allow else "unanswered"
-            why = "nobody answered in time." if late else ""
-        else:
-            made = "expired" if late else "approved" if decision.allow else "denied"
-            why = "nobody decided in time." if late else f"for {decision.scope}." if decision.allow else ""
-        await self._audit.record(
-            event="approval",
-            block=about.block,
-            actor=about.actor,
-            conversation=about.conversation,
-            turn=about.turn,
-            call=decision.call,
-            tool=call.name if call is not None else "",
-            decision=made,
-            by=(decision.by,),
-            why=why,
-        )
 
     # Timers --------------------------------------------------------------------------------------------------
 

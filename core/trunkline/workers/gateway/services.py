@@ -62,7 +62,7 @@ class Services:
             bus=bus,
             turns=turns,
             messages=messages,
-            approvals=ApprovalService(bus, turns, grants, audit),
+            approvals=ApprovalService(bus, turns, grants),
             grants=grants,
             conversations=conversations,
             transcripts=TranscriptIndex(bus, turns),

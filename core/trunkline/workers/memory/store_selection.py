@@ -1,12 +1,10 @@
 """Chooses the memory store among those of the plugins, and who makes the indexes of chunks and documents."""
 
+from trunkline.config.settings import DEFAULT_STORE
 from trunkline.contracts.memory.chunk_index import IndexProvider
 from trunkline.contracts.memory.store import MemoryStore
 from trunkline.errors import ConfigError
 from trunkline.plugins import Plugins
-
-DEFAULT_STORE = "trunkline-git-store"
-"""The plugin whose store is used when ``[memory] store`` names none."""
 
 
 def choose_store(plugins: Plugins, name: str | None) -> MemoryStore:

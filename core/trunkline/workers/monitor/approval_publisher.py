@@ -14,6 +14,7 @@ import msgspec
 
 from trunkline.config.settings import ApprovalsSettings
 from trunkline.contracts.approvals.messages import (
+    DECIDED_BY_DEADLINE,
     Approval,
     ApprovalDetail,
     ApprovalDue,
@@ -22,7 +23,7 @@ from trunkline.contracts.approvals.messages import (
     describe_withdrawal,
 )
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
-from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.audit.messages import AuditDecision, AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.turns.messages import (
@@ -117,27 +118,27 @@ class ApprovalPublisher:
             return  # a former owner of the turn has published it
 
     async def _publish_settlement(self, approval: Approval) -> None:
+        if approval.settled is None:
+            return
         while True:
             last = await self._bus.last(APPROVAL, approval=approval.id)
             if last is None or last.data.settled is not None:
                 return
-            await self._audit_withdrawal(approval)
+            await self._audit(approval, approval.settled)
             try:
                 return await self._append(approval, last.seq, ttl=SETTLED_TTL)
             except SequenceConflict:
                 continue  # a gateway sent a reminder meanwhile
 
-    async def _audit_withdrawal(self, approval: Approval) -> None:
-        """Record in the audit log that nobody will decide any more. The line is written once, however often
-        this is called.
+    async def _audit(self, approval: Approval, settled: Settlement) -> None:
+        """Record in the audit log who decided, or that nobody will any more.
 
-        The turn does not wait for the audit log.
+        The line comes before the settlement: a crash between them has both made again, and the line is written once,
+        by its id. Raises BusError: then both are published later, at the latest before the turn parks or ends.
         """
-        settled = approval.settled
-        if settled is None or not settled.withdrawn:
-            return
+        decision, why = _audited(approval, settled)
         line = AuditEntry(
-            id=f"audit_{key_of('withdrawn', approval.id)}",
+            id=f"audit_{key_of('settled', approval.id)}",
             at=settled.at,
             event="approval",
             block=approval.block,
@@ -146,16 +147,11 @@ class ApprovalPublisher:
             turn=approval.turn,
             call=approval.call,
             tool=approval.detail.tool or approval.tool,
-            decision="withdrawn",
+            decision=decision,
             by=(settled.by,) if settled.by else (),
-            why=f"{describe_withdrawal(settled.withdrawn, settled.by)}, so it was not decided.",
+            why=why,
         )
-        try:
-            await self._bus.append(AUDIT, line, msg_id=line.id, block=line.block)
-        except BusError as error:
-            log.error(
-                "the withdrawal of approval %s was not written to the audit log: %s", approval.id, error
-            )
+        await self._bus.append(AUDIT, line, msg_id=line.id, block=line.block)
 
     async def _append(self, approval: Approval, over: int, ttl: float | None = None) -> None:
         scope = Scope(block=approval.block, conversation=approval.conversation, turn=approval.turn)
@@ -189,6 +185,18 @@ def affected_calls(entries: Iterable[JournalEntry]) -> set[str] | None:
         if isinstance(entry, ApprovalAsked | ApprovalRecorded):
             calls.add(entry.call_id)
     return calls
+
+
+def _audited(approval: Approval, settled: Settlement) -> tuple[AuditDecision, str]:
+    """Return what the audit log says of a settlement: the decision, and why, as a sentence."""
+    is_question = approval.detail.is_question
+    if settled.withdrawn:
+        return "withdrawn", f"{describe_withdrawal(settled.withdrawn, settled.by)}, so it was not decided."
+    if settled.by == DECIDED_BY_DEADLINE:
+        return "expired", f"nobody {'answered' if is_question else 'decided'} in time."
+    if is_question:
+        return ("answered" if settled.allow else "unanswered"), ""
+    return ("approved", f"for {settled.scope}.") if settled.allow else ("denied", "")
 
 
 def _actions(turn: Turn) -> Iterator[ToolAction]:

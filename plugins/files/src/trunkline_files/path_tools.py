@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from trunkline import ApprovalDetail, BlockPath, Folder, ToolContext, ToolError, diff_preview, preview, tool
+from trunkline.api.text import format_local_time
 from trunkline_files.text_files import read_whole
 from trunkline_files.workspace import open_workspace, parent_path
 
@@ -100,7 +101,9 @@ def _preview_delete(context: ToolContext, path: str) -> ApprovalDetail:
 def _describe_entry(context: ToolContext, path: str) -> str:
     with open_workspace(context) as folder:
         entry = folder.stat(path)
-    return f"{path} ({entry.kind}, {entry.size} bytes, of {entry.modified_at:%Y-%m-%d %H:%M:%S} UTC)"
+    return (
+        f"{path} ({entry.kind}, {entry.size} bytes, of {format_local_time(entry.modified_at, seconds=True)})"
+    )
 
 
 def _read_chunks(file: BinaryIO) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ import anyio.to_thread
 from msgspec import Meta
 
 from trunkline import BlockPath, ToolContext, ToolError, tool
+from trunkline.api.text import format_local_time
 from trunkline_files.file_types import is_document
 from trunkline_files.text_files import (
     HEAD,
@@ -186,7 +187,7 @@ def file_info(context: ToolContext, path: BlockPath) -> str:
             lines.append(f"size: {entry.size} bytes")
         if entry.kind == "file":
             lines.append(f"text: {'no' if is_binary(folder.read_bytes(path, limit=8192)) else 'yes'}")
-        lines.append(f"changed: {entry.modified_at:%Y-%m-%d %H:%M:%S} UTC")
+        lines.append(f"changed: {format_local_time(entry.modified_at, seconds=True)}")
     return "\n".join(lines)
 
 

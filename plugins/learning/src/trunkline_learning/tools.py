@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from trunkline import ToolContext, ToolError, tool
 from trunkline.api.memory import Chunk, utc_now
+from trunkline.api.text import local_to_utc
 from trunkline_learning import files, strategy_selection
 from trunkline_learning.fact_chunks import CONTRADICTS, LEARNED, fact_of
 from trunkline_learning.playbook import Strategy
@@ -108,7 +109,7 @@ def _time(text: str, name: str) -> datetime | None:
     if not text.strip():
         return None
     try:
-        return datetime.fromisoformat(text.strip()).astimezone()
+        return local_to_utc(datetime.fromisoformat(text.strip()))
     except ValueError as error:
         raise ToolError(
             f"{name} must be a date or time such as 2026-05-01, not {text!r}.", kind="invalid_arguments"

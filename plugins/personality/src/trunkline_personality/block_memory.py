@@ -1,4 +1,4 @@
-"""A block's ``memory.md``: a summary of what it knows now, and under *History* what it knew before. Pure.
+"""A block's ``memory.md``: a summary of what it knows now, and under *History* what it knew before.
 
 A new summary never throws the earlier one away: that moves into the history. What is too old to stay
 there is told of, and stays in the file's git history.
@@ -6,8 +6,9 @@ there is told of, and stays in the file's git history.
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
+from trunkline.api.text import format_local_time
 from trunkline_personality.placeholders import without_placeholders
 
 HISTORY = "## History"
@@ -61,7 +62,13 @@ class BlockMemoryFile:
     def text(self, at: datetime) -> str:
         """The file's text."""
         sections, older = _within_limit(self.history)
-        parts = [f"# {self.title}", f"Last updated: {_format_time(at)}", self.summary, HISTORY, *sections]
+        parts = [
+            f"# {self.title}",
+            f"Last updated: {format_local_time(at)}",
+            self.summary,
+            HISTORY,
+            *sections,
+        ]
         if older or self.older:
             parts.append("(Older sections are in this file's own history: memory_history, path memory.md.)")
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -83,11 +90,7 @@ def _format_section(text: str, at: datetime, what: str = "") -> str:
     body = re.sub(
         r"(?m)^(#{1,3})(?=\s)", "####", text.strip()
     )  # headings of its own must not end the section
-    return f"### {_format_time(at)} {what}".rstrip() + f"\n\n{body}"
-
-
-def _format_time(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"### {format_local_time(at)} {what}".rstrip() + f"\n\n{body}"
 
 
 def _normalized(text: str) -> str:

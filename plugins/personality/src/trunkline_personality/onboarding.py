@@ -4,9 +4,10 @@ No marker is kept: both follow from what is there. So nothing has to be set, and
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from trunkline import ContextPart, Memory, MemoryEntry, Message, ToolError, TurnInfo
+from trunkline.api.text import format_local_time
 from trunkline_personality.context_files import AGENT, OWNER
 from trunkline_personality.placeholders import without_placeholders
 
@@ -58,7 +59,7 @@ def resume_part(turn: TurnInfo) -> ContextPart | None:
     if now - before >= LONG_PAUSE:
         notes.append(
             f"This conversation goes on after {_format_pause(now - before)}: the last message is of "
-            f"{_format_time(before)}, now it is {_format_time(now)}. What you read or found before may "
+            f"{format_local_time(before)}, now it is {format_local_time(now)}. What you read or found before may "
             f"have changed: look again before you rely on it."
         )
     last = [message for message in turn.history if message.turn == turn.history[-1].turn]
@@ -101,10 +102,6 @@ def _unknown_outcomes(messages: Sequence[Message]) -> list[str]:
     """The tools of calls of which nobody knows whether they took effect."""
     found = (message.name or "a tool" for message in messages if message.error_kind == "outcome_unknown")
     return list(dict.fromkeys(found))
-
-
-def _format_time(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _format_pause(pause: timedelta) -> str:

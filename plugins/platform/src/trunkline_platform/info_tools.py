@@ -14,6 +14,7 @@ import trunkline
 from trunkline import ToolError
 from trunkline.api.files import read_toml
 from trunkline.api.memory import BLOCKS_FOLDER, block_file_path
+from trunkline.api.text import to_local_time
 
 
 @trunkline.tool(effect="read", in_plan_mode=True)
@@ -24,7 +25,7 @@ def get_current_time(timezone: str = "") -> dict[str, str]:
         timezone: A name of the IANA database such as Europe/Berlin; the machine's own without one.
     """
     now = datetime.now(UTC)
-    local = now.astimezone(_zone(timezone) if timezone else None)
+    local = now.astimezone(_zone(timezone)) if timezone else to_local_time(now)
     return {
         "local": local.isoformat(timespec="seconds"),
         "weekday": f"{local:%A}",

@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from trunkline import ToolError
 from trunkline.api.sandbox import DetachedProgram, ExitRecord, ProgramSpec, list_programs, programs_folder
+from trunkline.api.text import format_local_time
 from trunkline_shell.settings import ShellSettings
 
 MOST_KEPT = 100
@@ -115,7 +116,7 @@ _KILLED = {
 def describe_task(record: DetachedProgram) -> str:
     """A task in a line: id, how it stands, what was run, when."""
     order = record.spec()
-    began = f", started {order.at:%Y-%m-%d %H:%M:%S} UTC" if order else ""
+    began = f", started {format_local_time(order.at, seconds=True)}" if order else ""
     return f"{record.name}: {describe_state(record)}{began}: {command_line(order)[:200]}"
 
 

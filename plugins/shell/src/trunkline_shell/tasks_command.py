@@ -215,7 +215,7 @@ def _is_running(record: DetachedProgram) -> bool:
 
 
 def _start_text(record: DetachedProgram) -> str:
-    from trunkline.api.cli import format_local_time
+    from trunkline.api.text import format_local_time
 
     order = record.spec()
     return format_local_time(order.at, seconds=True) if order else "unknown"

@@ -12,6 +12,7 @@ import msgspec
 from trunkline.api.chunks import ChunkVisibility
 from trunkline.api.memory import Chunk, Recall, RecalledChunk, RecallResult
 from trunkline.api.nlp import language_of, synonyms, tokenize
+from trunkline.api.text import to_local_time
 from trunkline_git_store.chunks.queries import (
     INDEXED_CHUNK_COLUMNS,
     BlobReader,
@@ -123,7 +124,7 @@ def _parse_query(
     terms = parse_terms(connection, stems, request.query)
     same = _synonyms(connection, stems, request.query)
     return RecallQuery(
-        request, sight, terms, same, parse_period(request.query, sight.now.astimezone()), meaning
+        request, sight, terms, same, parse_period(request.query, to_local_time(sight.now)), meaning
     )
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from trunkline import MemoryHit
 from trunkline.api.memory import SearchMemory
+from trunkline.api.text import to_local_time
 from trunkline_git_store.index.search_index import SearchIndex
 from trunkline_git_store.search import factors
 from trunkline_git_store.search.candidates import PassageCandidate, load_candidates
@@ -97,7 +98,7 @@ def parse_query(
 
 def _conversation_end(connection: apsw.Connection, conversation: str) -> datetime:
     """Return the time when a conversation ended if that is long ago; otherwise the present time."""
-    now = datetime.now(UTC).astimezone()
+    now = to_local_time(datetime.now(UTC))
     updated = connection.execute("SELECT max(updated) FROM conversations WHERE id = ?", (conversation,)).get
     ended = datetime.fromtimestamp(updated / 1_000_000, UTC) if updated else now
     return ended if now - ended > ACTIVE_CONVERSATION else now

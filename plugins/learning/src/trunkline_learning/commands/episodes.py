@@ -20,7 +20,8 @@ from trunkline.api.cli import Command, with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(model: str | None, limit: int, as_json: bool) -> int:
     """Show the remembered tasks, newest first. The exit status is 1 when there is none."""
-    from trunkline.api.cli import format_local_time, print_json, print_table
+    from trunkline.api.cli import print_json, print_table
+    from trunkline.api.text import format_local_time
     from trunkline_learning.inventory import Inventory
     from trunkline_learning.text import cut
 

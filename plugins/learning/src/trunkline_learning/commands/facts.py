@@ -68,7 +68,8 @@ def command(
 
     Of two contradicting facts, each is shown with the other. The exit status is 1 when there is none.
     """
-    from trunkline.api.cli import format_local_time, local_to_utc, print_json, print_text
+    from trunkline.api.cli import print_json, print_text
+    from trunkline.api.text import format_local_time, local_to_utc
 
     tags = ("learned", f"said-by-{role}") if role else ("learned",)
     since, before = (time and local_to_utc(time) for time in (since, before))
