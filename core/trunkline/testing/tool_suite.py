@@ -11,6 +11,8 @@
         def arguments(self, workspace):
             return {"sides": 6}
 
+``TestRoll = ToolSuite.of(roll, sides=6)`` is the same, for arguments that need nothing in the workspace.
+
 The suite calls the tool by itself, in a workspace of its own, the way the tools worker would.
 """
 
@@ -58,6 +60,12 @@ class ToolSuite(ContractSuite, ABC):
     @abstractmethod
     def arguments(self, workspace: Path) -> dict[str, Any]:
         """Arguments with which the tool does its work. Put into the workspace what it needs there."""
+
+    @classmethod
+    def of(cls, tool: Tool, **arguments: Any) -> "type[ToolSuite]":
+        """Return the suite of a tool for these arguments. Pytest runs it under a name that begins with ``Test``."""
+        members = {"tool": lambda self: tool, "arguments": lambda self, workspace: dict(arguments)}
+        return type(cls.__name__, (cls,), members)
 
     def context(self, workspace: Path) -> ToolContext:
         """Return the tool's context. Overwrite this method to provide a memory."""

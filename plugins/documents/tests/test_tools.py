@@ -327,12 +327,7 @@ class TestReadDocument(_Suite):
         return {"path": _note(workspace), "first_page": 1, "last_page": 3}
 
 
-class TestSearchInDocuments(_Suite):
-    def tool(self) -> Tool:
-        return read_tools.search_in_documents
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"query": "x", "top_k": 3}
+TestSearchInDocuments = _Suite.of(read_tools.search_in_documents, query="x", top_k=3)
 
 
 class TestListDocuments(_Suite):

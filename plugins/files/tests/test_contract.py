@@ -111,12 +111,7 @@ class TestInsertInFile(ToolSuite):
         return {"path": note(workspace), "line": 1, "text": "one and a half\n"}
 
 
-class TestWriteFile(ToolSuite):
-    def tool(self) -> Tool:
-        return write_tools.write_file
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"path": "new/b.md", "content": "text"}
+TestWriteFile = ToolSuite.of(write_tools.write_file, path="new/b.md", content="text")
 
 
 class TestAppendToFile(ToolSuite):
@@ -135,12 +130,7 @@ class TestReplaceInFile(ToolSuite):
         return {"path": note(workspace), "find": "one", "replace": "1", "all": True}
 
 
-class TestCreateDirectory(ToolSuite):
-    def tool(self) -> Tool:
-        return path_tools.create_directory
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"path": "deep/er"}
+TestCreateDirectory = ToolSuite.of(path_tools.create_directory, path="deep/er")
 
 
 class TestCopyFile(ToolSuite):

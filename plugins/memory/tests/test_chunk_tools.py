@@ -165,41 +165,8 @@ class _ChunkSuite(ToolSuite):
         return tool_context(workspace, memory=_Held())
 
 
-class TestRemember(_ChunkSuite):
-    def tool(self) -> Tool:
-        return remember
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"content": "x", "tags": ["a"]}
-
-
-class TestRecall(_ChunkSuite):
-    def tool(self) -> Tool:
-        return recall
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"query": "x", "max_results": 3}
-
-
-class TestReason(_ChunkSuite):
-    def tool(self) -> Tool:
-        return reason
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"query": "x", "context_chunks": ["chunk-2026-05-04-00000000"]}
-
-
-class TestForget(_ChunkSuite):
-    def tool(self) -> Tool:
-        return forget
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"chunk_id": "chunk-2026-05-04-00000000"}
-
-
-class TestLink(_ChunkSuite):
-    def tool(self) -> Tool:
-        return link
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"source_id": "a", "target_id": "b", "link_type": "supports"}
+TestRemember = _ChunkSuite.of(remember, content="x", tags=["a"])
+TestRecall = _ChunkSuite.of(recall, query="x", max_results=3)
+TestReason = _ChunkSuite.of(reason, query="x", context_chunks=["chunk-2026-05-04-00000000"])
+TestForget = _ChunkSuite.of(forget, chunk_id="chunk-2026-05-04-00000000")
+TestLink = _ChunkSuite.of(link, source_id="a", target_id="b", link_type="supports")

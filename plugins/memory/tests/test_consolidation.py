@@ -81,17 +81,5 @@ class _GardeningSuite(ToolSuite):
         return tool_context(workspace, memory=_Crowded())
 
 
-class TestCrowdedTopics(_GardeningSuite):
-    def tool(self) -> Tool:
-        return crowded_topics
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {}
-
-
-class TestConsolidate(_GardeningSuite):
-    def tool(self) -> Tool:
-        return consolidate
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"topic": "tea"}
+TestCrowdedTopics = _GardeningSuite.of(crowded_topics)
+TestConsolidate = _GardeningSuite.of(consolidate, topic="tea")

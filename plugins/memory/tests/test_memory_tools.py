@@ -275,76 +275,15 @@ class _Held:
         return 0
 
 
-class TestMemoryRead(_MemorySuite):
-    def tool(self) -> Tool:
-        return read_tools.memory_read
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"path": "a.md"}
-
-
-class TestMemorySearch(_MemorySuite):
-    def tool(self) -> Tool:
-        return read_tools.memory_search
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"query": "x", "path": "/", "type": "content", "limit": 3}
-
-
-class TestMemoryList(_MemorySuite):
-    def tool(self) -> Tool:
-        return read_tools.memory_list
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"path": "", "recursive": True}
-
-
-class TestMemoryHistory(_MemorySuite):
-    def tool(self) -> Tool:
-        return read_tools.memory_history
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"path": "a.md", "limit": 2}
-
-
-class TestMemoryWrite(_MemorySuite):
-    def tool(self) -> Tool:
-        return write_tools.memory_write
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"path": "a.md", "content": "x"}
-
-
-class TestMemoryEdit(_MemorySuite):
-    def tool(self) -> Tool:
-        return write_tools.memory_edit
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"path": "a.md", "old_content": "one", "new_content": "two"}
-
-
-class TestMemoryDelete(_MemorySuite):
-    def tool(self) -> Tool:
-        return write_tools.memory_delete
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"path": "a.md"}
-
-
-class TestMemoryRevert(_MemorySuite):
-    def tool(self) -> Tool:
-        return write_tools.memory_revert
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"path": "a.md"}
-
-
-class TestMemoryBlame(_MemorySuite):
-    def tool(self) -> Tool:
-        return read_tools.memory_blame
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"path": "a.md"}
+TestMemoryRead = _MemorySuite.of(read_tools.memory_read, path="a.md")
+TestMemorySearch = _MemorySuite.of(read_tools.memory_search, query="x", path="/", type="content", limit=3)
+TestMemoryList = _MemorySuite.of(read_tools.memory_list, path="", recursive=True)
+TestMemoryHistory = _MemorySuite.of(read_tools.memory_history, path="a.md", limit=2)
+TestMemoryWrite = _MemorySuite.of(write_tools.memory_write, path="a.md", content="x")
+TestMemoryEdit = _MemorySuite.of(write_tools.memory_edit, path="a.md", old_content="one", new_content="two")
+TestMemoryDelete = _MemorySuite.of(write_tools.memory_delete, path="a.md")
+TestMemoryRevert = _MemorySuite.of(write_tools.memory_revert, path="a.md")
+TestMemoryBlame = _MemorySuite.of(read_tools.memory_blame, path="a.md")
 
 
 class TestMemoryImport(_MemorySuite):
@@ -358,12 +297,7 @@ class TestMemoryImport(_MemorySuite):
         return {"path": "all.tar"}
 
 
-class TestMemoryExport(_MemorySuite):
-    def tool(self) -> Tool:
-        return transfer_tools.memory_export
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {}
+TestMemoryExport = _MemorySuite.of(transfer_tools.memory_export)
 
 
 async def no_change_is_possible(context: ToolContext, path: str) -> None:

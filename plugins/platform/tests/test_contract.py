@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,21 +11,8 @@ from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_platform import info_tools, person_tools
 
-
-class TestCurrentTime(ToolSuite):
-    def tool(self) -> trunkline.Tool:
-        return info_tools.get_current_time
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {"timezone": "UTC"}
-
-
-class TestSystemInfo(ToolSuite):
-    def tool(self) -> trunkline.Tool:
-        return info_tools.system_info
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {}
+TestCurrentTime = ToolSuite.of(info_tools.get_current_time, timezone="UTC")
+TestSystemInfo = ToolSuite.of(info_tools.system_info)
 
 
 class Owner(trunkline.Person):

@@ -42,17 +42,5 @@ class TestExecuteCommand(ToolSuite):
         return {"command": "ls", "timeout": 20, "folder": "inner", "network": False}
 
 
-class TestListBackgroundTasks(ToolSuite):
-    def tool(self) -> Tool:
-        return named("list_background_tasks", Path("/nonexistent"))
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {}
-
-
-class TestClearCompletedTasks(ToolSuite):
-    def tool(self) -> Tool:
-        return named("clear_completed_tasks", Path("/nonexistent"))
-
-    def arguments(self, workspace: Path) -> dict[str, Any]:
-        return {}
+TestListBackgroundTasks = ToolSuite.of(named("list_background_tasks", Path("/nonexistent")))
+TestClearCompletedTasks = ToolSuite.of(named("clear_completed_tasks", Path("/nonexistent")))
