@@ -1,7 +1,7 @@
 """Conversations: a passage for each message that says something, with what was said around it.
 
 A turn is often short and says little by itself ("Yes, the green one"). So a turn is found by the two before and the two
-behind it as well; docs/explanation/memory.md says what else was measured. What only repeats memory is no passage and
+behind it as well; docs/explanation/recall.md says what else was measured. What only repeats memory is no passage and
 nobody's neighbour (``evidence``).
 """
 

@@ -15,7 +15,7 @@ from trunkline_git_store.vectors.vector_store import COSINE, Scores, VectorStore
 
 SEMANTIC_WEIGHT = 1.1
 """The weight of meaning relative to words: both are about 1 for a good hit. Measured in
-docs/explanation/memory.md."""
+docs/explanation/recall.md."""
 
 _NEIGHBOUR_WEIGHTS = {0: 1.0, -1: 0.6, -2: 0.3, 1: 0.4, 2: 0.2}
 """The weights of the turns before and after, by their distance in lines."""
