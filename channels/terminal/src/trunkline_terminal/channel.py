@@ -1,4 +1,4 @@
-"""The terminal as a channel: picks the kind of sitting that standard input and output allow."""
+"""The terminal as a channel: chooses the kind of chat session that standard input and output allow."""
 
 import os
 import sys

@@ -46,7 +46,7 @@ class ChatLocation:
 
 
 class ChatSession:
-    """A person's sitting at a screen."""
+    """A person's chat session at a screen."""
 
     def __init__(
         self, gateway: Gateway, screen: Screen, session: TerminalSession, render: Render = None
@@ -77,7 +77,7 @@ class ChatSession:
         self.show_status()
 
     async def load_answerer(self) -> None:
-        """Ask who answers here, so that people are told; while nobody says it, what was known stays."""
+        """Ask which model answers here, so that the person sees it. Without an answer the last known one is kept."""
         with anyio.move_on_after(ANSWERER_TIMEOUT), suppress(RemoteFault, TrunklineError):
             self.answerer = await self.gateway.answerer(self.place.block)
 
@@ -96,8 +96,8 @@ class ChatSession:
         raise TrunklineError(f"There is no block {name!r}.", hint=hint)
 
     async def resume(self, conversation: str) -> None:
-        """Go on with a conversation: show its last messages, and its running turn from the start. What its tools told
-        can be shown again."""
+        """Resume a conversation: show its last messages, and its running turn from the start. Its tool results can be
+        shown again."""
         view = await self.view(conversation, include_tools=True)
         summary = view.summary
         self.place = ChatLocation(summary.block, summary.id, summary.title or "")

@@ -1,4 +1,4 @@
-"""A sitting at a terminal that can be drawn on: joins the session and the screen, and says what Ctrl-C means."""
+"""An interactive chat session: connects the session and the screen, and handles Ctrl-C."""
 
 from pathlib import Path
 

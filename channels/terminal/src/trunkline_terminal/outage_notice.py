@@ -19,7 +19,7 @@ NOTICE_AFTER_SECONDS = 3.0
 
 
 class OutageNotice:
-    """The state of the gateway, reachable or not, as the person was last told."""
+    """The state of the gateway, reachable or not, that the person saw last."""
 
     def __init__(self, screen: Screen, changed: Callable[[], None]) -> None:
         self._screen, self._changed = screen, changed

@@ -1,4 +1,4 @@
-"""A sitting without a terminal to draw on: each line of standard input is one message, or one command.
+"""A chat session over pipes: each line of standard input is a message or a command.
 
 On a dumb terminal there is a prompt, and approvals are asked; through a pipe there is neither.
 """

@@ -385,7 +385,7 @@ class PrivateHistory(FileHistory):
 
 
 def open_history(path: Path) -> History:
-    """The history at this path, or one that lasts for this sitting where the file cannot be used."""
+    """Return the input history at this path, or one in main memory when the file cannot be used."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

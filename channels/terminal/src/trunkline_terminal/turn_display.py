@@ -316,7 +316,7 @@ _REWORDED = (TextDelta, ReasoningDelta, ToolStarted, ToolEnded, MessageSteered)
 
 
 class TurnQueue:
-    """The turns of this sitting: one is shown, the others wait for it."""
+    """The turns of this session: one is shown, the others wait for it."""
 
     def __init__(self, gateway: Gateway, screen: Screen, outage: OutageNotice, render: Render = None) -> None:
         self._gateway, self._screen, self._outage, self._render = gateway, screen, outage, render
@@ -346,7 +346,7 @@ class TurnQueue:
             self._change()
 
     def restore_results(self, messages: Iterable[Message]) -> None:
-        """Put what tools told in these messages of a conversation in place of what is kept to be shown again."""
+        """Replace the stored tool results by those of these messages of a conversation."""
         self.results.clear()
         labels: dict[str | None, str] = {}
         for message in messages:

@@ -40,7 +40,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """A search: text or a ``regex``, where (a file or folder), and what is told of the places."""
+    """A search: text or a ``regex``, the file or folder to search, and the output mode."""
 
     query: str
     regex: bool

@@ -94,7 +94,7 @@ async def _search_in_thread(
 def _search_in_python(
     context: ToolContext, wanted: SearchQuery, report: "SearchReport", seconds: float
 ) -> bool:
-    """Search in Python; whether all is told within so many seconds."""
+    """Search in Python; return whether the search finished within so many seconds."""
     deadline = time.monotonic() + seconds
     with open_workspace(context) as folder:
         for hit in search(folder, wanted):
@@ -150,7 +150,7 @@ class SearchReport:
         self._lines.append(f"[Truncated: {why}.]")
 
     def text(self) -> str:
-        """All that is told."""
+        """Return the whole result as text."""
         return "\n".join(self._lines) or f"No line {self._verb} {self._wanted.query!r}."
 
     @property

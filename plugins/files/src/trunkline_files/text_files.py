@@ -1,4 +1,4 @@
-"""Text files: read in part, without loading what is not asked for, and told from binary ones. No tool in here."""
+"""Text files: partial reads without loading the whole file, and the distinction from binary files. No tools."""
 
 import io
 import os
@@ -11,7 +11,7 @@ LARGEST_EDIT = 10 * 1024 * 1024
 """Bytes of a file that is read whole to be changed or searched."""
 
 HEAD = 8192
-"""Bytes of a file's beginning by which it is told what it is."""
+"""Bytes from the beginning of a file by which its type is recognized."""
 
 _STEP = 1 << 20
 _CONTINUING = bytes(range(0x80, 0xC0))

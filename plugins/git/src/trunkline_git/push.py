@@ -34,8 +34,8 @@ GUARDED_RECEIVE = (
 
 
 class RefUpdate(msgspec.Struct, frozen=True):
-    """A line of ``git push --porcelain``: a sign, what is pushed (nothing: deleted), where to, in which repository, and
-    the commit that was there ("" where it is not told)."""
+    """A line of ``git push --porcelain``: a flag, the pushed ref ("": a deletion), the target, its repository, and the
+    commit that was there ("" when it is unknown)."""
 
     sign: str
     source: str

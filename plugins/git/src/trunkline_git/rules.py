@@ -275,7 +275,7 @@ def _fetch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 
 
 def _pull(words: Sequence[str], protected: frozenset[str]) -> Verdict:
-    """As ``fetch``, and as ``rebase`` where it is told to be one."""
+    """As ``fetch``; with a rebase option as ``rebase``."""
     rebasing = [word for word in words if word.lower() not in ("--rebase=false", "--no-rebase")]
     if _has(rebasing, "r", "--rebase"):
         return Verdict("confirm", REPLACED)

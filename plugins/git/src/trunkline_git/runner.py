@@ -37,7 +37,7 @@ READING = frozenset(
 """Commands for which no hook is run."""
 
 SHOWING = frozenset({"diff", "log", "show", "whatchanged"})
-"""Commands that show differences, by programs of the repository unless they are told not to."""
+"""Commands that show differences, and by default run diff programs of the repository."""
 
 
 def env(command: str) -> dict[str, str]:

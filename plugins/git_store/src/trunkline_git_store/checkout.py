@@ -1,4 +1,4 @@
-"""Brings what was committed into the files that a person sees, so that a kill at any instant can be mended.
+"""Writes committed content into the files that a person sees, so that a kill at any instant can be repaired.
 
 Before the branch moves, everything new lies finished in the stage folder, and a note (the *intent*) says which files
 are about to change. After a kill, ``recover`` finds the note and brings those files to one state: the new one if the
@@ -75,7 +75,7 @@ class Checkout:
             self._files[path] = (self._worktree.stage(data, executable=after.executable), after)
 
     def write_intent(self) -> None:
-        """Leave the note: from here on a kill is mended by ``recover``."""
+        """Write the intent. From here on ``recover`` repairs a kill."""
         assert self._intent is not None
         (self._layout.stage / self._intent.name).rename(self._layout.intent)
 

@@ -140,7 +140,7 @@ class Committer:
         return self._edits.unstable_files()
 
     def recover(self) -> None:
-        """Mend what an interrupted checkout left. Raises OSError."""
+        """Repair what an interrupted checkout left. Raises OSError."""
         recover(self._layout, self._worktree, self._repository, self._stat_cache)
 
     def _failure(self, error: Exception) -> Refusal:

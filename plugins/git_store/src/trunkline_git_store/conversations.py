@@ -104,7 +104,7 @@ class ConversationFile:
 
 
 def parse(path: str, text: bytes) -> ConversationFile:
-    """Read a conversation's file. Lines that cannot be read are passed over and logged."""
+    """Read a conversation's file. Unreadable lines are skipped and logged."""
     names = parse_conversation_path(path) or ("", "")
     header: Header | None = None
     messages: list[Message] = []

@@ -16,7 +16,7 @@ class Syncer:
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="memory-sync")
 
     def sync(self, paths: Iterable[str]) -> None:
-        """Return when all files and folders are on disk. A path that does not exist is passed over.
+        """Return when all files and folders are on disk. A path that does not exist is skipped.
 
         Raises:
             OSError: the disk refused.

@@ -60,7 +60,7 @@ class StoreMaintenance:
         self._moved.set()
 
     def note_rewrite(self) -> None:
-        """History is another one: what git was told before does not count."""
+        """Forget what git's index holds, because history was replaced."""
         self._exposed = None
 
     async def pack(self, *, now: bool = False) -> None:
@@ -120,8 +120,8 @@ class StoreMaintenance:
             await changed.wait()
 
     async def _git_index_loop(self) -> None:
-        """Soon after a commit git's own index is told of it: an index that lags makes a person's ``git status`` show
-        changes that nobody made, and their ``git commit`` would undo them."""
+        """Update git's own index soon after a commit. An outdated index makes a person's ``git status`` show changes
+        that nobody made, and their ``git commit`` would undo the commit."""
         while True:
             await self._moved.wait()
             self._moved = anyio.Event()

@@ -125,8 +125,8 @@ def write_pack(root: Path, folder: Path, oids: Iterable[pygit2.Oid]) -> list[str
 
 
 class _NamedBuilder(pygit2.PackBuilder):
-    """Is told the path of each object, as git's own packer is: versions of one folder or file lie side by side then,
-    and are kept as differences. Without it a history of small writes takes more than twice the room.
+    """A pack builder that is given the path of each object, as git's own packer is: versions of the same file then lie
+    side by side and are stored as deltas. Without it a history of small writes takes more than twice the space.
 
     pygit2's own ``add`` gives no path, so its door to libgit2 is used.
     """

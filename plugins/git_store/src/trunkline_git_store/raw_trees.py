@@ -1,4 +1,4 @@
-"""Folders of git as rows of bytes: looked into and changed without git taking them apart anew each time.
+"""Git trees as rows of bytes, read and changed without parsing the whole tree each time.
 
 What is written most is a folder with one row more than a moment ago. Through libgit2 that costs reading it, unpacking
 it, sorting it and looking up each of its objects; here it costs one row.

@@ -214,7 +214,8 @@ class Repository:
             pygit2.settings.enable_fsync_gitdir(False)
 
     def rollback_branch(self, new: pygit2.Oid, old: pygit2.Oid | None) -> None:
-        """Take back an ``advance`` whose files could not be placed; nobody was told of it. Raises as ``advance``."""
+        """Undo an ``advance`` whose files could not be placed and that was not reported to anyone. Raises as
+        ``advance``."""
         if old is None:
             self._git.references.delete(self.branch())
         else:

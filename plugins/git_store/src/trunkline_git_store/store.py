@@ -108,7 +108,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
     # Life ----------------------------------------------------------------------------------------------------
 
     async def open(self, context: StoreContext) -> None:
-        """Take the root, mend what a killed process left, take in edits made by hand. See ``MemoryStore.open``."""
+        """Lock the root, repair what a killed process left, and commit external edits. See ``MemoryStore.open``."""
         self._context = context
         self._group_commit = GroupCommit(self._commit, context.commit_window)
         open_all = partial(
@@ -321,7 +321,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
     async def reindex(
         self, on_progress: Callable[[IndexProgress], None], *, vectors: bool = False
     ) -> IndexStats:
-        """Make the index anew, then the vectors that are missing. Searches wait for the index."""
+        """Rebuild the index, then compute the missing vectors. Searches wait for the index."""
 
         def rebuild() -> None:
             total = self._components.index.estimated_files()
@@ -389,7 +389,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             return await anyio.to_thread.run_sync(write)
 
     async def _commit_external_edits(self) -> tuple[ImportGap, ...]:
-        """Take in what a person changed by hand until now; what hinders that hinders no export, and is told."""
+        """Commit the external edits made until now. A failure is reported and does not stop an export."""
         try:
             moving = await self._maintenance.commit_external_edits()
         except Refusal as refusal:

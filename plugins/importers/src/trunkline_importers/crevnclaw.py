@@ -24,7 +24,7 @@ DATABASE = "crevnclaw.db"
 
 
 class CrevnClaw(Importer):
-    """Soul and instructions, what was said, the facts. Vectors are left: they are made anew."""
+    """Imports soul, instructions, conversations and facts. Vectors are not imported; they are recomputed."""
 
     name = "crevnclaw"
     title = "CrevnClaw"

@@ -1,5 +1,5 @@
 """RLM-MEM: chunks, one JSON file each, in the layout of its design or of its program; and layers, one JSON object a
-line. Indexes are left: they are made anew."""
+line. Indexes are not imported; they are rebuilt."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -60,7 +60,7 @@ class LookupResult:
 
 @dataclass(frozen=True, slots=True)
 class ContextSection(Generic[T]):
-    """A part of what is told: its items, what matters most first, and how they read together."""
+    """A section of the learned context: its items, the most important first, and the function that renders them."""
 
     name: str
     items: Sequence[T]

@@ -165,7 +165,7 @@ def _fields(fact: Fact) -> dict[str, str]:
 
 
 def is_echo(fact: Fact, known: Iterable[str]) -> bool:
-    """Report whether the agent only says again what it was told as known: that is no new evidence for it."""
+    """Report whether the agent only repeats a known fact that it was shown. That is not new evidence for it."""
     return fact.role == "assistant" and any(
         similarity(fact.text, one) >= REWORDING_SIMILARITY for one in known
     )

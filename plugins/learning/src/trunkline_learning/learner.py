@@ -27,7 +27,7 @@ MERGE_ATTEMPTS = 8
 
 
 class Learner:
-    """Learns from turns, one at a time. All its state is in memory's files, so it may be made anew at any time."""
+    """Learns from turns, one at a time. All its state is in memory's files, so it can be recreated at any time."""
 
     def __init__(self, context: LifespanContext) -> None:
         self._bus = context.bus

@@ -23,7 +23,8 @@ MILLION = 1_000_000
 
 
 class LearningModelClient:
-    """Asks about one turn; ``spent`` is in millionths of a US dollar. What it cannot be told is None."""
+    """Asks a model about one turn; ``spent`` is in millionths of a US dollar. A question without an answer returns
+    None."""
 
     def __init__(self, bus: Bus, turn: FinishedTurn, choices: LearningPreferences) -> None:
         source = turn.source

@@ -72,7 +72,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return frozenset() if own else frozenset(source.audience for source in self.sources)
 
     def is_for(self, place: Audience) -> bool:
-        """Report whether it may be told there."""
+        """Report whether that audience may receive it."""
         return not self.audiences or place in self.audiences
 
 

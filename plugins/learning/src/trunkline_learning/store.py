@@ -135,7 +135,7 @@ class Draft:
         return None if file is None else files.decode(file.content, type)
 
     def put(self, path: str, value: msgspec.Struct, *, expected: str | None = None) -> None:
-        """Write a file anew. ``expected`` is the hash of one that was not read by the draft itself."""
+        """Write a file. ``expected`` is the hash of one that was not read by the draft itself."""
         text = files.encode(value)
         if path in self._found and self._found[path].content == text:
             return

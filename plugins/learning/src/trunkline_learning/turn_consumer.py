@@ -31,7 +31,7 @@ RETRY_DELAY, MAX_RETRY_DELAY = 0.5, 30.0
 """Seconds before the next try; twice as long each time."""
 
 RECONNECT_DELAY = 5.0
-"""Seconds until turns are followed anew after that broke off."""
+"""Seconds until turns are followed again after a failure."""
 
 _TRANSIENT_CODES = ("engine_unavailable", "storage_failure", "write_failure", "internal")
 """Error codes of a memory that is temporarily unavailable."""

@@ -26,7 +26,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Audience = tuple[str, str]
-"""A block, and the person who speaks there. What is learned of one person in a block is told to nobody else."""
+"""A block, and the person who speaks there. What is learned of one person in a block is shown to nobody else."""
 
 
 def person_behind(actor: str) -> str:

@@ -1,4 +1,4 @@
-"""A page of tools of which some cannot be read: these are left out and told, the others stay.
+"""Reads a page of tools: unreadable tools are skipped and reported, the others stay.
 
 The SDK takes a page as a whole or not at all, so that one wrong definition would keep all of a server's tools away. It
 has no public way around that. What it keeps to itself is used in here and nowhere else, and only for such a page.

@@ -1,4 +1,4 @@
-"""The files that an agent is told: where they lie, in which order they come, what each may have of the budget."""
+"""The files in an agent's context: their paths, their order, and their share of the budget."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ DEFAULT_CHOICE = f"/{CHOICE}"
 
 @dataclass(frozen=True, slots=True)
 class ContextFile:
-    """A file that is told, with its priority and its share of the budget."""
+    """A file of the context, with its priority and its share of the budget."""
 
     path: str
     priority: int
@@ -26,4 +26,4 @@ CONTEXT_FILES = (
     ContextFile(MEMORY, 60, 0.15),
     ContextFile(BLOCK_MEMORY, 50, 0.2),
 )
-"""In the order in which they are told."""
+"""The files in the order in which the context shows them."""

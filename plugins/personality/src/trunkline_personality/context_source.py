@@ -1,4 +1,4 @@
-"""The context source: what an agent is told of who it is, who its owner is, and what to keep in mind.
+"""The context source: tells an agent its identity, its owner, and what to remember.
 
 A file that says nothing beyond the text it began with is left out, and so is one that is absent: the turn goes on.
 With nothing written and nothing chosen, the model is given the instructions that a memory begins with.

@@ -15,7 +15,7 @@ from trunkline_personality.state import PersonalityState
 CELLS = 20
 FULL, EMPTY = "█", "░"
 FEWEST, MOST = 3, 9
-"""Words in which past, present and future are told."""
+"""The smallest and the largest number of words in past, present and future."""
 
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 ToolsState = Literal["Standby", "Active", "Executing", "Verifying", "Blocked"]

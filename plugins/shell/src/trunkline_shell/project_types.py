@@ -71,8 +71,8 @@ class ProjectType:
 
 
 def find_command(project: ProjectFolder, verb: Verb, what: str) -> Sequence[str] | None:
-    """The program; None when no kind has one. Kinds that cannot pick a part are passed over when one is wanted; all of
-    a project is linted when none can."""
+    """Return the program; None when no project type has one. Types that cannot select a part are skipped when a part is
+    wanted; a whole project is linted when none can."""
     for kind in PROJECT_TYPES:
         if kind.matches(project) and (kind.picks or not what):
             made: CommandFactory = getattr(kind, verb)

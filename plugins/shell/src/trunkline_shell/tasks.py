@@ -1,4 +1,4 @@
-"""The background tasks of a home: which there are, one more, and how each is told. Begins and ends none.
+"""The background tasks of a home: lists, adds and describes their records. Starts and ends none.
 
 A task belongs to its block. It is known by eight hexadecimal digits, and found again by its record in the home.
 """

@@ -1,6 +1,5 @@
-"""``trunkline tasks``: the background tasks of this machine, as a person sees them. Reads their records, so it needs no
-platform that runs; to end one it asks the task's keeper.
-"""
+"""``trunkline tasks``: the background tasks of this machine. Reads their records, so it works without a running
+platform; to end one it asks the task's supervisor."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The plugin: what an agent is told of its skills, and the tool that reads one."""
+"""The plugin: the skills in an agent's context, and the tool that reads one."""
 
 from collections.abc import Iterable
 

@@ -130,7 +130,7 @@ class CollectionStore(DocumentCollections):
 
 
 def _opened(place: Path) -> DocumentCollection:
-    """The collection in a folder. One that is damaged begins anew: what is in a cache can be read again."""
+    """Return the collection in a folder. A damaged one starts empty: the content of a cache can be read again."""
     try:
         return DocumentCollection(place)
     except (KeyError, ValueError, pygit2.GitError, StorageError) as error:

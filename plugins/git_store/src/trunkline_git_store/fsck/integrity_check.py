@@ -1,4 +1,4 @@
-"""Everything that can be wrong with a memory root, looked at in order; what can be mended is mended, and told.
+"""Checks a memory root for every kind of damage, in order; repairs what can be repaired, and reports it.
 
 Whoever examines holds the root and is its only writer. Nothing that is broken is deleted: it is put aside.
 """

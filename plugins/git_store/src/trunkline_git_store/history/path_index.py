@@ -39,7 +39,7 @@ CREATE INDEX steps_at ON steps(number);
 """
 BATCH = 1_000
 TRUNCATE_LIMIT = 10_000
-"""So many commits may vanish (a person went back in git) before the table is made anew."""
+"""The number of commits that may vanish (a person went back in git) before the table is rebuilt."""
 
 
 class CommitPosition(NamedTuple):
@@ -131,7 +131,7 @@ class PathIndex:
         self._database.use(self._catch_up)
 
     def drop(self) -> None:
-        """Lose the table, because history was written anew."""
+        """Drop the table, because history was rewritten."""
         self._database.drop()
         self.repository.reopen()
 

@@ -1,4 +1,4 @@
-"""The file of the derived index: SQLite with full text. Opens, checks, drops and makes it anew; no content of its own.
+"""The file of the derived index: SQLite with full text. Opens, checks, drops and rebuilds it; knows no content.
 
 Nothing in it is worth saving: when it is missing, damaged or of another version it begins empty, and when the cache
 folder cannot be written it lives in memory.
@@ -29,7 +29,7 @@ _BROKEN = (
 
 
 class DerivedDatabase:
-    """A connection that mends itself. One thread at a time."""
+    """A connection that rebuilds a damaged file. One thread at a time."""
 
     def __init__(self, file: Path, *, version: int = VERSION, schema: str = SCHEMA) -> None:
         self._file = file
@@ -91,7 +91,7 @@ class DerivedDatabase:
 
 
 def _checked(name: str, version: int) -> apsw.Connection | None:
-    """An index that can be used as it is; None when it must be made anew."""
+    """Return a usable index; None when it must be rebuilt."""
     if not Path(name).exists():
         return None
     connection = apsw.Connection(name)

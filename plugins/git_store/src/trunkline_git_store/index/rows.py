@@ -198,7 +198,7 @@ def forget(connection: apsw.Connection, file: int) -> None:
 
 
 def clear(connection: apsw.Connection) -> None:
-    """Begin anew."""
+    """Delete all rows."""
     for table in TABLES:
         connection.execute(f"DELETE FROM {table}")
     connection.execute("INSERT INTO words(words) VALUES('delete-all')")

@@ -3,7 +3,7 @@
 import re
 
 VERSION = 12
-"""Of the tables and of what stands in them: an index of another version is made anew."""
+"""The version of the tables and their content. An index of another version is rebuilt."""
 
 _FILES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;

@@ -40,12 +40,12 @@ class SearchIndex:
         self.database.use(self._catch_up)
 
     def drop(self) -> None:
-        """Lose everything that is derived, because history was written anew."""
+        """Drop everything that is derived, because history was rewritten."""
         self.database.drop()
         self.repository.reopen()
 
     def rebuild(self, on_progress: Callable[[int], None]) -> None:
-        """Make it anew; ``on_progress`` hears how many files are in."""
+        """Rebuild the index; ``on_progress`` is called with the number of indexed files."""
         self.database.use(lambda connection: self._catch_up(connection, on_progress, anew=True))
 
     def estimated_files(self) -> int:

@@ -1,4 +1,4 @@
-"""Writing commits anew as if something had never been. What does not change keeps its bytes, and so its id.
+"""Rewrites commits as if something had never existed. Unchanged objects keep their bytes, and so their ids.
 
 Objects are added and nothing is taken away here; the branches move last, so that a purge can be killed and begun again.
 """

@@ -22,7 +22,7 @@ FileFilter = Callable[[str, bytes, Purge], bytes | None]
 """Returns the rest of a file, given its path and content; None for removal."""
 
 MAX_REPORTED = 200
-"""Files that are told one by one."""
+"""The largest number of files that are reported one by one."""
 
 
 @dataclass(frozen=True)

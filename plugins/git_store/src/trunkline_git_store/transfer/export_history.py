@@ -73,7 +73,7 @@ class ExportHistory:
         self.repository.git.set_head(self.branch)
 
     def _clean(self) -> list[pygit2.Oid]:
-        """Write anew what cannot be carried as it is; returns all objects that are carried."""
+        """Rewrite what cannot be exported as it is; return all exported objects."""
         survey = _Survey(self.repository.git)
         objects = list(survey.reach(self.references.values()))
         if not survey.odd:

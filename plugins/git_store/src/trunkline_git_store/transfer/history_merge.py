@@ -1,4 +1,4 @@
-"""Two memories become one: what each path holds afterwards, and what a person should be told. Plans; writes nothing.
+"""Merges two memories: the result for each path, and the conflicts to report. Plans; writes nothing.
 
 Both histories are kept: the commit that comes of it has both as its parents. So whatever is not taken over now can be
 read at its version, and the next archive from the same place is compared with what both had last.

@@ -41,7 +41,8 @@ class IncomingHistory:
     """The history in an unpacked archive. ``head`` is its newest commit; ``fresh`` what this memory does not have."""
 
     def __init__(self, unpacked: Path, root: Path, report_progress: Callable[[int], None]) -> None:
-        """Look it all through. ``told`` is called with the number of objects seen. Raises BadArchive and OSError."""
+        """Check all of it. ``report_progress`` is called with the number of objects seen. Raises BadArchive and
+        OSError."""
         self._own = pygit2.Repository(str(root), RepositoryOpenFlag.NO_SEARCH)
         self._folder = unpacked / "arrived.git"
         try:

@@ -16,7 +16,7 @@ class MergeChoice(Enum):
     OURS = "ours"
     THEIRS = "theirs"
     BOTH = "both"
-    """Both changed it: the states are to be joined, or told."""
+    """Both changed it: the two states are merged, or reported as a conflict."""
 
 
 def choose(base: T | None, ours: T | None, theirs: T | None, *, related: bool) -> MergeChoice:

@@ -35,7 +35,7 @@ MOST_SUGGESTED = 100
 
 
 class BlockServer:
-    """Answers for one block. ``changes`` takes what is to be told to those who listen (2026-07-28)."""
+    """Serves one block. ``changes`` receives the notifications for listening clients (2026-07-28)."""
 
     def __init__(self, block: ServedBlock) -> None:
         self.changes = InMemorySubscriptionBus()

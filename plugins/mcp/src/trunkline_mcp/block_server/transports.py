@@ -32,8 +32,8 @@ async def serve_stdio(server: "Server[Any]") -> None:
 
 
 async def serve_http(server: "Server[Any]", port: int, token: str, ready: Callable[[str], None]) -> None:
-    """Answer over HTTP on this machine until cancelled; ``ready`` is told the address. Raises TrunklineError for a
-    port that cannot be taken."""
+    """Serve over HTTP on this machine until cancelled; ``ready`` is called with the address. Raises TrunklineError for
+    a port that is in use."""
     import uvicorn
 
     with socket.socket() as listener:

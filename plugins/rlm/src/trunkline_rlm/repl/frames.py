@@ -23,11 +23,11 @@ class HostileFrameError(Exception):
 
 
 class ReadyFrame(msgspec.Struct, frozen=True, array_like=True, tag="ready", forbid_unknown_fields=True):
-    """It has shut itself in."""
+    """The process has confined itself."""
 
 
 class RefusedFrame(msgspec.Struct, frozen=True, array_like=True, tag="refused", forbid_unknown_fields=True):
-    """It cannot be shut in here, and will run nothing."""
+    """The process cannot be confined here, and runs nothing."""
 
     reason: str
 

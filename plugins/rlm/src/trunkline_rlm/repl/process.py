@@ -56,7 +56,7 @@ class ProcessEndedError(Exception):
 
 
 class ReplProcess:
-    """A process that is shut in. Get it from ``start_process``."""
+    """A confined process. ``start_process`` returns one."""
 
     def __init__(self, process: SandboxProcess) -> None:
         self._process = process
@@ -101,8 +101,8 @@ class ReplProcess:
 
 
 async def start_process(sandbox: Sandbox, functions: Sequence[str], limits: ReplLimits) -> ReplProcess:
-    """A new process that is shut in, with these functions of the host. It has no workspace, no network, and nothing to
-    read but the system and this package.
+    """Start a confined process with these host functions. It has no workspace and no network, and can read only the
+    system and this package.
 
     Raises:
         ToolError: there is no sandbox, or no Python in it, or the process could not shut itself in besides.

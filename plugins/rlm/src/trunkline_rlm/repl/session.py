@@ -139,7 +139,7 @@ class ReplSession:
                 await process.end()
 
     async def reset(self) -> None:
-        """Begin anew: no variables, no output, no result."""
+        """Reset the session: no variables, no output, no result."""
         await self.aclose()
         self.clear_output()
         self._final = _Final()

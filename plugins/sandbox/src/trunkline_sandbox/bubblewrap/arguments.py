@@ -16,7 +16,7 @@ NAMESPACE_OPTIONS = (
 )  # fmt: skip
 
 SHELL = ("/bin/sh", "-c", 'exec "$@"', "sh")
-"""Begins the program, so that one which is not there is told as everywhere: exit code 127 and a sentence."""
+"""Starts the program, so that a missing one is reported as everywhere: exit code 127 and a sentence."""
 
 
 def bubblewrap_options(

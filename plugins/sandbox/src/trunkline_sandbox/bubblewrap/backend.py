@@ -231,8 +231,8 @@ def _end_group(raw: Process) -> None:
 
 
 async def _kill_bubblewrap(raw: Process) -> None:
-    """End bubblewrap in the middle of its work: with its child, which until the program begins is in its group, and
-    would wait for ever for what it is to be told."""
+    """End bubblewrap during its setup, together with its child. Until the program starts, the child is in bubblewrap's
+    process group and would otherwise wait for ever on its pipe."""
     with anyio.CancelScope(shield=True):
         _end_group(raw)
         await raw.aclose()

@@ -147,7 +147,7 @@ def _deadline(seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def _broken_as_engine_error() -> Iterator[None]:
-    """Tells of a connection that breaks, as it does when the engine is started anew, by an EngineError."""
+    """Turn a broken connection, such as after a restart of the engine, into an EngineError."""
     try:
         yield
     except (anyio.BrokenResourceError, OSError, h11.RemoteProtocolError) as error:

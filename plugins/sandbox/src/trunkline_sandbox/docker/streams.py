@@ -1,4 +1,4 @@
-"""The standard streams of a container on one connection: what it prints comes in frames, and is told apart here.
+"""The standard streams of a container over one connection: splits the frames of its output.
 
 A frame is one byte for the stream (1 or 2), three of nothing, four for the length, then the content (Docker's API,
 "Attach to a container").
@@ -11,8 +11,8 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 MOST_WAITING = 8 * 1024 * 1024
-"""Bytes of one stream that wait for their reader while the other is read; of more the oldest are thrown away, or a
-program that floods standard error would fill our memory."""
+"""Bytes of one stream that are buffered while the other is read. The oldest are dropped, or a program that floods
+standard error would fill our memory."""
 
 PIECE = 64 * 1024
 

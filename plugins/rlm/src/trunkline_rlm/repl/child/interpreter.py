@@ -22,7 +22,7 @@ EXTRA_MODULES = ("__future__", "_strptime", "collections.abc")
 """Modules that code does not name, or that others load for it only when they are used."""
 
 ENCODINGS = ("ascii", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be")
-"""Loaded before the process is shut in; UTF-8 is there anyway."""
+"""Encodings that are loaded before the process is confined; UTF-8 is always loaded."""
 
 PIECE = 60_000
 """Characters of output that travel together."""
