@@ -14,13 +14,13 @@ _HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
 
 @tool(effect="write", timeout=180.0)
 async def ingest_document(context: ToolContext, path: BlockPath, remember: bool = False) -> dict[str, Any]:
-    """Keep a document of the workspace so that search_in_documents finds it: with this conversation, or in memory.
+    """Store a document of the workspace for search_in_documents: with this conversation, or in memory.
 
-    A short one comes back whole; of a long one its headings, and the rest is found by searching.
+    A short document is returned whole; of a long one, the headings are returned and the text is found by searching.
 
     Args:
         path: The file, relative to the workspace.
-        remember: Keep it in memory for good, for every conversation of this block; otherwise it goes with this one.
+        remember: Store it in memory, for every conversation of this block; otherwise it is deleted with this one.
     """
     document = await context.documents.read(path)
     name = path.strip("/").rpartition("/")[0]
@@ -49,5 +49,5 @@ def _format_document(name: str, document: DocumentText) -> dict[str, Any]:
 
 @tool(effect="write")
 async def clear_documents(context: ToolContext) -> dict[str, Any]:
-    """Throw the documents away that are kept with this conversation. What is in memory stays."""
+    """Delete the documents that are stored with this conversation. Documents in memory stay."""
     return {"cleared": await context.documents.clear()}

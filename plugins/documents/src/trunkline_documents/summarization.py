@@ -51,7 +51,7 @@ def summary_tool(summaries: SummaryCache) -> Tool:
 
         Args:
             path: The file, relative to the workspace.
-            focus: What matters to you in it; everything without it.
+            focus: The aspect to focus on; everything if left out.
         """
         document = await context.documents.read(path)
         about = (context.block, focus.strip(), document.text)

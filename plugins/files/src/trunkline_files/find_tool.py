@@ -33,8 +33,8 @@ def find_files(
         pattern: A name with * and ?, such as *.md or *.{ts,tsx}, or a path with them, such as notes/**/*.md.
         path: The folder to look in, relative to the workspace; empty for all.
         max_depth: How many folders deep to look.
-        max_results: How many to name at most.
-        newest_first: Those that were changed last come first, in place of the order of names.
+        max_results: The largest number of results.
+        newest_first: Sort by time of change, newest first, instead of by name.
     """
     if not pattern.strip():
         raise ToolError("The pattern is empty. Give a name such as *.md.", kind="invalid_arguments")

@@ -14,7 +14,7 @@ _SHOWN = 200_000
 
 @tool(effect="write", idempotent=True)
 def create_directory(context: ToolContext, path: BlockPath) -> str:
-    """Make a folder in the workspace, with those on the way; that it is there already is no error.
+    """Create a folder in the workspace, with its parents. An existing folder is no error.
 
     Args:
         path: The folder, relative to the workspace.
@@ -32,7 +32,7 @@ def copy_file(context: ToolContext, source: BlockPath, target: BlockPath) -> str
 
     Args:
         source: The file to copy.
-        target: The copy; its folder is made when it is absent.
+        target: The copy; its folder is created when it is missing.
     """
     with open_workspace(context) as folder:
         entry = folder.stat(source)
@@ -57,7 +57,7 @@ def move_file(context: ToolContext, source: BlockPath, target: BlockPath) -> str
 
     Args:
         source: What to move.
-        target: Its new path; its folder is made when it is absent.
+        target: Its new path; its folder is created when it is missing.
     """
     with open_workspace(context) as folder:
         folder.stat(source)

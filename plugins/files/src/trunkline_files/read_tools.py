@@ -144,7 +144,7 @@ def _read_text_file(context: ToolContext, part: _ReadRange) -> str | None:
 
 @tool(effect="read", untrusted_output=True, always_send=True)
 def list_directory(context: ToolContext, path: BlockPath = "", max_depth: MaxDepth = 1) -> str:
-    """List what a folder of the workspace holds: folders end with /, files come with their size in bytes.
+    """List a folder of the workspace: folders end with /, files come with their size in bytes.
 
     Args:
         path: The folder, relative to the workspace; empty for the workspace itself.
@@ -166,7 +166,7 @@ def list_directory(context: ToolContext, path: BlockPath = "", max_depth: MaxDep
 
 @tool(effect="read")
 def file_info(context: ToolContext, path: BlockPath) -> str:
-    """Tell about a file or folder of the workspace: kind, size, when it was changed, and whether it is text.
+    """Show kind, size and time of change of a file or folder of the workspace, and whether it is text.
 
     Args:
         path: The file or folder, relative to the workspace.

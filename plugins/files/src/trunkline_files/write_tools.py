@@ -39,7 +39,7 @@ def _preview_write(context: ToolContext, path: str, content: str) -> ApprovalDet
 
 @tool(effect="write", unbound_params=("content",), in_plan_mode=True)
 def append_to_file(context: ToolContext, path: BlockPath, content: str) -> str:
-    """Add text at the end of a file of the workspace, making the file when it is absent.
+    """Add text at the end of a file of the workspace, creating the file when it is missing.
 
     Args:
         path: The file, relative to the workspace.
@@ -60,12 +60,12 @@ def _preview_append(context: ToolContext, path: str, content: str) -> ApprovalDe
 
 @tool(effect="write", unbound_params=("text",), in_plan_mode=True)
 def insert_in_file(context: ToolContext, path: BlockPath, line: LineNumber, text: str) -> str:
-    """Put lines of text into a file of the workspace, behind one of its lines.
+    """Insert lines of text into a file of the workspace, after one of its lines.
 
     Args:
         path: The file, relative to the workspace.
-        line: The line behind which the text goes, counted from 1; 0 puts it at the beginning.
-        text: The lines to put there.
+        line: The line after which the text is inserted, counted from 1; 0 is the beginning of the file.
+        text: The lines to insert.
     """
     with open_workspace(context) as folder:
         folder.write_atomic(path, encode_text(insert_lines(read_whole(folder, path), path, line, text)))

@@ -31,7 +31,7 @@ def _status(settings: GitSettings) -> Tool:
         untrusted_output=True,
     )
     async def git_status(context: ToolContext, folder: BlockPath = "") -> str:
-        """Tell the branch and what has changed in a repository of the workspace.
+        """Show the branch and the changes of a repository of the workspace.
 
         Args:
             folder: The repository, relative to the workspace; empty for the workspace itself.
@@ -58,7 +58,7 @@ def _commit(settings: GitSettings) -> Tool:
         allow_empty: bool = False,
         folder: BlockPath = "",
     ) -> str:
-        """Commit changes of a repository of the workspace. Files with names that secrets go by are left out.
+        """Commit changes of a repository of the workspace. Files with names of secrets are left out.
 
         Args:
             message: The message of the commit.
@@ -116,8 +116,8 @@ def _git(settings: GitSettings) -> Tool:
     async def git(
         context: ToolContext, command: list[str] | str, folder: BlockPath = "", network: bool = False
     ) -> str:
-        """Run git in a repository of the workspace; nothing else can push. To force or delete a protected branch of a
-        remote is refused; what throws work away needs a person's approval; what only reads needs none.
+        """Run git in a repository of the workspace; no other tool can push. Forcing or deleting a protected branch of a
+        remote is refused. Commands that discard work need a person's approval; commands that only read need none.
 
         Args:
             command: The command as a list, such as ["git", "diff", "--stat"], or as a line of plain words.

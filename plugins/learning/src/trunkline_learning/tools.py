@@ -28,7 +28,7 @@ async def known_facts(
 ) -> list[dict[str, Any]]:
     """Look up facts, preferences and decisions that were learned from earlier conversations, with their source.
 
-    A fact that others contradict comes with them; ask the person when it matters which one holds.
+    A contradicted fact is listed with its contradictions; ask the person when it matters which one is right.
 
     Args:
         query: What it is about; empty lists the newest.
@@ -62,7 +62,8 @@ async def known_facts(
 
 @tool(effect="read", untrusted_output=True, derived=True)
 async def playbook_strategies(context: ToolContext, task: str, limit: Limit = 10) -> str:
-    """Look up strategies that earlier tasks have taught, for a task. Each has an id and how often it helped or harmed.
+    """Look up strategies for a task that were learned from earlier tasks. Each has an id and how often it helped or
+    harmed.
 
     Args:
         task: What is to be done, in a sentence.

@@ -30,7 +30,7 @@ async def remember(
         content: What to keep, in words that make sense on their own.
         tags: A few words to find it by.
         confidence: How sure it is, 0 to 1.
-        chunk_type: fact, preference, pattern, note or decision; left out, the words tell.
+        chunk_type: fact, preference, pattern, note or decision; left out, it follows from the words.
         fields: The fields of a custom type.
     """
     kept = await context.memory.remember(
@@ -90,12 +90,12 @@ async def reason(
     analysis_type: Analysis = "synthesis",
     context_chunks: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Weigh what was remembered: what it says together, what recurs, what is missing, and where it disagrees.
+    """Analyse remembered chunks: what they say together, what recurs, what is missing, and where they disagree.
 
     Args:
         query: What it is about.
         analysis_type: synthesis, comparison (two different chunks at least), pattern, or gap.
-        context_chunks: The ids of the chunks to weigh; left out, those that the query finds.
+        context_chunks: The ids of the chunks to analyse; left out, those that the query finds.
     """
     if context_chunks is None:
         found = await context.memory.recall(query, limit=MAX_ANALYZED, min_confidence=0.0)
@@ -115,7 +115,7 @@ async def reason(
 
 @tool(effect="write")
 async def forget(context: ToolContext, chunk_id: str, reason: str = "") -> dict[str, Any]:
-    """Forget a chunk: nobody will recall it any more. The owner can still find it in memory's history.
+    """Forget a chunk, so that nobody recalls it any more. The owner can still find it in memory's history.
 
     Args:
         chunk_id: Its id, from remember or recall.
@@ -133,11 +133,11 @@ async def link(
     strength: Share = 1.0,
     remove: bool = False,
 ) -> dict[str, Any]:
-    """Link one chunk to another, such as supports or contradicts; or take such a link out.
+    """Link one chunk to another, such as supports or contradicts, or remove such a link.
 
     Args:
-        source_id: The chunk that speaks.
-        target_id: The chunk that it speaks of.
+        source_id: The chunk that the link starts from.
+        target_id: The chunk that it points to.
         link_type: supports, contradicts, or a type that a plugin adds.
         strength: How strongly, from 0 to 1.
         remove: Remove the link instead.

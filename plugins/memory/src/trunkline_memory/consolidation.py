@@ -20,7 +20,8 @@ LEARNED = "learned"
 
 @tool(effect="read", untrusted_output=True, derived=True)
 async def crowded_topics(context: ToolContext) -> list[dict[str, Any]]:
-    """List the topics, by tag, on which more than five notes are remembered; consolidate makes one of them each."""
+    """List the topics, by tag, on which more than five notes are remembered; consolidate merges the notes of one
+    topic."""
     found = _by_topic(await context.memory.chunks(limit=MAX_NOTES))
     crowded = [(tag, len(notes)) for tag, notes in found.items() if len(notes) > CROWDED_TOPIC_SIZE]
     return [
@@ -30,8 +31,8 @@ async def crowded_topics(context: ToolContext) -> list[dict[str, Any]]:
 
 @tool(effect="write", derived=True)
 async def consolidate(context: ToolContext, topic: str) -> dict[str, Any]:
-    """Make one note of all that is remembered on a topic. The same is said once, and of two notes that contradict each
-    other the newer one stays. History keeps the old ones.
+    """Merge all that is remembered on a topic into one note. Repetitions are dropped, and of two notes that contradict
+    each other the newer one stays. History keeps the old ones.
 
     Args:
         topic: A tag, as crowded_topics lists it.

@@ -163,7 +163,7 @@ async def memory_blame(
     last: Line | None = None,
     commit: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Say who wrote each line of a file of memory, in which conversation and turn, when and why.
+    """Show who wrote each line of a file of memory, in which conversation and turn, when and why.
 
     Args:
         path: The file.

@@ -28,14 +28,14 @@ async def memory_export(context: ToolContext) -> dict[str, Any]:
 async def memory_import(
     context: ToolContext, path: BlockPath, system: str = "", dry_run: bool = False
 ) -> dict[str, Any]:
-    """Bring another memory into this one: an export of Trunkline, or the export archive of another system.
+    """Import another memory into this one: an export of Trunkline, or the export archive of another system.
 
-    What is here stays, and what differs on both sides is listed. What an agent may do is never changed by it.
+    Existing files stay, and conflicts are listed. Permissions are never changed.
 
     Args:
         path: The archive, in the workspace.
-        system: Whose it is, such as chatgpt or openclaw, when it is not recognised.
-        dry_run: Only say what would be done.
+        system: The system it comes from, such as chatgpt or openclaw, when it is not recognised.
+        dry_run: Only report what would be done.
     """
     with tempfile.TemporaryDirectory(prefix="memory-import-") as folder:
         copy = Path(folder) / Path(path).name

@@ -86,12 +86,12 @@ async def _preview_delete(context: ToolContext, path: str, expected: str | None)
 async def memory_revert(
     context: ToolContext, path: MemoryTree, commit: str | None = None, to: str | None = None
 ) -> dict[str, Any]:
-    """Take back the last change of a file or folder of memory, by a change of its own.
+    """Revert the last change of a file or folder of memory, as a new change.
 
     Args:
         path: The file or folder.
-        commit: A hash from memory_history: takes back what that commit did to the path, instead of the last change.
-        to: A hash from memory_history: brings the path back to what it was after that commit.
+        commit: A hash from memory_history: reverts what that commit did to the path, instead of the last change.
+        to: A hash from memory_history: restores the path as it was after that commit.
     """
     done = await context.memory.revert(path, commit, to=to)
     return {"paths": list(done.paths), "hash": done.version, "undone": done.undone}

@@ -33,7 +33,7 @@ async def _identity_shown(context: ToolContext, name: str, emoji: str) -> Approv
 async def update_founder_info(
     context: ToolContext, info: str, mode: Literal["append", "rewrite"] = "append"
 ) -> dict[str, Any]:
-    """Keep what is known of the owner (the founder), in identity/USER.md, which every agent is told.
+    """Keep what is known of the owner (the founder), in identity/USER.md, which every agent sees.
 
     Args:
         info: What is known, in Markdown.

@@ -12,10 +12,10 @@ from trunkline_planning.version import plan_version
 
 @trunkline.tool(effect="write", idempotent=True, in_plan_mode="ends")
 async def approve_plan(context: trunkline.ToolContext, version: str) -> str:
-    """Ask the owner to approve the plan as it stands; on a yes planning ends and you carry it out. Present it first.
+    """Ask the owner to approve the plan. After approval, planning ends and you carry it out. Present it first.
 
     Args:
-        version: The version that present_plan told.
+        version: The version that present_plan returned.
     """
     await _require_version(context, version)
     await context.planning.end()
@@ -35,7 +35,7 @@ async def exit_plan_mode(context: trunkline.ToolContext, cancel: bool = False) -
     """Ask the owner to end planning without an approved plan.
 
     Args:
-        cancel: Whether the plan is given up; else it stays as it is, to be gone on with later.
+        cancel: Whether to abandon the plan; otherwise it is kept, to be continued later.
     """
     await context.planning.end()
     if cancel and await read_text(context.memory, plan_path(context)):

@@ -85,7 +85,7 @@ async def add_plan_risk(context: trunkline.ToolContext, risk: str, mitigation: s
 
 @trunkline.tool(effect="read", in_plan_mode=True, untrusted_output=True, derived=True)
 async def present_plan(context: trunkline.ToolContext) -> str:
-    """The whole plan, to be shown to the owner, and the version by which approve_plan names it."""
+    """Return the whole plan, to be shown to the owner, and the version by which approve_plan names it."""
     plan = await open_plan(context)
     if not plan.entries("Steps"):
         raise ToolError("The plan has no steps yet. Add them with add_plan_step.", kind="not_found")

@@ -32,11 +32,12 @@ def _start_tool(tasks: TaskStore) -> Tool:
     async def start_background_task(
         context: ToolContext, command: list[str] | str, folder: BlockPath = "", network: bool = False
     ) -> str:
-        """Begin a program in the sandbox that goes on by itself, such as a long build or a server. Tells its task id.
+        """Start a program in the sandbox that runs in the background, such as a long build or a server. Returns its
+        task id.
 
         Args:
             command: The program and its arguments as a list, which no shell reads; or the text of a script for sh.
-            folder: The folder of the workspace that it begins in; empty for the workspace itself.
+            folder: The folder of the workspace that it starts in; empty for the workspace itself.
             network: Whether it needs the network, which a person must have permitted.
         """
         argv, place = command_argv(command), context.folder(folder)
@@ -62,7 +63,7 @@ def _start_tool(tasks: TaskStore) -> Tool:
 def _view_tools(tasks: TaskStore) -> list[Tool]:
     @tool(effect="read")
     def background_task_status(context: ToolContext, task: TaskId) -> str:
-        """Tell whether a background task runs, and how it ended.
+        """Report whether a background task runs, and how it ended.
 
         Args:
             task: The task's id.
@@ -71,7 +72,7 @@ def _view_tools(tasks: TaskStore) -> list[Tool]:
 
     @tool(effect="read", untrusted_output=True)
     def background_task_output(context: ToolContext, task: TaskId, lines: Lines = TAIL) -> str:
-        """Tell the last lines that a background task printed, and whether it runs.
+        """Show the last lines that a background task printed, and whether it runs.
 
         Args:
             task: The task's id.
@@ -95,7 +96,7 @@ def _wait_tool(tasks: TaskStore) -> Tool:
     async def wait_background_task(
         context: ToolContext, task: TaskId, timeout: Seconds = LONGEST_WAIT
     ) -> str:
-        """Wait until a background task has ended, and tell how; that it still runs after the time is no error.
+        """Wait until a background task has ended, and report how. A task that still runs after the timeout is no error.
 
         Args:
             task: The task's id.
@@ -111,7 +112,7 @@ def _wait_tool(tasks: TaskStore) -> Tool:
 def _end_tools(tasks: TaskStore) -> list[Tool]:
     @tool(effect="write", idempotent=True)
     async def cancel_background_task(context: ToolContext, task: TaskId) -> str:
-        """End a background task, with all that it began.
+        """End a background task, with its child processes.
 
         Args:
             task: The task's id.

@@ -58,13 +58,13 @@ def command_tool(settings: ShellSettings) -> Tool:
         folder: BlockPath = "",
         network: bool = False,
     ) -> str:
-        """Run a program in a sandbox, where /workspace is this workspace, and tell its exit code and output.
-        Programs that only read, such as ls or grep, need no approval.
+        """Run a program in a sandbox, where /workspace is this workspace, and return its exit code and output. Programs
+        that only read, such as ls or grep, need no approval.
 
         Args:
             command: The program and its arguments as a list, which no shell reads; or the text of a script for sh.
-            timeout: Seconds after which it is ended, with all that it began.
-            folder: The folder of the workspace to begin in.
+            timeout: Seconds after which it is ended, with its child processes.
+            folder: The folder of the workspace to start in.
             network: It needs the network, which a person must have permitted.
         """
         ran = await commands.run(

@@ -37,7 +37,7 @@ def developer_tools(settings: ShellSettings) -> list[Tool]:
 
     @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, untrusted_output=True)
     async def run_build(context: ToolContext, folder: BlockPath = "") -> str:
-        """Build a project of the workspace as it says itself, such as by its Makefile or Cargo.toml.
+        """Build a project of the workspace with its own build system, such as its Makefile or Cargo.toml.
 
         Args:
             folder: The project, relative to the workspace; empty for the workspace itself.
@@ -50,7 +50,7 @@ def developer_tools(settings: ShellSettings) -> list[Tool]:
 
     @tool(effect="exec", timeout=LONGEST_SECONDS + STARTUP_SECONDS, untrusted_output=True)
     async def run_test(context: ToolContext, filter: str = "", folder: BlockPath = "") -> str:
-        """Run the tests of a project of the workspace as it says itself, such as with pytest or go test.
+        """Run the tests of a project of the workspace with its own test runner, such as pytest or go test.
 
         Args:
             filter: Only tests whose names fit this; empty for all.

@@ -16,7 +16,7 @@ LARGEST = 64 * 1024
 
 @trunkline.tool(effect="read", in_plan_mode=True, derived=True)
 async def list_skills(context: trunkline.ToolContext) -> str:
-    """All skills with what each is for, and those that cannot be used with the reason."""
+    """List all skills with their purpose, and those that cannot be used with the reason."""
     found = await _load_skills(context)
     good = [one.line for one in found.values() if isinstance(one, Skill)]
     broken = [one.line for one in found.values() if isinstance(one, SkillIssue)]

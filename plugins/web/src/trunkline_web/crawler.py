@@ -47,8 +47,8 @@ def crawler_tool(settings: WebSettings) -> Tool:
 
     @tool(effect="read", network=("url",), unbound_params=("max_pages", "max_depth"), timeout=SECONDS + 90.0)
     async def web_crawler(context: ToolContext, url: Url, max_pages: Pages = 10, max_depth: Depth = 1) -> str:
-        """Read several pages of one site, from a page along its links. Much text is kept with this conversation, to be
-        found by search_in_documents; little comes back whole.
+        """Read several pages of one site, from a page along its links. Long text is stored with this conversation for
+        search_in_documents; short text is returned whole.
 
         Args:
             url: Where to begin, such as https://example.com/docs/.
