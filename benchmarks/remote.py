@@ -37,7 +37,7 @@ def report(outcome: Outcome) -> str:
         ("lost", str(order.calls - outcome.answered)),
         ("doubled effects", str(len(outcome.doubled))),
         ("turns without the remote meanwhile", str(outcome.local_answers)),
-        ("told that it is out of reach after", f"{outcome.told_after:.1f} s"),
+        ("told that it is out of reach after", f"{outcome.reported_after:.1f} s"),
         ("from line up to result, p50", f"{statistics.median(waited):.1f} s" if waited else "-"),
         ("from line up to result, max", f"{waited[-1]:.1f} s" if waited else "-"),
     )

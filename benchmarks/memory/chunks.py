@@ -45,13 +45,13 @@ class ChunkWorkload:
         policies = BlockPolicies(store, "main")
         redaction = RedactionRule(Redactor())
         self.reader = ChunkReader(store.chunk_index(store), policies, lambda: AT)
-        self.keeper = ChunkWriter(store, self.reader, policies, TypeRegistry(), redaction.redact, lambda: AT)
+        self.writer = ChunkWriter(store, self.reader, policies, TypeRegistry(), redaction.redact, lambda: AT)
         self.made: list[str] = []
 
     async def make(self, number: int) -> None:
         """Remember one."""
         request = Remember(content=text(), actor="agent", conversation_id="c", block="main", tags=("all",))
-        self.made += (await self.keeper.remember(request, Scope())).chunk_ids
+        self.made += (await self.writer.remember(request, Scope())).chunk_ids
 
     async def read(self, number: int) -> None:
         """Read one."""

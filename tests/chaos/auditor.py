@@ -164,8 +164,8 @@ class Auditor:
             if count > 1:
                 self._say("doubled", conversation, f"the message {id} is stored {count} times")
         accepted = [one.turn for one in turns]
-        told = [m.turn for m in view.messages if m.role == "user" and m.turn in accepted]
-        order = list(dict.fromkeys(told))
+        reported = [m.turn for m in view.messages if m.role == "user" and m.turn in accepted]
+        order = list(dict.fromkeys(reported))
         if order != [turn for turn in accepted if turn in order]:
             self._say("broken", conversation, f"accepted in the order {accepted}, stored in {order}")
         pasts = await self._journal(conversation)
@@ -209,9 +209,9 @@ class Auditor:
         self._count(past)
         for sort, what in (
             *_ends(past),
-            *_told(one, messages),
+            *_reported(one, messages),
             *_answered(one, messages, past),
-            *self._effects_told(one, past),
+            *self._reported_effects(one, past),
             *decided(one, past, self._effects[one.request.mark]),
             *self._traced(one, past),
             *_watched(one, messages),
@@ -227,15 +227,17 @@ class Auditor:
         self._account.outcomes.update(entry.outcome.status for entry in past.all(ToolFinished))
         self._account.reasons.update(entry.reason for entry in past.all(TurnFinished))
 
-    def _effects_told(self, one: Sent, past: Past) -> Iterator[tuple[Sort, str]]:
+    def _reported_effects(self, one: Sent, past: Past) -> Iterator[tuple[Sort, str]]:
         denied = {entry.call_id for entry in past.all(ApprovalRecorded) if not entry.allow}
         planned = [entry.call for entry in past.all(ToolPlanned)]
         calls = [call for call in planned if call.name in ("transfer", "pay") and call.id not in denied]
         outcomes = {entry.call_id: entry.outcome for entry in past.all(ToolFinished)}
         cancelled = bool(past.all(CancelRecorded))
         for id, mark in {call.id: call.arguments.get("mark", "") for call in calls}.items():
-            told = effect_told(mark, self._effects[mark], outcomes.get(id), cancelled, self._may_refuse)
-            yield from told
+            reported = reported_effect(
+                mark, self._effects[mark], outcomes.get(id), cancelled, self._may_refuse
+            )
+            yield from reported
 
     def _traced(self, one: Sent, past: Past) -> Iterator[tuple[Sort, str]]:
         for started in past.all(TurnStarted)[:1]:
@@ -274,7 +276,7 @@ def _ends(past: Past) -> Iterator[tuple[Sort, str]]:
             yield "lost", f"ended with an error: {end}"
 
 
-def _told(one: Sent, messages: list[Message]) -> Iterator[tuple[Sort, str]]:
+def _reported(one: Sent, messages: list[Message]) -> Iterator[tuple[Sort, str]]:
     count = sum(m.role == "user" and m.content == one.request.program for m in messages)
     if count != 1:
         yield ("doubled" if count else "lost"), f"its message is stored {count} times"
@@ -309,7 +311,7 @@ def decided(one: Sent, past: Past, count: int) -> Iterator[tuple[Sort, str]]:
         yield "broken", "it was denied and had its effect"
 
 
-def effect_told(
+def reported_effect(
     mark: str, count: int, outcome: ToolOutcome | None, cancelled: bool, may_refuse: bool
 ) -> Iterator[tuple[Sort, str]]:
     """What does not fit in what is said of an effect that happened ``count`` times."""

@@ -187,6 +187,8 @@ def _sum_up(outcome: Outcome, stage: Stage, load: Load, ear: Ear) -> None:
 def _timeline(stage: Stage, ear: Ear) -> list[str]:
     """Faults and long silences in the order of time, to be read beside the logs."""
     shift = time.time() - anyio.current_time()
-    told = [(one.at, f"{one.kind} {one.victim}") for one in stage.struck]
-    told += [(at, f"{length:.2f} s of silence in {turn}") for at, length, turn in worst(ear.silences, LONG)]
-    return [f"{datetime.fromtimestamp(at + shift, UTC):%H:%M:%S.%f} {what}" for at, what in sorted(told)]
+    reported = [(one.at, f"{one.kind} {one.victim}") for one in stage.struck]
+    reported += [
+        (at, f"{length:.2f} s of silence in {turn}") for at, length, turn in worst(ear.silences, LONG)
+    ]
+    return [f"{datetime.fromtimestamp(at + shift, UTC):%H:%M:%S.%f} {what}" for at, what in sorted(reported)]

@@ -18,7 +18,7 @@ from trunkline.contracts.turns.messages import (
     TurnEnded,
 )
 
-from .auditor import Past, decided, effect_told, stale
+from .auditor import Past, decided, reported_effect, stale
 from .faults import Struck
 from .feed_listener import Ear
 from .load import Sent
@@ -134,8 +134,8 @@ def test_the_auditor_compares_reported_effects_with_actual_ones(
 ) -> None:
     """Done and not there, said not to be run and there, failed for no reason."""
     outcome = ToolOutcome(call="c", status=status, output="It was not run.")  # type: ignore[arg-type]
-    told = list(effect_told("m", count, outcome, cancelled, may_refuse))
-    assert [one for one, _ in told] == ([sort] if sort else [])
+    reported = list(reported_effect("m", count, outcome, cancelled, may_refuse))
+    assert [one for one, _ in reported] == ([sort] if sort else [])
 
 
 @pytest.mark.anyio
@@ -163,7 +163,7 @@ async def test_a_wire_carries_and_can_be_cut() -> None:
         tasks.cancel_scope.cancel()
 
 
-def told(turn: str, said: str, answer: str) -> list[Message]:
+def reported(turn: str, said: str, answer: str) -> list[Message]:
     """A turn as it is stored."""
     return [
         Message(id=f"{turn}-0", role="user", content=said, turn=turn),
@@ -171,7 +171,7 @@ def told(turn: str, said: str, answer: str) -> list[Message]:
     ]
 
 
-STORED = [*told("a", "say:a", "A"), *told("b", "call b", "B"), *told("c", "say:c", "C")]
+STORED = [*reported("a", "say:a", "A"), *reported("b", "call b", "B"), *reported("c", "say:c", "C")]
 
 
 def test_a_model_that_is_given_all_that_is_stored_before_is_well() -> None:

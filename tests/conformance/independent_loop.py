@@ -21,7 +21,7 @@ TOOL = {
 }
 
 
-def told(message: dict[str, Any]) -> dict[str, Any]:
+def reported(message: dict[str, Any]) -> dict[str, Any]:
     """A message of the contract as Chat Completions has it."""
     given = {"role": message["role"], "content": message["content"]}
     if "tool_call_id" in message:
@@ -57,7 +57,7 @@ class Loop(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        self._run([told(one) for one in json.loads(body)["messages"]])
+        self._run([reported(one) for one in json.loads(body)["messages"]])
 
     def _run(self, messages: list[dict[str, Any]]) -> None:
         used = {"prompt_tokens": 0, "completion_tokens": 0}

@@ -107,34 +107,34 @@ class Day:
 
 
 def main(idle: float) -> dict[str, Any]:
-    told: dict[str, Any] = {"before": counters()}
+    reported: dict[str, Any] = {"before": counters()}
     day = Day()
-    told["started"] = counters()
-    told["listening"] = listening()
-    told["lan"] = day.ask("/healthz", host=LAN)[0]
-    told["ready"] = json.loads(day.ask("/readyz")[2])
+    reported["started"] = counters()
+    reported["listening"] = listening()
+    reported["lan"] = day.ask("/healthz", host=LAN)[0]
+    reported["ready"] = json.loads(day.ask("/readyz")[2])
     conversation, _ = day.say("/tool memory_write path=garden.md content='Tomatoes want sun.'")
-    told["tool"] = day.say("/tool write_file path=list.md content=seeds", conversation)[1]
-    told["found"] = day.say("What do tomatoes want?", conversation)[1]
-    told["talked"] = counters()
+    reported["tool"] = day.say("/tool write_file path=list.md content=seeds", conversation)[1]
+    reported["found"] = day.say("What do tomatoes want?", conversation)[1]
+    reported["talked"] = counters()
     time.sleep(idle)
-    told["idle"] = counters()
-    told["stopped"] = day.stop()
+    reported["idle"] = counters()
+    reported["stopped"] = day.stop()
     again = Day()
-    told["listed"] = json.loads(again.ask("/conversations")[2])
-    told["resumed"] = again.say("/tool memory_read path=garden.md", conversation)[1]
-    told["messages"] = len(json.loads(again.ask(f"/conversations/{conversation}")[2])["messages"])
-    told["denied"] = again.ask("/conversations", known=False)[0]
-    told["exported"] = again.say("/tool memory_export")[1]
+    reported["listed"] = json.loads(again.ask("/conversations")[2])
+    reported["resumed"] = again.say("/tool memory_read path=garden.md", conversation)[1]
+    reported["messages"] = len(json.loads(again.ask(f"/conversations/{conversation}")[2])["messages"])
+    reported["denied"] = again.ask("/conversations", known=False)[0]
+    reported["exported"] = again.say("/tool memory_export")[1]
     again.stop()
-    told["after"] = counters()
+    reported["after"] = counters()
     opened = Day("--host", "0.0.0.0")
-    told["listening_open"] = listening()
-    told["lan_open"] = opened.ask("/conversations", host=LAN)[0]
-    told["lan_open_denied"] = opened.ask("/conversations", host=LAN, known=False)[0]
+    reported["listening_open"] = listening()
+    reported["lan_open"] = opened.ask("/conversations", host=LAN)[0]
+    reported["lan_open_denied"] = opened.ask("/conversations", host=LAN, known=False)[0]
     opened.stop()
-    told["end"] = counters()
-    return told
+    reported["end"] = counters()
+    return reported
 
 
 if __name__ == "__main__":

@@ -35,10 +35,10 @@ async def test_PA_T21_text_in_memory_is_not_an_approval(house: Open, allow: bool
             f"/api/turns/{turn}/calls/{asked['id']}/decision", json=decision
         )
         assert decided.status_code == 202
-        told = await messages_of(running, turn, conversation)
+        reported = await messages_of(running, turn, conversation)
         assert written(running) is allow
-        calls = [call["name"] for message in told for call in message.get("tool_calls", ())]
-        read, tried = [message["content"] for message in told if message["role"] == "tool"]
+        calls = [call["name"] for message in reported for call in message.get("tool_calls", ())]
+        read, tried = [message["content"] for message in reported if message["role"] == "tool"]
         assert calls == ["memory_read", "memory_write"] and ORDER in read
         assert ("stolen.md" in tried, "denied by the owner" in tried) == (allow, not allow)
 
@@ -58,8 +58,8 @@ async def test_PA_T21_text_in_a_workspace_file_is_not_an_approval(house: Open) -
         await running.client.http.post(
             f"/api/turns/{turn}/calls/{asked['id']}/decision", json={"allow": False, "hash": asked["hash"]}
         )
-        told = await messages_of(running, turn, conversation)
-        read, tried = [message["content"] for message in told if message["role"] == "tool"]
+        reported = await messages_of(running, turn, conversation)
+        read, tried = [message["content"] for message in reported if message["role"] == "tool"]
         assert ORDER in read
         assert "denied by" in tried
         assert not (workspace / "stolen.md").exists()

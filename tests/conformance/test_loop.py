@@ -111,8 +111,8 @@ async def test_PA_T3_a_missing_file_is_reported_and_the_loop_continues(house: Op
         await running.client.say(f"call:write_file {kept} ;; call:memory_write {kept}")
         reply = await running.client.say(" ;; ".join([*calls, "say:still here"]))
         assert reply.text == "still here" and reply.code is None
-        told = running.provider.answer_requests[-1].body["messages"]
-        errors = [message["content"] for message in told if message["role"] == "tool"][-len(calls) :]
+        reported = running.provider.answer_requests[-1].body["messages"]
+        errors = [message["content"] for message in reported if message["role"] == "tool"][-len(calls) :]
         for name, said in zip([*missing, *edits], errors, strict=True):
             why = ("nowhere.md",) if name in missing else ("does not contain that text", "is not in")
             assert any(words in said for words in why), (name, said)
@@ -130,9 +130,9 @@ async def test_PA_T14_tools_of_one_answer_run_together(house: Open) -> None:
     async with house(plugins=[tools]) as running:
         reply = await running.client.say(program)
         assert tools.together == 3
-        told = {event.data.id: event for event in reply.events if event.name == "tool-result"}
+        reported = {event.data.id: event for event in reply.events if event.name == "tool-result"}
         calls = [event.data for event in reply.events if event.name == "tool-call"]
-        results = [getattr(told[call.id].data, "output", "failed") for call in calls]
+        results = [getattr(reported[call.id].data, "output", "failed") for call in calls]
         assert results == ["a woke", "failed", "b woke", "c woke"]
         assert reply.text == "all up"
         messages = running.provider.answer_requests[-1].body["messages"][-4:]

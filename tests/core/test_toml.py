@@ -24,9 +24,9 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_toml_that_would_block_a_worker_is_refused(text: str) -> None:
     """It is told as any other error of such a file, which everybody who reads one expects."""
-    with pytest.raises(tomllib.TOMLDecodeError) as told:
+    with pytest.raises(tomllib.TOMLDecodeError) as reported:
         read_toml(text)
-    assert len(str(told.value)) > 10
+    assert len(str(reported.value)) > 10
 
 
 def test_ordinary_toml_is_read() -> None:

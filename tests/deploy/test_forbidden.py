@@ -296,7 +296,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ins
         yield found
 
 
-def told(publish: list[str], subscribe: list[str]) -> set[str]:
+def reported(publish: list[str], subscribe: list[str]) -> set[str]:
     """Attempts as ``Intruder`` notes them; the client tells errors in lower case."""
     return {f"publish {one}".lower() for one in publish} | {f"subscribe {one}".lower() for one in subscribe}
 
@@ -326,7 +326,7 @@ class Intruder:
         for subject in subscribe:
             await client.subscribe(subject)
         await client.flush()
-        tried = told(publish, subscribe)
+        tried = reported(publish, subscribe)
         with anyio.move_on_after(patience):
             while tried - self.denied:  # noqa: ASYNC110 - the client only calls back
                 await anyio.sleep(0.02)
@@ -382,4 +382,4 @@ async def test_listed_permissions_are_granted(running: Installation, user: str) 
     subscribe = [*SUBSCRIBE[user], f"_INBOX_{user}.>"]
     assert set(publish) == PUBLISH[user]
     intruder = Intruder(running, user)
-    assert await intruder.attempt(publish, subscribe, patience=0) == told(publish, subscribe)
+    assert await intruder.attempt(publish, subscribe, patience=0) == reported(publish, subscribe)

@@ -119,11 +119,11 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
                 await anyio.sleep(0.05)
         assert (running.home / "answer").read_text()
         async with connect(as_user("delegate-external", running.server.url, running.passwords)) as bus:
-            read = await lent(bus, "memory_read", {"path": "notes/mole.md"})
+            read = await delegated(bus, "memory_read", {"path": "notes/mole.md"})
             assert "digs at night" in read.output
             files = {"blocks/main/notes/long.md": "x" * 9_000}
             await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, gone=(), actor="owner"))
-            long = await lent(bus, "memory_read", {"path": "notes/long.md"})
+            long = await delegated(bus, "memory_read", {"path": "notes/long.md"})
             assert isinstance(long.stored, StoredResult)
         for command in COMMANDS:
             words = command.format(home=running.home, result=long.stored.id).split()
@@ -134,7 +134,7 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
         await forged(running)
 
 
-async def lent(
+async def delegated(
     bus: Bus,
     name: str,
     arguments: dict[str, Any],
@@ -174,14 +174,14 @@ async def forged(running: Installation) -> None:
         assert isinstance(long, StoredResult)
     async with connect(as_user("delegate-external", running.server.url, running.passwords)) as bus:
         for said in ({}, {"block": "main"}, {"forked_from": "conv_1"}):
-            assert (await lent(bus, "memory_write", mine, **said)).status == "approval"
-            assert (await lent(bus, "read_result", {"id": long.id}, **said)).status == "error"
-        asked = await lent(bus, "memory_write", mine)
+            assert (await delegated(bus, "memory_write", mine, **said)).status == "approval"
+            assert (await delegated(bus, "read_result", {"id": long.id}, **said)).status == "error"
+        asked = await delegated(bus, "memory_write", mine)
         with pytest.raises(RemoteFault, match="Only the monitor"):
-            await lent(bus, "memory_write", mine, call=asked.call, approved=asked.call_hash)
+            await delegated(bus, "memory_write", mine, call=asked.call, approved=asked.call_hash)
         for agent, block in (("external", "garden"), ("claude", "main")):
             with pytest.raises(BusError):
-                await lent(bus, "memory_write", mine, agent, block, patience=2)
+                await delegated(bus, "memory_write", mine, agent, block, patience=2)
             assert any(f"delegated.{agent}.{block}.call" in line for line in running.denied())
         for endpoint in (CALL_TOOL, CALL_DECIDED_TOOL):
             with pytest.raises(BusError):

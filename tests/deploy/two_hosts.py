@@ -310,8 +310,8 @@ class Outcome:
     answered: int = 0
     wrong: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
-    told: str = ""
-    told_after: float = 0.0
+    reported: str = ""
+    reported_after: float = 0.0
     local_answers: int = 0
     waited: list[float] = field(default_factory=list)
     afterwards: str = ""
@@ -319,7 +319,7 @@ class Outcome:
     @property
     def broken(self) -> bool:
         """Whether a promise was."""
-        kind = "out of reach" in self.told and self.afterwards == "done after"
+        kind = "out of reach" in self.reported and self.afterwards == "done after"
         return self.answered != self.order.calls or bool(self.wrong or self.doubled) or not kind
 
 
@@ -372,8 +372,8 @@ async def _meanwhile(both: Hosts, order: Order, outcome: Outcome) -> None:
         await both.start_hub()
     async with both.talker() as talker:
         began = time.monotonic()
-        outcome.told = (await talker.say("/tool laptop__work key=never seconds=0")).text
-        outcome.told_after = time.monotonic() - began
+        outcome.reported = (await talker.say("/tool laptop__work key=never seconds=0")).text
+        outcome.reported_after = time.monotonic() - began
 
 
 async def _waited(until: float, both: Hosts, outcome: Outcome, show: Callable[[str], None]) -> None:

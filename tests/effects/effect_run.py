@@ -104,8 +104,8 @@ async def prove(stage: Stage, wave: Wave, asking: bool) -> list[Case]:
         blow = await Striker(stage, wave, accepted, since).strike(held)
         await stage.man()
         shown = await _watched(stage, accepted)
-    told = await _read(stage, since)
-    return await _cases(stage, wave, accepted, held, blow, told, shown)
+    reported = await _read(stage, since)
+    return await _cases(stage, wave, accepted, held, blow, reported, shown)
 
 
 TOPICS: Mapping[str, Topic[Any]] = {"effect": EFFECT, "journal": JOURNAL}
@@ -182,27 +182,27 @@ async def _watched(stage: Stage, accepted: Iterable[MessageAccepted]) -> dict[tu
 
 
 async def _read(stage: Stage, since: dict[str, int]) -> _Told:
-    told, keys = _Told(), dict[str, str]()
+    reported, keys = _Told(), dict[str, str]()
     async for stored in stage.running.bus.history(JOURNAL, after=since["journal"]):
         turn = stored.data.turn
         for entry in stored.data.entries:
             if isinstance(entry, ToolPlanned):
                 mark = str(entry.call.arguments["mark"])
-                keys[entry.key] = told.ids[turn, entry.call.id] = mark
-                told.names[turn, entry.call.id] = entry.call.name
-            elif isinstance(entry, ToolFinished | ApprovalRecorded) and (turn, entry.call_id) in told.ids:
-                told.note(turn, entry)
+                keys[entry.key] = reported.ids[turn, entry.call.id] = mark
+                reported.names[turn, entry.call.id] = entry.call.name
+            elif isinstance(entry, ToolFinished | ApprovalRecorded) and (turn, entry.call_id) in reported.ids:
+                reported.note(turn, entry)
             elif isinstance(entry, TurnFinished):
-                told.ended.add(turn)
+                reported.ended.add(turn)
     async for record in stage.running.bus.history(EFFECT, after=since["effect"]):
         mark = keys.get(record.data.call, "")
         if isinstance(record.data, EffectFinished):
-            told.ledger[mark] = record.data.outcome
+            reported.ledger[mark] = record.data.outcome
         if isinstance(record.data, EffectAsked):
             continue  # it has not begun
         by = "finished" if isinstance(record.data, EffectFinished) else "started"
-        told.writers.setdefault(mark, {})[by] = record.envelope.source
-    return told
+        reported.writers.setdefault(mark, {})[by] = record.envelope.source
+    return reported
 
 
 def _standing(blow: Blow, mark: str, writers: Mapping[str, str]) -> Standing | None:
@@ -216,35 +216,35 @@ def _standing(blow: Blow, mark: str, writers: Mapping[str, str]) -> Standing | N
 
 async def _cases(
     stage: Stage, wave: Wave, accepted: Sequence[MessageAccepted], held: dict[str, int], blow: Blow,
-    told: _Told, shown: dict[tuple[str, str], list[str]],
+    reported: _Told, shown: dict[tuple[str, str], list[str]],
 ) -> list[Case]:  # fmt: skip
     """Every call that was held. The effects are counted last."""
-    stored = await _stored(stage, accepted, told)
+    stored = await _stored(stage, accepted, reported)
     effects = Counter(stage.effects())
     turns = {mark: one.turn for one, marks in zip(accepted, wave.turns, strict=True) for mark in marks}
-    ids = {mark: key for key, mark in told.ids.items()}
+    ids = {mark: key for key, mark in reported.ids.items()}
     return [
         Case(
             mark=mark,
             fault=wave.kind.fault,
             struck=mark in blow.struck,
             effects=effects[mark],
-            outcomes=told.outcomes.get(mark, ()),
+            outcomes=reported.outcomes.get(mark, ()),
             stored=stored.get(mark, ()),
             shown=shown.get(ids.get(mark, ("", "")), ()),
-            ledger=told.ledger.get(mark),
-            standing=_standing(blow, mark, told.writers.get(mark, {})),
+            ledger=reported.ledger.get(mark),
+            standing=_standing(blow, mark, reported.writers.get(mark, {})),
             answers=blow.answers.get(mark, ()),
             cut=blow.cut,
             made=mark in ids,
-            ended=turns[mark] in told.ended,
+            ended=turns[mark] in reported.ended,
             tool=wave.kind.tool,
         )
         for mark in held
     ]
 
 
-async def _stored(stage: Stage, accepted: Iterable[MessageAccepted], told: _Told) -> dict[str, list[str]]:
+async def _stored(stage: Stage, accepted: Iterable[MessageAccepted], reported: _Told) -> dict[str, list[str]]:
     """The results that the conversations hold, by mark."""
     found: dict[str, list[str]] = {}
     limiter = anyio.CapacityLimiter(AT_ONCE)
@@ -253,7 +253,7 @@ async def _stored(stage: Stage, accepted: Iterable[MessageAccepted], told: _Told
         async with limiter:
             view = await stage.gateway.conversation(one.conversation, include_tools=True)
         for message in view.messages:
-            mark = told.ids.get((one.turn, message.tool_call_id or ""))
+            mark = reported.ids.get((one.turn, message.tool_call_id or ""))
             if message.role == "tool" and mark is not None:
                 found.setdefault(mark, []).append(message.content)
 

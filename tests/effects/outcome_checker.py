@@ -46,7 +46,7 @@ class Case:
         return self.mark.partition("@")[2]
 
     @property
-    def told(self) -> str:
+    def reported(self) -> str:
         """What the model is told of it in the end."""
         return self.stored[0] if len(self.stored) == 1 else ""
 
@@ -59,8 +59,8 @@ class Case:
     def doubt(self) -> bool:
         """Whether it was told that nobody knows."""
         if self.outcome is None:
-            return self.told == UNFINISHED
-        return self.outcome.status == "unknown" and VERIFY in self.told
+            return self.reported == UNFINISHED
+        return self.outcome.status == "unknown" and VERIFY in self.reported
 
     @property
     def in_doubt(self) -> bool:
@@ -79,7 +79,7 @@ class Finding:
 
 def judge(case: Case) -> Iterator[Finding]:
     """Everything that is wrong with what was told of a call."""
-    wrong = (*_happened(case), *_told(case), *_agree(case)) if case.made else tuple(_never_made(case))
+    wrong = (*_happened(case), *_reported(case), *_agree(case)) if case.made else tuple(_never_made(case))
     for sort, what in wrong:
         yield Finding(sort, case.mark, f"{what} ({case.fault}) {case}")
 
@@ -98,13 +98,13 @@ def _happened(case: Case) -> Iterator[tuple[Sort, str]]:
     status = case.outcome.status if case.outcome else None
     if status == "ok" and case.effects != 1:
         yield "false", "said to be done, and is not"
-    if case.effects and _denies(case.told):
+    if case.effects and _denies(case.reported):
         yield "false", "said not to have been run, and was"
     if case.effects and status == "error":
         yield "unreported", "it happened, and what is told is an error like any other"
 
 
-def _told(case: Case) -> Iterator[tuple[Sort, str]]:
+def _reported(case: Case) -> Iterator[tuple[Sort, str]]:
     if not case.ended:
         yield "lost", "its turn did not end"
     elif len(case.stored) != 1:
@@ -120,13 +120,13 @@ def _told(case: Case) -> Iterator[tuple[Sort, str]]:
 def _agree(case: Case) -> Iterator[tuple[Sort, str]]:
     """Everybody is told the same."""
     if case.outcome is None:
-        if case.ended and case.told not in (UNFINISHED, UNDECIDED):
-            yield "false", f"without an outcome the model is told {case.told!r}"
+        if case.ended and case.reported not in (UNFINISHED, UNDECIDED):
+            yield "false", f"without an outcome the model is told {case.reported!r}"
         return
     texts = {case.outcome.output, *case.stored, *case.shown}
     if len(texts) > 1:
         yield "false", "the journal, the conversation and the feed differ"
-    if case.ledger is not None and case.ledger.output != case.outcome.output and not _denies(case.told):
+    if case.ledger is not None and case.ledger.output != case.outcome.output and not _denies(case.reported):
         yield "false", "the ledger says something else"
     if any(answer.output != case.outcome.output for answer in case.answers):
         yield "false", "those who asked under the same key were told something else"

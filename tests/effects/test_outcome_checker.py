@@ -18,10 +18,10 @@ OK, ERROR, UNKNOWN = "moved it", "transfer was not run: it was not allowed.", f"
 def case(text: str, status: Any = "ok", effects: int = 1, **given: Any) -> Case:
     """A call of which the model, the person and the ledger were told the same."""
     outcome = ToolOutcome(call="c", status=status, output=text)
-    told: Mapping[str, Any] = {
+    reported: Mapping[str, Any] = {
         "outcomes": [outcome], "stored": [text], "shown": [text], "ledger": outcome, **given
     }  # fmt: skip
-    return Case(mark="0.0-0@effect after", fault="kill tools", struck=True, effects=effects, **told)
+    return Case(mark="0.0-0@effect after", fault="kill tools", struck=True, effects=effects, **reported)
 
 
 GOOD = {

@@ -174,8 +174,8 @@ async def test_a_tools_worker_killed_while_calls_are_held(stage: ProcessPlatform
         await answer(running.gateway, held, "Ada")
         assert results((await running.answer(asking_human)).events) == ["The owner answered: red"]
         await running.answer(appending)
-        (told,) = results((await running.answer(posting)).events)
-        assert "unknown" in told and begun.read_text() == "begun\n"
+        (reported,) = results((await running.answer(posting)).events)
+        assert "unknown" in reported and begun.read_text() == "begun\n"
         assert (running.home.workspace("main") / "once.txt").read_text() == "once"
         assert await running.gateway.waiting() == ()
 

@@ -104,7 +104,7 @@ async def test_MB_T10_an_expired_approval_is_denied_and_announced(provider: str,
                 tasks.start_soon(listen, channel)
             answer = await running.say(write("a.md"))
             with anyio.fail_after(60):
-                while not all(len(told) == 3 for told in heard.values()):  # noqa: ASYNC110
+                while not all(len(reported) == 3 for reported in heard.values()):  # noqa: ASYNC110
                     await anyio.sleep(0.02)
             tasks.cancel_scope.cancel()
         assert "Nobody decided" in results(answer.events)[0]

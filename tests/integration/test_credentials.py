@@ -105,8 +105,8 @@ async def test_a_command_runs_within_the_permissions_of_its_sender(provider: str
         assert LEFT_OUT in await house.say("reader", command)
         async with house.said("reader", "/tool") as accepted:
             pass
-        told = (await house.running.answer(accepted)).text
-        assert "`read_file " in told and "`write_file`" in told.partition("may not use")[2]
+        reported = (await house.running.answer(accepted)).text
+        assert "`read_file " in reported and "`write_file`" in reported.partition("may not use")[2]
         assert not house.written.exists()
         await house.say("writer", command)
         assert house.written.exists()

@@ -73,8 +73,8 @@ async def test_agent_md_is_read_by_the_requested_name() -> None:
     """A model that does as the first line says finds the file."""
     async with home() as (running, provider):
         body = await sent(running, provider, 'call:memory_read {"path": "AGENT.md"} ;; say:ok')
-        told = next(m["content"] for m in reversed(body["messages"]) if m["role"] == "tool")
-        assert "no file" not in told and "You are the agent of this place." in told
+        reported = next(m["content"] for m in reversed(body["messages"]) if m["role"] == "tool")
+        assert "no file" not in reported and "You are the agent of this place." in reported
 
 
 async def test_all_that_may_be_used_are_sent_without_discovery() -> None:
@@ -87,8 +87,8 @@ async def test_all_that_may_be_used_are_sent_without_discovery() -> None:
             names = tools_of(await sent(running, provider))
         assert len(names) > 30 and not await programs(running) & set(names) and "discover_tools" in names
         body = await sent(running, provider, 'call:discover_tools {"query": "run a command"} ;; say:ok')
-        told = next(m["content"] for m in reversed(body["messages"]) if m["role"] == "tool")
-        assert "Restricted: " in told and "--allow-shell" in told
+        reported = next(m["content"] for m in reversed(body["messages"]) if m["role"] == "tool")
+        assert "Restricted: " in reported and "--allow-shell" in reported
 
 
 async def test_pa_f43_unknown_tool_names_in_settings_are_reported(caplog: pytest.LogCaptureFixture) -> None:
@@ -102,8 +102,8 @@ async def test_pa_f43_unknown_tool_names_in_settings_are_reported(caplog: pytest
             while names != ["read_file", "discover_tools", "load_tools"]:
                 names = tools_of(await sent(running, provider))
             await sent(running, provider)
-        told = [line for line in caplog.messages if "always_send" in line]
-        assert len(told) == 1 and "raed_file, mcp:gone:*" in told[0]
+        reported = [line for line in caplog.messages if "always_send" in line]
+        assert len(reported) == 1 and "raed_file, mcp:gone:*" in reported[0]
         found = await run_checks(read=lambda: load_config(running.home.path, environ=clean_environ()))
         [one] = [finding for finding in found if finding.id == "tools.always_send"]
         assert (

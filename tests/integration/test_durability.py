@@ -45,7 +45,7 @@ async def kept(running: Platform | ProcessPlatform, stream: str) -> dict[str, An
     return config
 
 
-async def told_again(running: Platform | ProcessPlatform, answer: TurnAnswer) -> str:
+async def repeated(running: Platform | ProcessPlatform, answer: TurnAnswer) -> str:
     """The text that somebody who comes later is shown."""
     return (await running.answer(answer.accepted)).text
 
@@ -104,7 +104,7 @@ async def test_the_feed_moves_between_file_and_memory(tmp_path: Path) -> None:
     for feed in ("memory", "file"):
         async with platform(tmp_path, config={"bus.feed_storage": feed}) as running:
             assert (await kept(running, "FEED"))["storage"] == feed
-            assert await told_again(running, answer) == answer.text != ""
+            assert await repeated(running, answer) == answer.text != ""
             again = await running.say("and now?", conversation=answer.accepted.conversation)
             view = await running.gateway.conversation(answer.accepted.conversation)
             assert view.messages[-1].content == again.text
@@ -124,7 +124,7 @@ async def test_a_server_of_ones_own_keeps_its_feed(tmp_path: Path) -> None:
                 pass
         assert isinstance(refused.value.cause, TopologyConflict)
         async with platform(tmp_path / "home", config=own, environ=environ) as running:
-            assert await told_again(running, answer) == answer.text
+            assert await repeated(running, answer) == answer.text
 
 
 @pytest.fixture(scope="module")
@@ -159,4 +159,4 @@ async def test_a_crash_with_relaxed_durability_leaves_each_message_answered(
         view = await running.gateway.conversation(accepted.conversation)
         assert [message.content for message in view.messages] == ["slow:40:40", words]
         running.kill("nats")
-        assert await told_again(running, answer) == words
+        assert await repeated(running, answer) == words

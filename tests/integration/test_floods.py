@@ -163,8 +163,8 @@ async def test_each_of_many_decisions_reports_only_its_change() -> None:
             keys = {"conversation": accepted.conversation, "turn": accepted.turn}
             records = [stored.data async for stored in running.bus.history(JOURNAL, **keys)]
             assert not any(isinstance(entry, TurnResumed) for record in records for entry in record.entries)
-            told = [stored.data.event async for stored in running.bus.history(FEED, **keys)]
-            assert sum(isinstance(event, ToolStarted) for event in told) == count
+            reported = [stored.data.event async for stored in running.bus.history(FEED, **keys)]
+            assert sum(isinstance(event, ToolStarted) for event in reported) == count
 
 
 async def test_a_turn_written_by_another_monitor_is_read_again(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ async def readiness(running: ProcessPlatform | Platform, status: int) -> dict[st
                 await anyio.sleep(0.1)
 
 
-async def told_of_the_delay(running: ProcessPlatform, accepted: MessageAccepted) -> str:
+async def delay_reported(running: ProcessPlatform, accepted: MessageAccepted) -> str:
     """The text that a watcher has when they are told that it is not stored yet."""
     events: list[Any] = []
     with anyio.fail_after(60):
@@ -76,17 +76,17 @@ async def test_answers_that_memory_could_not_store_are_stored_later(
     assert (await readiness(running, 200))["memory"] == "ok"
     disk.fill()
     lost = await running.send("say:not lost", conversation=first.accepted.conversation)
-    assert await told_of_the_delay(running, lost) == "not lost"
+    assert await delay_reported(running, lost) == "not lost"
     assert (await readiness(running, 503))["memory"] == "failing"
     await doctor_says(running, "error", "1 answer waits to be stored")
     later = await running.send("say:later", conversation=lost.conversation)
     other = await running.send("say:another conversation")
-    assert await told_of_the_delay(running, other) == "another conversation"
+    assert await delay_reported(running, other) == "another conversation"
     for name in ("monitor", "gateway", "nats"):
         running.kill(name)
     await running.restart("gateway")
     await running.restart("monitor")
-    assert await told_of_the_delay(running, lost) == "not lost"
+    assert await delay_reported(running, lost) == "not lost"
     assert await finished(running, lost, later, other) == []
     disk.empty()
     answers = [await running.answer(one) for one in (lost, later, other)]

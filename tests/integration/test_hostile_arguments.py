@@ -96,9 +96,9 @@ def test_no_arguments_kill_a_worker_or_hang_a_call(tmp_path: Path) -> None:
             @example([json.dumps({"text": "x" * 2_000_000})])
             def each(texts: list[str]) -> None:
                 sent[:], before = texts, noting.noted
-                told: TurnAnswer = portal.call(partial(running.say, "note them"))
-                results = [event for event in told.events if isinstance(event, ToolEnded)]
-                assert told.ended.code is None and told.text.endswith("done")
+                reported: TurnAnswer = portal.call(partial(running.say, "note them"))
+                results = [event for event in reported.events if isinstance(event, ToolEnded)]
+                assert reported.ended.code is None and reported.text.endswith("done")
                 assert len(results) == len(texts)
                 assert sum(not result.error for result in results) == noting.noted - before
                 assert all("not run" in result.output for result in results if result.error), results

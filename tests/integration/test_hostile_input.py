@@ -69,15 +69,15 @@ WHERE = {"no TOML": "line 2", "a wrong type": "line 2", "an unknown key": "line 
 
 @pytest.mark.parametrize("slip", SLIPS)
 async def test_mb_f3_a_block_whose_file_is_broken_takes_no_message_and_harms_no_other(
-    tmp_path: Path, slip: str
+    tmp_path: Path, mistake: str
 ) -> None:
     """A slip must not switch a block on, nor send its text to another model: what comes is refused with file and line,
     the block is shown as broken, and the others go on."""
     model = ScriptedModel(["Hello."])
     async with talking_to(model, tmp_path) as running:
         await running.gateway.create_block("garden")
-        (running.home.memory / "blocks/garden/block.toml").write_bytes(SLIPS[slip])
-        await refuses(running, "garden", "blocks/garden/block.toml", WHERE.get(slip, ""))
+        (running.home.memory / "blocks/garden/block.toml").write_bytes(SLIPS[mistake])
+        await refuses(running, "garden", "blocks/garden/block.toml", WHERE.get(mistake, ""))
         states = {
             block.name: (block.pulse.status, bool(block.problem)) for block in await running.gateway.blocks()
         }
@@ -151,8 +151,12 @@ async def test_a_call_too_large_for_a_message_is_refused_with_a_reason() -> None
     call = ToolCall(id="1", name="read_file", arguments={"path": "\ud800"})
     async with talking_to(ScriptedModel([[Text("Wait. "), Call(call)], "Sorry."])) as running:
         answer = await running.say("hi")
-    (told,) = [event for event in answer.events if isinstance(event, ToolEnded)]
-    assert told.error and "half a character" in told.output and "The tool was not run." in told.output
+    (reported,) = [event for event in answer.events if isinstance(event, ToolEnded)]
+    assert (
+        reported.error
+        and "half a character" in reported.output
+        and "The tool was not run." in reported.output
+    )
     assert (answer.ended.code, answer.text) == (None, "Wait. Sorry.")
 
 

@@ -215,8 +215,8 @@ async def test_spans_of_a_turn_whose_monitor_was_killed_have_their_parents(stage
         assert (await running.answer(accepted)).ended.code is None
         await check_one_trace(running, await journal_of(running, accepted))
         spans = await spans_of(running, trace)
-        told = {span.span_id for span in spans}
-        assert [span.name for span in spans if span.parent_id and span.parent_id not in told] == []
+        reported = {span.span_id for span in spans}
+        assert [span.name for span in spans if span.parent_id and span.parent_id not in reported] == []
 
 
 def _is_open_turn(span: SpanRecord) -> bool:
@@ -476,9 +476,9 @@ async def test_a_turn_end_unpublished_by_a_dead_monitor_is_published_by_the_next
         with anyio.fail_after(60):
             while not heard:
                 await anyio.sleep(0.05)
-                heard = [told.data async for told in running.bus.history(TURN_FACT, fact="finished")]
-        [told] = heard
-        assert told.turn == accepted.turn and told.reason == "stop"
+                heard = [reported.data async for reported in running.bus.history(TURN_FACT, fact="finished")]
+        [reported] = heard
+        assert reported.turn == accepted.turn and reported.reason == "stop"
 
 
 KILLS_SERVER = '''

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 ON = '[learning]\non = true\nmodel = "none"\n'
 
 
-class Desk:
+class Harness:
     """A platform in a fresh home, and the endpoint that it asks."""
 
     def __init__(self, running: Platform, provider: ScriptedProvider) -> None:
@@ -74,9 +74,9 @@ class Desk:
         async with httpx.AsyncClient(headers=headers, timeout=60) as client:
             url = f"{self.running.url}/conversations/messages"
             assert (await client.post(url, json=body)).status_code == 200
-        told = self.provider.answer_requests[before + 1].body["messages"][-1]
-        assert told["role"] == "tool"
-        return str(told["content"])
+        reported = self.provider.answer_requests[before + 1].body["messages"][-1]
+        assert reported["role"] == "tool"
+        return str(reported["content"])
 
     async def facts(self) -> dict[str, str]:
         """The learned facts of the block by what they say."""
@@ -94,11 +94,11 @@ async def until(done: Callable[[], Awaitable[Any] | Any]) -> None:
 
 
 @asynccontextmanager
-async def desk(home: Path, preferences: str = ON) -> AsyncIterator[Desk]:
+async def harness(home: Path, preferences: str = ON) -> AsyncIterator[Harness]:
     with ScriptedProvider() as provider:
         config = provider.settings
         async with platform(home, config=config, plugins=[Visitors(GUEST)]) as running:
-            found = Desk(running, provider)
+            found = Harness(running, provider)
             found.prefer(preferences)
             yield found
 
@@ -106,7 +106,7 @@ async def desk(home: Path, preferences: str = ON) -> AsyncIterator[Desk]:
 async def test_cc_f20_the_next_conversation_s_model_is_given_what_was_learned(tmp_path: Path) -> None:
     """CC-F20: after a first conversation the request of the next one has the facts that fit its message, marked as
     data, each with the chunk and the conversation it comes from; a second fact that is not asked for stands behind."""
-    async with desk(tmp_path / "home") as here:
+    async with harness(tmp_path / "home") as here:
         await here.tell("I live in Lisbon with two cats.")
         assert "Lisbon" not in json.dumps(here.provider.answer_requests[0].body["messages"][:-1])
         await here.tell("We decided to use Postgres for the shop.")
@@ -119,7 +119,7 @@ async def test_cc_f20_the_next_conversation_s_model_is_given_what_was_learned(tm
 
 async def test_a_contradicted_fact_is_shown_as_the_earlier_one(tmp_path: Path) -> None:
     """The newer one is told, and that another held before it; never the older one by itself."""
-    async with desk(tmp_path / "home") as here:
+    async with harness(tmp_path / "home") as here:
         await here.tell("I live in Lisbon.")
         await here.tell("I live in Porto now.")
         sent = await here.sent("Where do I live?")
@@ -128,7 +128,7 @@ async def test_a_contradicted_fact_is_shown_as_the_earlier_one(tmp_path: Path) -
 
 async def test_forgotten_facts_are_missing_from_the_next_request(tmp_path: Path) -> None:
     """A fact that was taken out is told no more, and one that was shown is not learned again."""
-    async with desk(tmp_path / "home") as here:
+    async with harness(tmp_path / "home") as here:
         await here.tell("My dog is called Rex.")
         assert "Rex" in await here.sent("What is the name of my dog?")
         await here.tell("say:Your dog is called Rex.")
@@ -141,7 +141,7 @@ async def test_forgotten_facts_are_missing_from_the_next_request(tmp_path: Path)
 
 async def test_the_owner_s_budget_limits_the_facts_shown(tmp_path: Path) -> None:
     """``max_tokens`` counts for all that was learned together; 0 tells nothing, and learning goes on."""
-    async with desk(tmp_path / "home") as here:
+    async with harness(tmp_path / "home") as here:
         for number in range(4):
             await here.tell(
                 f"I prefer the number {number} over every other number when I paint walls at home."
@@ -149,13 +149,13 @@ async def test_the_owner_s_budget_limits_the_facts_shown(tmp_path: Path) -> None
         whole = await here.sent("Which number do I prefer?")
         assert whole.count("I prefer the number") >= 3
         here.prefer(f"{ON}max_tokens = 60\n")
-        await until(lambda: told(here, 1))
+        await until(lambda: reported(here, 1))
         here.prefer(f"{ON}max_tokens = 0\n")
-        await until(lambda: told(here, 0))
+        await until(lambda: reported(here, 0))
         assert len(await here.facts()) == 4
 
 
-async def told(here: Desk, count: int) -> bool:
+async def reported(here: Harness, count: int) -> bool:
     """Whether so many facts are told now: preferences count from the next turn on."""
     return (await here.sent("Which number do I prefer?")).count("I prefer the number") == count
 
@@ -163,7 +163,7 @@ async def told(here: Desk, count: int) -> bool:
 async def test_facts_reach_no_other_block_and_no_other_person(tmp_path: Path) -> None:
     """What the owner said in one block is told neither in another nor to a guest of the same one, and what the guest
     said not to the owner; nor are strategies that quote it, tasks, or the owner's profile."""
-    async with desk(tmp_path / "home") as here:
+    async with harness(tmp_path / "home") as here:
         await here.running.gateway.create_block("other")
         await here.tell("The launch code is in the blue folder. I have 2 launch codes.")
         await here.tell(
@@ -187,7 +187,7 @@ async def test_no_memory_tool_shows_a_fact_to_another_person_or_block(tmp_path: 
     """ADR 44 holds for what a model looks up itself: searching, recalling, listing, reading a chunk's file now or as it
     was, its history and its lines. The person it was learned of finds it in its block, and the owner's own search finds
     everything."""
-    async with desk(tmp_path / "home") as here:
+    async with harness(tmp_path / "home") as here:
         await here.running.gateway.create_block("garden")
         await here.tell("I live in Gardenia with Wolfgang.", block="garden")
         await here.tell("I live in Lisbon with Zebulon.")
@@ -238,8 +238,8 @@ async def test_tasks_strategies_and_the_profile_stay_where_they_were_learned(tmp
         "models/m/playbook/s-3.json": "prune the wisteria",
         "profile.json": {"text": "prune the wisteria"},
     }
-    told = {"": [2, 3, 4], "garden": [0, 1, 2, 3, 4], GUEST.id: [2]}
-    async with desk(tmp_path / "home", "") as here:
+    reported = {"": [2, 3, 4], "garden": [0, 1, 2, 3, 4], GUEST.id: [2]}
+    async with harness(tmp_path / "home", "") as here:
         await here.running.gateway.create_block("garden")
         for path, value in files.items():
             file = here.running.home.memory / path
@@ -249,7 +249,7 @@ async def test_tasks_strategies_and_the_profile_stay_where_they_were_learned(tmp
         with anyio.fail_after(30):  # files written by hand are found once they have come to rest
             while "s-3.json" not in await here.looked_up(look, "", "main"):  # noqa: ASYNC110
                 await anyio.sleep(0.1)
-        for who, shown in told.items():
+        for who, shown in reported.items():
             guest, block = (GUEST.id, "main") if who == GUEST.id else ("", who or "main")
             for number, path in enumerate(files):
                 text = await here.looked_up(f'memory_read {{"path": "/{path}"}}', guest, block)
@@ -261,7 +261,7 @@ async def test_tasks_strategies_and_the_profile_stay_where_they_were_learned(tmp
 
 async def test_chunks_written_by_an_agent_are_not_learned_facts(tmp_path: Path) -> None:
     """Only what the learner found in a person's words is told as a fact."""
-    async with desk(tmp_path / "home") as here:
+    async with harness(tmp_path / "home") as here:
         request = Remember(content="Rex is a cat.", actor="tools", conversation_id="c", block="main")
         await here.running.bus.call(MEMORY_REMEMBER, request)
         assert "Rex" not in await here.sent("What is Rex?")
@@ -269,7 +269,7 @@ async def test_chunks_written_by_an_agent_are_not_learned_facts(tmp_path: Path) 
 
 async def test_a_block_without_learning_receives_no_facts(tmp_path: Path) -> None:
     """RLM-F21: a block whose policy turns memory off has none of it before its model."""
-    async with desk(tmp_path / "home") as here:
+    async with harness(tmp_path / "home") as here:
         await here.tell("I live in Lisbon.")
         folder = here.running.home.memory / "blocks/main"
         folder.mkdir(parents=True, exist_ok=True)
@@ -290,7 +290,7 @@ async def test_mn_f23_the_heuristic_reflector_recognizes_the_platform_s_errors(t
         "permission_denied": 'read_file {"path": "../../../etc/passwd"}',
         "conflict": 'copy_file {"source": "a.txt", "target": "b.txt"}',
     }
-    async with desk(tmp_path / "home") as here:
+    async with harness(tmp_path / "home") as here:
         workspace = here.running.home.workspace("main")
         workspace.mkdir(parents=True, exist_ok=True)
         for name in ("a.txt", "b.txt"):

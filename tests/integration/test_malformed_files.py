@@ -192,7 +192,7 @@ def texts(error: BaseException) -> str:
     return " ".join([str(error), hint, *map(texts, inner)])
 
 
-async def told(home: Path, config: Mapping[str, Any]) -> Mapping[str, HealthResult]:
+async def reported(home: Path, config: Mapping[str, Any]) -> Mapping[str, HealthResult]:
     """What doctor finds."""
     found = await run_checks(read=lambda: load_config(home, flags=config))
     return {one.id: one for one in found}  # type: ignore[misc]
@@ -219,7 +219,7 @@ async def test_a_malformed_guard_file_denies_and_is_reported(
                 pass
         heard = texts(failed.value)
         assert name in heard and said in heard, heard
-        finding = (await told(tmp_path, config))[guard.check]
+        finding = (await reported(tmp_path, config))[guard.check]
         assert finding.status == "error" and name in finding.summary, finding
         return
     async with platform(tmp_path, config={"permissions.approvals": "none", **config}) as running:
@@ -227,6 +227,6 @@ async def test_a_malformed_guard_file_denies_and_is_reported(
             heard = await refused(running)
             assert not heard or (name in heard or Path(guard.file).parent.name in heard), heard
             assert not heard or said in heard, heard
-        finding = (await told(tmp_path, config))[guard.check]
+        finding = (await reported(tmp_path, config))[guard.check]
         assert finding.status in ("error", "warning") and name in finding.summary, finding
         assert said in finding.summary, finding

@@ -77,7 +77,7 @@ FAILURES: Mapping[str, tuple[Any, Script, tuple[str, ...]]] = {
 @asynccontextmanager
 async def failing(kind: str, *plugins: object) -> AsyncIterator[tuple[Platform, tuple[str, ...]]]:
     """A platform whose model fails in this way, and what must be told of it."""
-    serve, script, told = FAILURES[kind]
+    serve, script, reported = FAILURES[kind]
     with serve(script) as url:
         config = {
             "runtime.provider_adapter": "openai",
@@ -89,11 +89,11 @@ async def failing(kind: str, *plugins: object) -> AsyncIterator[tuple[Platform, 
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("MY_KEY", KEY)
             async with platform(plugins=plugins, config=config) as running:
-                yield running, told
+                yield running, reported
 
 
-def assert_told(text: str, told: tuple[str, ...]) -> None:
-    assert all(part in text for part in told), text
+def assert_reported(text: str, reported: tuple[str, ...]) -> None:
+    assert all(part in text for part in reported), text
     assert_nothing_of_others(text)
     assert "\n" not in text and len(text) < 400
 
@@ -105,19 +105,19 @@ def assert_nothing_of_others(text: str) -> None:
 @pytest.mark.parametrize("kind", FAILURES)
 async def test_the_reason_reaches_the_owner_on_every_way(kind: str) -> None:
     """The feed, which terminal and ``say`` show, the HTTP stream, OpenAI's route in one piece and as a stream."""
-    async with failing(kind) as (running, told):
+    async with failing(kind) as (running, reported):
         answer = await running.say("hello")
         assert (
             answer.ended.code == "provider_error"
             and answer.ended.sentence == "The model provider failed to answer."
         )
-        assert_told(answer.ended.detail, told)
+        assert_reported(answer.ended.detail, reported)
         headers = {"authorization": f"Bearer {running.token}"}
         async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
             stream = (await http.post("/conversations/messages", json={"content": "hello"})).text
         error = json.loads(stream.partition("event: error")[2].partition("data: ")[2].splitlines()[0])
         assert error["message"] == "The model provider failed to answer."
-        assert_told(error["metadata"]["detail"], told)
+        assert_reported(error["metadata"]["detail"], reported)
         assert_nothing_of_others(stream)
         async with openai.AsyncOpenAI(
             base_url=f"{running.url}/v1", api_key=running.token, timeout=60
@@ -128,8 +128,8 @@ async def test_the_reason_reaches_the_owner_on_every_way(kind: str) -> None:
             with pytest.raises(openai.APIError) as streamed:
                 async for _ in await client.chat.completions.create(stream=True, **request):
                     pass
-        assert_told(whole.value.message.replace("\n", " "), told)
-        assert_told(streamed.value.message, told)
+        assert_reported(whole.value.message.replace("\n", " "), reported)
+        assert_reported(streamed.value.message, reported)
 
 
 async def test_others_than_the_owner_see_only_the_error_code() -> None:
@@ -169,7 +169,7 @@ def started(home: Path, url: str) -> dict[str, str]:
 
 def test_say_and_a_pipe_show_the_model_and_the_failure(tmp_path: Path) -> None:
     """On standard error, without a colour; the JSON has both as fields."""
-    _, script, told = FAILURES["a refused key"]
+    _, script, reported = FAILURES["a refused key"]
     with ScriptedProvider(script) as provider:
         environ = started(tmp_path, provider.url)
         for words, given in (
@@ -184,7 +184,7 @@ def test_say_and_a_pipe_show_the_model_and_the_failure(tmp_path: Path) -> None:
             )  # fmt: skip
             heard = done.stdout + done.stderr
             assert done.returncode == 1 and "\x1b" not in heard and KEY not in heard
-            assert all(part in heard for part in told), heard
+            assert all(part in heard for part in reported), heard
             if "--json" in words:
                 assert json.loads(done.stdout)["answered_by"] == "openai/gpt-nope"
             else:

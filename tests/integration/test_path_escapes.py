@@ -54,27 +54,27 @@ async def test_MB_T6_PA_T2_no_parameter_of_any_tool_leads_out(
         (workspace / "linked.md").symlink_to(outside / "secret.md")
         rules = running.home.memory / "blocks/main/block.toml"
         before = picture(outside), rules.read_bytes(), running.token
-        told = await tried(running, ways(outside, home))
-        assert len(told) > 150
-        for (tool, name, way), outcome in told.items():
+        reported = await tried(running, ways(outside, home))
+        assert len(reported) > 150
+        for (tool, name, way), outcome in reported.items():
             assert SECRET not in outcome.output and running.token not in outcome.output, (tool, name, way)
             assert outcome.status in ("ok", "error", "approval"), (tool, name, way, outcome)
             assert "incident_" not in outcome.output, (tool, name, way, outcome)
             assert outcome.status != "error" or len(outcome.output) > 20, (tool, name, way, outcome)
         assert (picture(outside), rules.read_bytes(), running.token) == before
         assert not (running.home.memory / "policies").exists() and not (home / "trunkline.toml").exists()
-        await assert_audited(running.bus, {outcome.call: outcome.status for outcome in told.values()})
+        await assert_audited(running.bus, {outcome.call: outcome.status for outcome in reported.values()})
 
 
 async def tried(running: Platform, given: list[str]) -> dict[tuple[str, str, str], ToolOutcome]:
     """What came of each parameter with each of some ways out, the other parameters as they should be."""
     catalogue = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
-    limiter, told = anyio.CapacityLimiter(8), dict[tuple[str, str, str], ToolOutcome]()
+    limiter, reported = anyio.CapacityLimiter(8), dict[tuple[str, str, str], ToolOutcome]()
 
     async def one(spec: ToolSpec, name: str, way: str) -> None:
         wrong = {**arguments(spec), name: way}
         async with limiter:
-            told[spec.name, name, way] = await call_tool(
+            reported[spec.name, name, way] = await call_tool(
                 running.bus, spec.name, wrong, conversation=new_id("conv")
             )
 
@@ -91,4 +91,4 @@ async def tried(running: Platform, given: list[str]) -> dict[tuple[str, str, str
                 for _ in range(EACH):
                     tasks.start_soon(one, spec, name, given[turn % len(given)])
                     turn += 1
-    return told
+    return reported

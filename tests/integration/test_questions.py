@@ -93,8 +93,8 @@ async def test_MB_T10_a_missing_answer_is_reported_as_such(provider: str, tmp_pa
                 await running.gateway.decide(question.turn, question.call, question.call_hash, **wrong)
             assert refused.value.code == ErrorCode.INVALID_REQUEST
         await answer(running.gateway, question, "", allow=False)
-        (told,) = results((await running.answer(accepted)).events)
-        assert "left unanswered by the owner" in told
+        (reported,) = results((await running.answer(accepted)).events)
+        assert "left unanswered by the owner" in reported
         with pytest.raises(RemoteFault, match="left unanswered by the owner"):
             await answer(running.gateway, question, "red")
         brief = PlatformClient(running.bus)

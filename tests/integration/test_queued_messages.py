@@ -48,20 +48,20 @@ async def test_the_stream_says_what_it_waits_for(running: Platform) -> None:
         ) as response,
     ):
         lines = response.aiter_lines()
-        told: dict[str, Any] = {}
+        reported: dict[str, Any] = {}
         names: list[str] = []
         async for line in lines:
             name, _, value = line.partition(": ")
             if name == "event":
                 names.append(value)
             elif name == "data" and names == ["status"]:
-                told = json.loads(value)
-                decision = {"hash": told["data"]["approval"]["hash"], "allow": True}
-                assert (await http.post(told["data"]["decision"], json=decision)).status_code == 202
-    assert told["name"] == "waiting"
-    assert told["data"]["turn"] == accepted.turn
-    assert told["data"]["approval"]["approval"] == approval.id
-    assert f"trunkline approvals approve {approval.id}" in told["text"]
+                reported = json.loads(value)
+                decision = {"hash": reported["data"]["approval"]["hash"], "allow": True}
+                assert (await http.post(reported["data"]["decision"], json=decision)).status_code == 202
+    assert reported["name"] == "waiting"
+    assert reported["data"]["turn"] == accepted.turn
+    assert reported["data"]["approval"]["approval"] == approval.id
+    assert f"trunkline approvals approve {approval.id}" in reported["text"]
     assert names[0] == "status" and names[-1] == "done" and "text-delta" in names
     stored = (await running.gateway.conversation(accepted.conversation)).messages
     assert [message.content for message in stored][-2:] == ["say:me too", "me too"]

@@ -34,7 +34,7 @@ QUESTION = "Hi! Where did I put the blue folder?"
 ANSWER = "It lies in the cellar, beside the skis."
 
 
-class Desk:
+class Harness:
     """A model that calls one tool for each question and then answers, and tools that bring something of their own."""
 
     def __init__(self, call: str = "memory_search", **arguments: Any) -> None:
@@ -68,10 +68,10 @@ class Desk:
 
 @asynccontextmanager
 async def at(
-    desk: Desk | None = None, *, home: Path | None = None, embedder: str = ""
+    harness: Harness | None = None, *, home: Path | None = None, embedder: str = ""
 ) -> AsyncIterator[Platform]:
-    config = {"runtime.provider_adapter": "scripted" if desk else "offline", "memory.embedder": embedder}
-    async with platform(home, plugins=[desk] if desk else [], config=config) as running:
+    config = {"runtime.provider_adapter": "scripted" if harness else "offline", "memory.embedder": embedder}
+    async with platform(home, plugins=[harness] if harness else [], config=config) as running:
         request = WriteManyMemory(files=NOTES, actor="owner")
         await running.bus.call(MEMORY_WRITE_MANY, request)
         await embedded(running)
@@ -112,7 +112,7 @@ def said(hits: Sequence[MemoryHit]) -> set[str]:
 @pytest.mark.parametrize("embedder", ["", "static"])
 async def test_no_search_returns_its_own_results_or_its_question(embedder: str) -> None:
     """Asked three times in a conversation and three times in others, an agent finds the note and what it answered."""
-    async with at(Desk(), embedder=embedder) as running:
+    async with at(Harness(), embedder=embedder) as running:
         first = await running.say(QUESTION)
         here = {"conversation": first.accepted.conversation}
         for more in ({}, here, here, {}, {}):
@@ -133,11 +133,11 @@ async def test_no_search_returns_its_own_results_or_its_question(embedder: str) 
 
 async def test_statements_beside_a_question_are_kept() -> None:
     """A statement is evidence, also in a turn that searched memory; a question that no search was made for stays."""
-    async with at(Desk()) as running:
-        told = "I moved the blue folder to the attic yesterday. Where was it before?"
-        await running.say(told)
-        assert told in said(await search(running, "blue folder attic"))
-    async with at(Desk("fetch_letter", pages=1)) as running:
+    async with at(Harness()) as running:
+        reported = "I moved the blue folder to the attic yesterday. Where was it before?"
+        await running.say(reported)
+        assert reported in said(await search(running, "blue folder attic"))
+    async with at(Harness("fetch_letter", pages=1)) as running:
         await running.say("When does the plumber come?")
         found = said(await search(running, "plumber"))
         assert "When does the plumber come?" in found and any("comes on Friday" in text for text in found)
@@ -145,7 +145,7 @@ async def test_statements_beside_a_question_are_kept() -> None:
 
 async def test_a_question_does_not_affect_its_neighbours_ranking() -> None:
     """What stands around a question is found by its own words alone: each answer would have those of the question."""
-    async with at(Desk()) as running:
+    async with at(Harness()) as running:
         first = await running.say("The weather is fine today.")
         await running.say(QUESTION, conversation=first.accepted.conversation)
         found = said(await search(running, "blue folder"))
@@ -174,11 +174,11 @@ async def test_answers_that_list_hits_are_not_hits(embedder: str) -> None:
 async def test_symbols_are_matched_literally_and_not_in_questions() -> None:
     """Signs are looked for in the text as it stands: neither the call that looked for them nor its question holds
     them, and a message that does is shown as it reads."""
-    desk = Desk(query='"=>"')
-    async with at(desk) as running:
+    harness = Harness(query='"=>"')
+    async with at(harness) as running:
         await running.say('What does "=>" mean?')
         assert await search(running, '"=>"') == ()
-        desk.call, desk.arguments = "fetch_letter", {}
+        harness.call, harness.arguments = "fetch_letter", {}
         await running.say('I always write "=>" for leads to.')
         assert said(await search(running, '"=>"')) == {'I always write "=>" for leads to.'}
 
@@ -186,28 +186,28 @@ async def test_symbols_are_matched_literally_and_not_in_questions() -> None:
 async def test_parts_of_a_long_result_are_as_derived_as_the_result() -> None:
     """``read_result`` reads on in what memory gave, which is not found, and in a letter, which is."""
     lines = "".join(f"Line {number} speaks of rhubarb.\n" for number in range(5_000))
-    desk = Desk("memory_read", path="/documents/long.md")
-    async with at(desk) as running:
+    harness = Harness("memory_read", path="/documents/long.md")
+    async with at(harness) as running:
         request = WriteManyMemory(files={"documents/long.md": lines}, actor="owner")
         await running.bus.call(MEMORY_WRITE_MANY, request)
         for pattern, derived in (("rhubarb", True), ("plumber", False)):
             answer = await running.say("Read it, please.")
             stored = await messages(running, answer.accepted.conversation)
             text = next(one.content for one in stored if one.role == "tool")
-            desk.call = "read_result"
-            desk.arguments = {"id": text.partition('with id="')[2].partition('"')[0], "pattern": pattern}
+            harness.call = "read_result"
+            harness.arguments = {"id": text.partition('with id="')[2].partition('"')[0], "pattern": pattern}
             await running.say("Go on.", conversation=answer.accepted.conversation)
             stored = await messages(running, answer.accepted.conversation)
             assert [one.derived for one in stored if one.role == "tool"] == [derived, derived]
             assert pattern in [one for one in stored if one.role == "tool"][-1].content
-            desk.call, desk.arguments = "fetch_letter", {"pages": 20}
+            harness.call, harness.arguments = "fetch_letter", {"pages": 20}
         assert {hit.kind for hit in await search(running, "rhubarb")} == {"document"}
         assert {hit.speaker for hit in await search(running, "plumber")} == {"fetch_letter", "read_result"}
 
 
 async def test_the_record_travels_with_memory(tmp_path: Path) -> None:
     """Exported and imported elsewhere, the results of searches stay what they are."""
-    async with at(Desk(), home=tmp_path / "one") as running:
+    async with at(Harness(), home=tmp_path / "one") as running:
         for _ in range(3):
             await running.say(QUESTION)
         await export_memory(running.bus, tmp_path / "all.tar", timeout=60)

@@ -56,7 +56,7 @@ class Chat:
         return Chat(self.client, *self.messages)
 
 
-class Desk:
+class Harness:
     def __init__(self, running: Platform, provider: ScriptedProvider, client: AsyncOpenAI) -> None:
         self.platform, self.provider, self.client = running, provider, client
 
@@ -77,13 +77,13 @@ class Desk:
 
 
 @asynccontextmanager
-async def desks(home: Path | None = None, plugins: Any = (), **config: Any) -> AsyncIterator[Desk]:
+async def desks(home: Path | None = None, plugins: Any = (), **config: Any) -> AsyncIterator[Harness]:
     with ScriptedProvider() as provider:
         async with (
             platform(home, plugins=plugins, config=configured(provider, **config)) as running,
             AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60) as client,
         ):
-            yield Desk(running, provider, client)
+            yield Harness(running, provider, client)
 
 
 async def until(true: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
@@ -98,8 +98,8 @@ async def found(memory: Memory, words: str) -> bool:
     return bool((await memory.search(words)).hits)
 
 
-async def gone(desk: Desk) -> bool:
-    return not await desk.listed(one_shot=True)
+async def gone(harness: Harness) -> bool:
+    return not await harness.listed(one_shot=True)
 
 
 async def asked(provider: ScriptedProvider, words: str) -> bool:
@@ -107,43 +107,43 @@ async def asked(provider: ScriptedProvider, words: str) -> bool:
 
 
 @pytest.fixture
-async def desk() -> AsyncIterator[Desk]:
+async def harness() -> AsyncIterator[Harness]:
     async with desks() as one:
         yield one
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_chat_is_one_conversation_and_grows_by_new_messages(desk: Desk, stream: bool) -> None:
+async def test_a_chat_is_one_conversation_and_grows_by_new_messages(harness: Harness, stream: bool) -> None:
     """Whole or streamed: five requests, one conversation, each message stored once, each told to the model once."""
-    chat = desk.chat({"role": "system", "content": "Be kind."})
+    chat = harness.chat({"role": "system", "content": "Be kind."})
     for number in range(5):
         await chat.say(f"say:answer {number}", stream=stream)
     said = [one for n in range(5) for one in (f"say:answer {n}", f"answer {n}")]
-    assert await desk.stored(chat.conversation) == ["Be kind.", *said]
-    assert [one["content"] for one in desk.sent] == said[:-1]
-    assert [(one.id, one.message_count) for one in await desk.listed()] == [(chat.conversation, 11)]
+    assert await harness.stored(chat.conversation) == ["Be kind.", *said]
+    assert [one["content"] for one in harness.sent] == said[:-1]
+    assert [(one.id, one.message_count) for one in await harness.listed()] == [(chat.conversation, 11)]
 
 
-async def test_single_requests_are_neither_listed_nor_found(desk: Desk) -> None:
+async def test_single_requests_are_neither_listed_nor_found(harness: Harness) -> None:
     """A title's request or another single one is kept under its id. It is listed and found once the client goes on."""
-    chat = desk.chat()
+    chat = harness.chat()
     await chat.say("say:the heliotrope blooms")
-    assert await desk.listed() == ()
-    [kept] = await desk.listed(one_shot=True)
+    assert await harness.listed() == ()
+    [kept] = await harness.listed(one_shot=True)
     assert (kept.id, kept.one_shot) == (chat.conversation, True)
-    assert await desk.stored(chat.conversation) == ["say:the heliotrope blooms", "the heliotrope blooms"]
-    memory = block_memory(desk.platform.bus, "main", "test")
+    assert await harness.stored(chat.conversation) == ["say:the heliotrope blooms", "the heliotrope blooms"]
+    memory = block_memory(harness.platform.bus, "main", "test")
     assert not await found(memory, "heliotrope")
     assert not await found(memory, "eliotrop")  # as the text stands
     await chat.say("say:yes")
-    [one] = await desk.listed()
+    [one] = await harness.listed()
     assert (one.id, one.one_shot) == (chat.conversation, False)
     await until(lambda: found(memory, "heliotrope"))
 
 
-async def test_chats_with_the_same_beginning_are_separate(desk: Desk) -> None:
+async def test_chats_with_the_same_beginning_are_separate(harness: Harness) -> None:
     """Two of them, and an answer asked for again: each has a conversation of its own that holds its messages alone."""
-    first, second = desk.chat(), desk.chat()
+    first, second = harness.chat(), harness.chat()
     for chat in (first, second):
         await chat.say("say:hello")
     again = first.copy()
@@ -151,43 +151,43 @@ async def test_chats_with_the_same_beginning_are_separate(desk: Desk) -> None:
     await second.say("say:two")
     await again.say("say:three")
     await first.say("say:end")
-    stored = {tuple(await desk.stored(chat.conversation)) for chat in (first, second, again)}
+    stored = {tuple(await harness.stored(chat.conversation)) for chat in (first, second, again)}
     begin = ("say:hello", "hello")
     assert stored == {
         (*begin, "say:one", "one", "say:end", "end"),
         (*begin, "say:two", "two"),
         (*begin, "say:three", "three"),
     }
-    assert len(await desk.listed()) == 3
-    assert all(not one.one_shot for one in await desk.listed())
+    assert len(await harness.listed()) == 3
+    assert all(not one.one_shot for one in await harness.listed())
 
 
-async def test_a_fork_includes_results_of_our_tools(desk: Desk) -> None:
+async def test_a_fork_includes_results_of_our_tools(harness: Harness) -> None:
     """The client never saw our call; whoever goes on, or goes on otherwise, is told of it all the same."""
-    chat = desk.chat()
+    chat = harness.chat()
     await chat.say('call:list_directory {"path": "."} ;; say:Listed.')
     other = chat.copy()
     for one in (chat, other):
         await one.say("say:go")
-        assert [m["role"] for m in desk.sent] == ["user", "assistant", "tool", "assistant", "user"]
+        assert [m["role"] for m in harness.sent] == ["user", "assistant", "tool", "assistant", "user"]
     assert chat.conversation != other.conversation
-    origin = (await desk.platform.gateway.conversation(other.conversation)).summary.forked_from
+    origin = (await harness.platform.gateway.conversation(other.conversation)).summary.forked_from
     assert origin is not None and origin.conversation == chat.conversation
 
 
-async def test_our_results_are_not_lost_beside_the_clients(desk: Desk) -> None:
+async def test_our_results_are_not_lost_beside_the_clients(harness: Harness) -> None:
     """A step that calls a tool of ours and one of the client's goes on with both results, and is stored once."""
-    chat = desk.chat()
+    chat = harness.chat()
     await chat.say('parallel:list_directory {"path": "."} weather {} ;; quote', tools=[WEATHER])
     call = chat.messages[-1]["tool_calls"][0]["id"]
     text = await chat.say({"role": "tool", "tool_call_id": call, "content": "rain"}, tools=[WEATHER])
     assert "weather said: rain" in text and "list_directory said:" in text
-    assert len(await desk.stored(chat.conversation)) == 5
+    assert len(await harness.stored(chat.conversation)) == 5
 
 
-async def test_all_at_once_from_one_place(desk: Desk) -> None:
+async def test_all_at_once_from_one_place(harness: Harness) -> None:
     """One of them gets the conversation, each other one its own; nobody's words are among another's."""
-    chat = desk.chat()
+    chat = harness.chat()
     await chat.say("say:hello")
     chats = [chat.copy() for _ in range(8)]
     async with anyio.create_task_group() as tasks:
@@ -197,44 +197,44 @@ async def test_all_at_once_from_one_place(desk: Desk) -> None:
     assert chat.conversation in {one.conversation for one in chats}
     for number, one in enumerate(chats):
         expected = ["say:hello", "hello", f"say:number {number}", f"number {number}"]
-        assert await desk.stored(one.conversation) == expected
+        assert await harness.stored(one.conversation) == expected
 
 
-async def test_a_changed_transcript_starts_a_new_conversation(desk: Desk) -> None:
+async def test_a_changed_transcript_starts_a_new_conversation(harness: Harness) -> None:
     """An answer, a question or the instructions that differ by a letter are another transcript."""
-    chat = desk.chat()
+    chat = harness.chat()
     await chat.say("say:hello")
     for at, content in ((0, "say:hello!"), (1, "hallo")):
         other = chat.copy()
         other.messages[at] = {**other.messages[at], "content": content}
         await other.say("say:more")
         assert other.conversation != chat.conversation
-        assert await desk.stored(other.conversation) == [m["content"] for m in other.messages]
+        assert await harness.stored(other.conversation) == [m["content"] for m in other.messages]
     trimmed = chat.copy()
     trimmed.messages[1] = {**trimmed.messages[1], "content": " hello\n"}
     await trimmed.say("say:more")
     assert trimmed.conversation == chat.conversation
 
 
-async def test_another_channel_went_on(desk: Desk) -> None:
+async def test_another_channel_went_on(harness: Harness) -> None:
     """What was said in the terminal is not the client's: its chat goes on without it."""
-    chat = desk.chat()
+    chat = harness.chat()
     await chat.say("say:hello")
     elsewhere = chat.conversation
-    await desk.platform.say("say:aside", conversation=elsewhere)
+    await harness.platform.say("say:aside", conversation=elsewhere)
     await chat.say("say:more")
     assert chat.conversation != elsewhere
-    assert await desk.stored(chat.conversation) == ["say:hello", "hello", "say:more", "more"]
+    assert await harness.stored(chat.conversation) == ["say:hello", "hello", "say:more", "more"]
 
 
-async def test_a_deleted_conversation_starts_again(desk: Desk) -> None:
+async def test_a_deleted_conversation_starts_again(harness: Harness) -> None:
     """The client still has its messages."""
-    chat = desk.chat()
+    chat = harness.chat()
     await chat.say("say:hello")
-    next(desk.platform.home.memory.rglob(f"{chat.conversation}.jsonl")).unlink()
-    await until(lambda: gone(desk))
+    next(harness.platform.home.memory.rglob(f"{chat.conversation}.jsonl")).unlink()
+    await until(lambda: gone(harness))
     await chat.say("say:more")
-    assert await desk.stored(chat.conversation) == ["say:hello", "hello", "say:more", "more"]
+    assert await harness.stored(chat.conversation) == ["say:hello", "hello", "say:more", "more"]
 
 
 class Guests:
@@ -253,31 +253,31 @@ class Guests:
 
 async def test_two_people_with_the_same_messages(tmp_path: Path) -> None:
     """Nobody gets another's conversation, whatever they send."""
-    async with desks(tmp_path, plugins=[Guests()]) as desk:
-        chats = [Chat(desk.client.with_options(api_key=name)) for name in ("ann", "bob")]
+    async with desks(tmp_path, plugins=[Guests()]) as harness:
+        chats = [Chat(harness.client.with_options(api_key=name)) for name in ("ann", "bob")]
         await chats[0].say("say:hello")
         theirs = Chat(chats[1].client, *chats[0].messages)
         await theirs.say("say:more")
         assert theirs.conversation != chats[0].conversation
         await chats[0].say("say:mine")
-        assert await desk.stored(chats[0].conversation) == ["say:hello", "hello", "say:mine", "mine"]
+        assert await harness.stored(chats[0].conversation) == ["say:hello", "hello", "say:mine", "mine"]
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-async def test_a_clients_retry_starts_no_second_turn(desk: Desk, goes_on: bool) -> None:
+async def test_a_clients_retry_starts_no_second_turn(harness: Harness, goes_on: bool) -> None:
     """Its answer comes later than the client waits, so it sends the request again and is given the same turn's. A
     person's second request with the same words is another one."""
-    chat = desk.chat()
+    chat = harness.chat()
     if goes_on:
         await chat.say("say:hello")
-    before = len(desk.provider.answer_requests)
-    chat.client = desk.client.with_options(timeout=0.7, max_retries=5)
+    before = len(harness.provider.answer_requests)
+    chat.client = harness.client.with_options(timeout=0.7, max_retries=5)
     again = chat.copy()
     answer = await chat.say("slow:40:50")
-    assert answer.endswith("word-40") and len(desk.provider.answer_requests) == before + 1
-    assert await desk.stored(chat.conversation) == [one["content"] for one in chat.messages]
+    assert answer.endswith("word-40") and len(harness.provider.answer_requests) == before + 1
+    assert await harness.stored(chat.conversation) == [one["content"] for one in chat.messages]
     assert await again.say("slow:40:50") == answer
-    assert again.conversation != chat.conversation and len(desk.provider.answer_requests) == before + 2
+    assert again.conversation != chat.conversation and len(harness.provider.answer_requests) == before + 2
 
 
 async def test_kills_between_and_within_requests() -> None:

@@ -141,11 +141,11 @@ async def test_the_dice_plugin_works_beside_broken_plugins(running: ProcessPlatf
     for kind, process in running.processes.items():
         assert f"no life in the {kind}" in process.text(), kind
         assert "the import crashed" in process.text(), kind
-    told = listed(running)
-    assert told["trunkline-dice"] == ("loaded", "")
+    reported = listed(running)
+    assert reported["trunkline-dice"] == ("loaded", "")
     for dist, reason in REASONS.items():
-        status, said = told[dist]
-        assert status in ("failed", "refused") and reason in said, told[dist]
+        status, said = reported[dist]
+        assert status in ("failed", "refused") and reason in said, reported[dist]
 
 
 def listed(running: ProcessPlatform) -> dict[str, tuple[str, str]]:

@@ -33,7 +33,7 @@ from trunkline.testing.vendor_rules import find_violations
 from trunkline.workers.monitor.transcript_repair import UNANSWERED, repair_transcript
 from trunkline.workers.monitor.turn import CallModel, Phase, Turn
 from trunkline.workers.monitor.turn_messages import append_request, new_messages
-from trunkline.workers.monitor.turn_messages import model_messages as told
+from trunkline.workers.monitor.turn_messages import model_messages as reported
 from trunkline_openai.chat_completions import ChatCompletions
 from trunkline_openai.responses import Responses
 from trunkline_openai.settings import OpenAISettings
@@ -78,19 +78,19 @@ def anything(draw: st.DrawFn) -> tuple[Message, ...]:
 
 def check(messages: Sequence[Message]) -> tuple[Message, ...]:
     """What leaves keeps the vendor's rules, says all that was said in its order, and is not mended twice."""
-    mended = repair_transcript(messages)
-    request = ModelRequest(messages=mended)
+    repaired = repair_transcript(messages)
+    request = ModelRequest(messages=repaired)
     for path, protocol in (("/chat/completions", ChatCompletions), ("/responses", Responses)):
         body: dict[str, Any] = protocol.body(request, "m", OpenAISettings())
         assert find_violations(path, body) == ()
-    assert repair_transcript(mended) == mended
+    assert repair_transcript(repaired) == repaired
     spoken = [m.content for m in messages if m.role != "tool" and (m.content or m.tool_calls)]
-    assert [m.content for m in mended if m.role != "tool"] == spoken
-    invented = [m for m in mended if m.role == "tool" and m.content == UNANSWERED]
+    assert [m.content for m in repaired if m.role != "tool"] == spoken
+    invented = [m for m in repaired if m.role == "tool" and m.content == UNANSWERED]
     real = [m.content for m in messages if m.role == "tool"]
-    kept = [m.content for m in mended if m.role == "tool" and m not in invented]
+    kept = [m.content for m in repaired if m.role == "tool" and m not in invented]
     assert all(kept.count(text) <= real.count(text) for text in kept)
-    return mended
+    return repaired
 
 
 @given(anything())
@@ -123,8 +123,8 @@ def test_calls_without_results_are_marked_and_late_results_are_matched() -> None
         Message(id="5", role="tool", content="noon again", tool_call_id="c2"),
         Message(id="6", role="tool", content="whose?", tool_call_id="c9"),
     )
-    told = [(message.role, message.content) for message in repair_transcript(messages)]
-    assert told == [
+    reported = [(message.role, message.content) for message in repair_transcript(messages)]
+    assert reported == [
         ("user", "hi"), ("assistant", ""), ("tool", UNANSWERED), ("tool", "noon"), ("user", "never mind"),
     ]  # fmt: skip
 
@@ -153,7 +153,7 @@ class Life:
             if turn.phase in (Phase.CLOSING, Phase.DONE):
                 break
             if asked:
-                check(told(CONTEXT, request.history or self.history, new_messages(turn)))
+                check(reported(CONTEXT, request.history or self.history, new_messages(turn)))
             asked = self._take(turn, self._next(turn))
         if turn.phase is not Phase.CLOSING:
             self._take(turn, CancelRecorded(by="owner", mode="now"))
@@ -234,7 +234,7 @@ def test_any_history_yields_a_valid_transcript(data: st.DataObject) -> None:
     """Every model call of every turn, and one more at the end."""
     life = Life(data)
     life.live()
-    check(told(CONTEXT, life.history, (Message(id="end", role="user", content="and now?"),)))
+    check(reported(CONTEXT, life.history, (Message(id="end", role="user", content="and now?"),)))
 
 
 @pytest.mark.parametrize(

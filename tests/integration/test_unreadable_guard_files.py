@@ -95,7 +95,7 @@ def lay(policies: Path, laid: Laid) -> None:
     laid(policies, policies.parents[2] / "aside")
 
 
-async def told(home: Path, check: str = "memory.policies") -> HealthResult:
+async def reported(home: Path, check: str = "memory.policies") -> HealthResult:
     """What doctor says."""
     with anyio.fail_after(60):
         found = await run_checks(read=lambda: load_config(home))
@@ -121,7 +121,7 @@ async def test_an_unreadable_file_that_may_deny_refuses_every_tool(tmp_path: Pat
             lay(policies, laid)
             status, said = await tried(running)
             assert status == "error" and "A policy cannot be read" in said and name in said, (case, said)
-            found = await told(running.home.path)
+            found = await reported(running.home.path)
             assert found.status == "warning" and name in found.summary, (case, found)
             lay(policies, named("notes.md", "nothing"))
             assert (await tried(running))[0] == "ok", case
@@ -133,7 +133,7 @@ async def test_a_policy_file_with_an_invalid_name_is_reported(tmp_path: Path, po
         for name in ("no.jsonc", "no.toml", "../Policies/no.json"):
             lay(policies, named(name))
             assert (await tried(running))[0] == "ok"
-            found = await told(running.home.path)
+            found = await reported(running.home.path)
             shown = "Policies/" if name.startswith("..") else f"policies/{name}"
             assert found.status == "warning" and shown in found.summary, found
 
@@ -156,7 +156,7 @@ async def test_unknown_words_of_a_policy_are_reported(tmp_path: Path, said: str)
     (tmp_path / "memory/policies").mkdir(parents=True)
     (tmp_path / "memory/blocks/main").mkdir(parents=True)
     (tmp_path / "memory/policies/no.json").write_text(WORDS[said])
-    found = await told(tmp_path)
+    found = await reported(tmp_path)
     assert found.status == "warning" and said in found.summary and "no.json" in found.summary, found
 
 
@@ -192,7 +192,7 @@ async def test_settings_that_are_not_read_are_reported(
         return
     (tmp_path / "memory/blocks/main").mkdir(parents=True)
     laid(tmp_path / "memory" / name)
-    found = await told(tmp_path, "memory.settings")
+    found = await reported(tmp_path, "memory.settings")
     assert found.status == "error" and name.removesuffix("/block.toml") in found.summary, found
 
 
@@ -206,7 +206,7 @@ async def test_unreadable_instructions_stop_model_calls_and_are_reported(tmp_pat
         async with platform(home) as running:
             said = str((await running.say("hello")).events)
             assert "No model was called" in said and name in said
-        found = await told(home, "memory.instructions")
+        found = await reported(home, "memory.instructions")
         assert found.status == "error" and name in found.summary, found
 
 

@@ -39,9 +39,9 @@ async def test_a_platform_full_of_bad_plugins_answers(tmp_path: Path) -> None:
         answer = await running.say("/tool good")
         assert "a good answer" in answer.text
         assert all(process.alive for process in running.processes.values())
-        told = plugins(running, "plugins", "list", "--json")
-        assert told.returncode == 0, told.stderr
-        report = json.loads(told.stdout)
+        reported = plugins(running, "plugins", "list", "--json")
+        assert reported.returncode == 0, reported.stderr
+        report = json.loads(reported.stdout)
         states = {state["owner"]: state for state in report["plugins"]}
         troubles = {trouble["owner"]: trouble["reason"] for trouble in report["troubles"]}
         for dist in harmless:

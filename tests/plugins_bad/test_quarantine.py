@@ -124,9 +124,9 @@ async def test_quarantine_is_reported_and_lifted(tmp_path: Path) -> None:
             good = await called(running, "good")
             assert good is not None and good.output == "a good answer"
         assert "osexit" not in await names(running)
-        told = state(running, dist)
-        assert told["status"] == "quarantined" and "os._exit" in told["reason"]
-        assert f"trunkline plugins release {dist}" in told["hint"]
+        reported = state(running, dist)
+        assert reported["status"] == "quarantined" and "os._exit" in reported["reason"]
+        assert f"trunkline plugins release {dist}" in reported["hint"]
         assert dist in plugins(running, "doctor").stdout
         assert plugins(running, "plugins", "release", dist).returncode == 0
         assert state(running, dist)["status"] == "loaded"

@@ -49,4 +49,4 @@ async def test_tools_workers_share_the_calls_and_survive_each_other(tmp_path: Pa
                 crowd.stopping = True
             after, ran = await verdict(running, crowd), await errands(running, file)
     assert not after.broken and not ran.broken
-    assert all("unknown" in told for told in ran.unknown), ran.unknown
+    assert all("unknown" in reported for reported in ran.unknown), ran.unknown

@@ -159,8 +159,8 @@ async def test_tool_results_of_plugins_are_shown() -> None:
     text, calls = await ask(user("Max humor"), *after(call, result))
     shown = "```\nhud: off\nauto calibrate: no\nsliders: humor: 100, verbosity: 28\n```"
     assert calls == [] and f"personality_set says:\n\n{shown}" in text
-    for plain, told in (("Done.\nAll of it.", "Done.\nAll of it."), ("[1, 2]", "- 1\n- 2")):
-        assert f"```\n{told}\n```" in (await ask(user("Max humor"), *after(call, plain)))[0]
+    for plain, reported in (("Done.\nAll of it.", "Done.\nAll of it."), ("[1, 2]", "- 1\n- 2")):
+        assert f"```\n{reported}\n```" in (await ask(user("Max humor"), *after(call, plain)))[0]
     refused = (await ask(user("Max humor"), *after(call, "There is no slider.", error=True)))[0]
     assert "personality_set failed:" in refused and "There is no slider." in refused
 

@@ -211,10 +211,10 @@ async def test_status_blocks_and_trace_show_the_current_location() -> None:
     """They name the block, the conversation, the tokens and the turn."""
     async with talking() as talk:
         await talk.say("one", "/status", "/blocks", "/trace")
-        told = "\n".join(talk.screen.all("note"))
-        assert talk.session.place.conversation in told  # type: ignore[operator]
-        assert "* main" in told and "work" in told
-        assert "trunkline trace turn_" in told
+        reported = "\n".join(talk.screen.all("note"))
+        assert talk.session.place.conversation in reported  # type: ignore[operator]
+        assert "* main" in reported and "work" in reported
+        assert "trunkline trace turn_" in reported
 
 
 async def test_status_shows_the_cost_of_the_session() -> None:

@@ -112,9 +112,9 @@ def test_an_undecodable_file_name_is_skipped_and_reported(memory: Run, tmp_path:
     for name in (b"good.txt", b"b\xff.txt", b"two\nlines.txt"):
         Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text("zebra")
     done = memory("add", str(folder), "--json")
-    told = json.loads(done.stdout)
-    assert done.returncode == 0 and told["added"] == ["documents/names/good.txt"]
-    names = {one["file"].rpartition("/")[2]: one["reason"] for one in told["skipped"]}
+    reported = json.loads(done.stdout)
+    assert done.returncode == 0 and reported["added"] == ["documents/names/good.txt"]
+    names = {one["file"].rpartition("/")[2]: one["reason"] for one in reported["skipped"]}
     assert set(names) == {"b\\xff.txt", "two\\nlines.txt"} and "UTF-8" in names["b\\xff.txt"]
     alone = memory("add", os.fsdecode(os.fsencode(folder) + b"/b\xff.txt"))
     assert alone.returncode == 1 and "b\\xff.txt: its name is no text" in alone.stderr

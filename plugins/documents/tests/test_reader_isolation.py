@@ -102,10 +102,10 @@ async def test_a_reader_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.skipif(sys.platform != "linux", reason="needs network namespaces of Linux")
 async def test_a_reader_has_no_network() -> None:
     """Where the system lets a process give up its network, it has none."""
-    told = await done("call_out")
-    if "refused" in told:
+    reported = await done("call_out")
+    if "refused" in reported:
         pytest.skip("this system lets no process give up its network")
-    assert "unreachable" in told or "Permission denied" in told
+    assert "unreachable" in reported or "Permission denied" in reported
 
 
 async def test_a_reader_sees_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:

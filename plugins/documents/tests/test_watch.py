@@ -108,8 +108,8 @@ def test_watching_by_hand(tmp_path: Path, folder: Path) -> None:
     env = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
-        told = watch.stdout.readline()
-        assert '"documents/notes/one.md"' in told
+        reported = watch.stdout.readline()
+        assert '"documents/notes/one.md"' in reported
         (folder / "two.md").write_text("two")
         assert '"documents/notes/two.md"' in watch.stdout.readline()
         watch.send_signal(signal.SIGINT)

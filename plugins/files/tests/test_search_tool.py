@@ -33,9 +33,11 @@ def test_every_line_is_found_and_no_other(
         (folder / f"{number}.txt").write_text(text)
         lines = text.split("\n")[: None if text[-1:] != "\n" else -1]
         hits = {at for at, line in enumerate(lines) if query in line}
-        told = {near for at in hits for near in range(at - around, at + around + 1) if 0 <= near < len(lines)}
-        for at in sorted(told):
-            if around and expected and at - 1 not in told:
+        reported = {
+            near for at in hits for near in range(at - around, at + around + 1) if 0 <= near < len(lines)
+        }
+        for at in sorted(reported):
+            if around and expected and at - 1 not in reported:
                 expected.append("--")
             mark = ":" if at in hits else "-"
             expected.append(f"{number}.txt{mark}{at + 1}{mark} {lines[at]}".rstrip())

@@ -68,17 +68,17 @@ def test_a_preview_shows_what_the_change_then_does(
     if there:
         file.write_text("one\ntwo\n")
     try:
-        told = run(write_tools.preview_change, tmp_path, "a", **change)
+        reported = run(write_tools.preview_change, tmp_path, "a", **change)
     except ToolError as error:
         assert file.exists() == there
         assert refusal(tool, tmp_path, "a", **arguments) == str(error)
         return
     assert file.exists() == there
-    assert "[Nothing was changed.]" in told
-    assert shown(tool, tmp_path, path="a", **arguments) in told
+    assert "[Nothing was changed.]" in reported
+    assert shown(tool, tmp_path, path="a", **arguments) in reported
     run(tool, tmp_path, "a", **arguments)
     for line in file.read_text().splitlines():
-        assert line in told
+        assert line in reported
 
 
 def test_a_preview_shows_deletions_and_moves(tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ class Place:
 
     def heads(self) -> dict[str, str]:
         """The branches of the remote."""
-        told = git(self.remote, "for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads")
-        return dict(line.split() for line in told.splitlines())  # type: ignore[misc]
+        reported = git(self.remote, "for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads")
+        return dict(line.split() for line in reported.splitlines())  # type: ignore[misc]
 
     async def call(self, name: str, **arguments: Any) -> ToolOutcome:
         """Call a tool, in the repository; what is refused must be in the audit log at the end."""

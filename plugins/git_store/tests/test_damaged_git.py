@@ -179,7 +179,7 @@ anyio.run(main)
 
 def test_a_repository_that_may_not_be_written_is_reported(tmp_path: Path) -> None:
     """Files are read, a write is refused with where, the worker knows that it cannot store, and later it can again."""
-    told = json.loads(run_bound(READ_ONLY, str(tmp_path)))
-    assert told["read"] == "a"
-    assert ".git/objects" in told["refused"] and "ermission denied" in told["refused"]
-    assert ".git/objects" in told["check"]
+    reported = json.loads(run_bound(READ_ONLY, str(tmp_path)))
+    assert reported["read"] == "a"
+    assert ".git/objects" in reported["refused"] and "ermission denied" in reported["refused"]
+    assert ".git/objects" in reported["check"]

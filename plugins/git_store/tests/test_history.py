@@ -95,11 +95,11 @@ async def test_strange_actors_and_reasons_do_no_harm(store: GitMemoryStore, git:
 
 async def test_every_commit_is_published(opened: Opened) -> None:
     """``on_change`` gets the paths, the version and the actor of each commit."""
-    told: list[MemoryChanged] = []
-    async with opened(on_change=told.append) as store:
-        told.clear()  # the first files
+    reported: list[MemoryChanged] = []
+    async with opened(on_change=reported.append) as store:
+        reported.clear()  # the first files
         version = await store.change(Change({"a.md": b"x"}, actor="agent", reason=""))
-    assert told == [MemoryChanged(paths=("a.md",), version=version, actor="agent")]
+    assert reported == [MemoryChanged(paths=("a.md",), version=version, actor="agent")]
 
 
 async def test_plain_tools_read_it_when_all_is_stopped(opened: Opened, root: Path, git: Git) -> None:

@@ -437,8 +437,8 @@ async def test_fs_1_the_effect_of_each_imported_policy_is_reported(laptop: Place
     deny = {"subject": "block:garden", "resource": "*", "action": "*", "effect": "deny"}
     await laptop.write("policies/deny.json", json.dumps(deny))
     done = await server.bring(await laptop.export())
-    told = {gap.what: gap.why for gap in done.gaps if gap.what.startswith("policies/")}
-    assert told == {
+    reported = {gap.what: gap.why for gap in done.gaps if gap.what.startswith("policies/")}
+    assert reported == {
         "policies/all.json": "is in force from now on: type:agent may write tool:write_file",
         "policies/approved-1.json": "is in force from now on: block:garden may write tool:write_file",
         "policies/approved-2.json": "is in force from now on: block:main may write tool:write_file "

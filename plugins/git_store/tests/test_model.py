@@ -147,7 +147,7 @@ class Model(RuleBasedStateMachine):
         if self.fits(path) and self.files.get(path) != text.encode():
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_text(text)
-            self.told(None, {**self.files, path: text.encode()})
+            self.reported(None, {**self.files, path: text.encode()})
             self.by_hand.add(path)
 
     @rule(path=PATHS)
@@ -158,7 +158,7 @@ class Model(RuleBasedStateMachine):
             for above in reversed(parents(path)):
                 if not any((self.root / above).iterdir()):
                     (self.root / above).rmdir()
-            self.told(None, {file: data for file, data in self.files.items() if file != path})
+            self.reported(None, {file: data for file, data in self.files.items() if file != path})
             self.by_hand.add(path)
 
     @rule()
@@ -190,9 +190,9 @@ class Model(RuleBasedStateMachine):
             assert not possible
             return
         assert possible
-        self.told(version if not self.by_hand else None, after)
+        self.reported(version if not self.by_hand else None, after)
 
-    def told(self, version: str | None, after: Files) -> None:
+    def reported(self, version: str | None, after: Files) -> None:
         """Note a change."""
         if after != self.files:
             self.before.append((version, self.files, after))

@@ -45,7 +45,7 @@ def files(root: Path, name: str) -> list[Path]:
     return list(root.rglob(name))
 
 
-def told(done: MemoryPurged) -> dict[str, str]:
+def reported(done: MemoryPurged) -> dict[str, str]:
     """Where something is kept, with what is said of it."""
     return {kept.where: kept.what for kept in done.kept}
 
@@ -105,7 +105,7 @@ async def test_a_split_file_is_purged_and_its_other_part_reported(
     done = await purge(chunks, "letter.md")
     assert done.paths == ("letter.md", "whole.md")
     assert (await chunks.store.read("bicycle.md")).content == other
-    assert "now or in its history" in told(done)["bicycle.md"]
+    assert "now or in its history" in reported(done)["bicycle.md"]
 
 
 async def test_old_copies_are_purged_and_current_copies_reported(
@@ -121,7 +121,7 @@ async def test_old_copies_are_purged_and_current_copies_reported(
     await write("quote.md", f"He wrote: {SECRET}. What can he mean by that? I do not know, and nobody does.")
     done = await purge(chunks, "letter.md")
     assert done.paths == ("changed.md", "deleted.md", "letter.md")
-    assert set(told(done)) >= {"living.md", "quote.md"} and "Purge it" in told(done)["living.md"]
+    assert set(reported(done)) >= {"living.md", "quote.md"} and "Purge it" in reported(done)["living.md"]
     for path in ("living.md", "quote.md"):
         await purge(chunks, path)
     assert "zebra" not in everything(git)
@@ -149,7 +149,7 @@ async def test_an_old_name_purges_no_file_of_another_name(chunks: Chunks, write:
     done = await purge(chunks, "old.md")
     assert done.paths == ("old.md",)
     assert (await chunks.store.read("new.md")).content == LETTER
-    assert "Purge it as well" in told(done)["new.md"]
+    assert "Purge it as well" in reported(done)["new.md"]
 
 
 # Conversations ------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ async def test_a_purged_conversation_takes_its_derived_files_along(
     assert (first["tool"], first["status"], first["conversation"]) == ("write_file", "ok", "conv_zebra")
     assert set(first["arguments"].values()) == {first["why"], first["output"]} == {"[purged]"}
     assert second == json.loads(lines[1])
-    assert "written in the conversation" in told(done)["documents/report.md"]
+    assert "written in the conversation" in reported(done)["documents/report.md"]
     git("fsck", "--strict", "--no-dangling")
 
 
@@ -244,8 +244,8 @@ async def test_another_conversation_with_the_purged_text_is_reported(chunks: Chu
     await said(chunks.store, "conv_zebra", SECRET)
     await said(chunks.store, "conv_fork", f"I said it before: {SECRET}")
     done = await purge(chunks, "conv_zebra")
-    (where,) = [where for where in told(done) if "conv_fork" in where]
-    assert where == "conversation conv_fork" and "Purge it as well" in told(done)[where]
+    (where,) = [where for where in reported(done) if "conv_fork" in where]
+    assert where == "conversation conv_fork" and "Purge it as well" in reported(done)[where]
 
 
 @pytest.mark.parametrize(

@@ -170,12 +170,15 @@ async def test_an_archived_chunk_is_not_found(store: GitMemoryStore, chunks: Chu
 
 async def test_linked_chunks_are_ranked(store: GitMemoryStore, chunks: Chunks) -> None:
     """A chunk without any of the words is found by the link to one that has them, in either direction."""
-    told = await chunks.add("We went with PostgreSQL.")
-    link = {"target_id": told, "type": "supports", "strength": 1.0, "created_at": NOW.isoformat()}
+    reported = await chunks.add("We went with PostgreSQL.")
+    link = {"target_id": reported, "type": "supports", "strength": 1.0, "created_at": NOW.isoformat()}
     await chunks.add("Replication was the reason.", links=[link])
     first, second = await find(store, "postgresql")
-    assert first.id == told
-    assert (second.content, signals(second)["link"]) == ("Replication was the reason.", f"supports {told}")
+    assert first.id == reported
+    assert (second.content, signals(second)["link"]) == (
+        "Replication was the reason.",
+        f"supports {reported}",
+    )
 
 
 async def test_filters_narrow(store: GitMemoryStore, chunks: Chunks, write: Write) -> None:

@@ -26,7 +26,7 @@ async def test_rlm_t15_in_every_layer(tmp_path: Path, layer: Layer) -> None:
     async with chunks_at(tmp_path) as chunks:
         block = "main" if layer.startswith("project") else None
         request = Remember(content=THREE, actor="owner", conversation_id="c", block=block, layer=layer)
-        (chunk,) = (await chunks.keeper.remember(request, Scope())).chunk_ids
+        (chunk,) = (await chunks.writer.remember(request, Scope())).chunk_ids
         held = await chunks.get(chunk, actor="owner", block=block)
         assert held is not None
         assert held.content == "api_key=[REDACTED] token: [REDACTED] password=[REDACTED]"

@@ -55,12 +55,12 @@ anyio.run(main)
 def test_an_unreadable_folder_stays_in_history_and_blocks_nothing(tmp_path: Path) -> None:
     """A committed folder without permissions is not taken for deleted, ends no export, no other write and no start;
     who asks for it is told which it is and what to do."""
-    told = json.loads(run_bound(SCRIPT, str(tmp_path)))
+    reported = json.loads(run_bound(SCRIPT, str(tmp_path)))
     assert {"memory/shut/a.md", "memory/shut/deep/b.md", "memory/file.md", "memory/new.md"} <= set(
-        told["archive"]
+        reported["archive"]
     )
-    assert told["write elsewhere"] == ["", ""]
+    assert reported["write elsewhere"] == ["", ""]
     for what in ("read", "list", "write", "delete"):
-        assert "'shut'" in told[what][1] and "chmod" in told[what][1], told[what]
-    assert "'file.md'" in told["read file"][1]
+        assert "'shut'" in reported[what][1] and "chmod" in reported[what][1], reported[what]
+    assert "'file.md'" in reported["read file"][1]
     assert (tmp_path / "memory/shut/deep/b.md").read_text() == "b"

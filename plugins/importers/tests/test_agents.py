@@ -378,9 +378,16 @@ async def test_links_and_strange_files_stay_outside(place: Any, write: Any, tmp_
     write("session.dat", "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeK")
     done = await place.bring(home)
     assert "outside" not in "".join([await place.text(path) for path in await place.paths()])
-    told = {gap.what for gap in done.gaps}
-    assert "skills/x/\uff0egit/config" in told
-    assert {"picture.png", "big.txt", "notes/~odd.txt", "settings.ini", "router.cfg", "session.dat"} <= told
+    reported = {gap.what for gap in done.gaps}
+    assert "skills/x/\uff0egit/config" in reported
+    assert {
+        "picture.png",
+        "big.txt",
+        "notes/~odd.txt",
+        "settings.ini",
+        "router.cfg",
+        "session.dat",
+    } <= reported
     assert not [path for path in await place.paths() if path.endswith((".cfg", ".dat"))]
     await keys_are_absent(place)
 
@@ -392,9 +399,11 @@ async def test_a_broken_file_stops_only_its_own_import(place: Any, write: Any) -
     write("sessions/session_b.jsonl", '{"role": "user", "content": "hi"}\n{"role\n')
     home = write("state.db", b"SQLite format 3\0" + b"\xff" * 4096)
     done = await place.bring(home)
-    told = {gap.what: gap.why for gap in done.gaps}
-    assert "not a readable database" in told["state.db"] and "no JSON" in told["sessions/session_a.json"]
-    assert "1 of its lines" in told["sessions/session_b.jsonl"]
+    reported = {gap.what: gap.why for gap in done.gaps}
+    assert (
+        "not a readable database" in reported["state.db"] and "no JSON" in reported["sessions/session_a.json"]
+    )
+    assert "1 of its lines" in reported["sessions/session_b.jsonl"]
     assert await place.text("MEMORY.md") == "m" and [one.content for one in await place.said("hermes-b")] == [
         "hi"
     ]

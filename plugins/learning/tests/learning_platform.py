@@ -78,9 +78,9 @@ def texts(running: Platform, pattern: str) -> list[dict[str, Any]]:
 
 async def passed_over(running: Platform, turns: int) -> bool:
     """Whether the learner is done with so many turns, whatever it did with them."""
-    told = [fact async for fact in running.bus.history(TURN_FACT, fact="finished")]
+    reported = [fact async for fact in running.bus.history(TURN_FACT, fact="finished")]
     state = await consumer_state(running.bus, FACT_STREAM, LEARNER_CONSUMER.name)
-    return len(told) == turns and state.waiting == state.held == 0
+    return len(reported) == turns and state.waiting == state.held == 0
 
 
 async def said(running: Platform, text: str, **given: Any) -> TurnAnswer:

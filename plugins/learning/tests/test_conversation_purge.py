@@ -102,7 +102,7 @@ async def test_a_purged_conversation_is_in_no_byte_of_the_home(tmp_path: Path) -
             one.where for one in done.erased
         }
         left = files_holding(home, MARK.encode())
-        assert not {name for name in left if not told(name, done)}, done.kept
+        assert not {name for name in left if not reported(name, done)}, done.kept
         assert not {name for name in left if name.startswith("memory")}
         assert await facts_of(running) == []
         [episode] = texts(running, "models/*/episodes/*/*.json")
@@ -112,10 +112,10 @@ async def test_a_purged_conversation_is_in_no_byte_of_the_home(tmp_path: Path) -
         assert [one async for one in running.bus.history(JOURNAL, conversation=other.accepted.conversation)]
         again = await running.say("say:hello", conversation=other.accepted.conversation)
         assert again.text == "hello"
-    assert not {name for name in files_holding(home, MARK.encode()) if not told(name, done)}
+    assert not {name for name in files_holding(home, MARK.encode()) if not reported(name, done)}
 
 
-def told(name: str, done: MemoryPurged) -> bool:
+def reported(name: str, done: MemoryPurged) -> bool:
     """Whether the report names the place where a file lies."""
     places = {kept.where for kept in done.kept}
     places |= {

@@ -151,9 +151,9 @@ async def test_people_can_list_and_remove_learned_items(tmp_path: Path) -> None:
         await said(running, "I live in Lisbon.")
         await said(running, "I live in Porto.")
         await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
-        status, told = await cli(running, "learning", "status")
-        assert status == 0 and "Learning is on; no model is asked." in told and "scripted" in told
-        assert "Learned from 3 turns" in told and "0 of 1, 2 unknown" in told and "%" not in told
+        status, reported = await cli(running, "learning", "status")
+        assert status == 0 and "Learning is on; no model is asked." in reported and "scripted" in reported
+        assert "Learned from 3 turns" in reported and "0 of 1, 2 unknown" in reported and "%" not in reported
         facts = json.loads((await cli(running, "learning", "facts", "--json"))[1])
         assert [fact["text"] for fact in facts] == ["I live in Porto.", "I live in Lisbon."]
         assert facts[0]["contradicts"][0]["id"] == facts[1]["id"] and facts[0]["turn"]
@@ -166,11 +166,11 @@ async def test_people_can_list_and_remove_learned_items(tmp_path: Path) -> None:
         assert (await cli(running, "learning", "profile"))[0] == 0
         ids = (strategy["id"], episode["id"], facts[0]["id"], "profile")
         assert await cli(running, "learning", "forget", *ids) == (0, "Forgot 4 things.\n")
-        status, told = await cli(running, "learning", "forget", "pit-none")
-        assert status == 1 and "There is no pit-none" in told
+        status, reported = await cli(running, "learning", "forget", "pit-none")
+        assert status == 1 and "There is no pit-none" in reported
         assert len(await facts_of(running)) == 1 and not texts(running, "models/*/playbook/*")
-        status, told = await cli(running, "learning", "forget", "--all")
-        assert status == 1 and "--yes" in told
+        status, reported = await cli(running, "learning", "forget", "--all")
+        assert status == 1 and "--yes" in reported
         assert (await cli(running, "learning", "forget", "--all", "--yes"))[0] == 0
         assert not await facts_of(running) and not texts(running, "models/*/metrics.json")
 
@@ -277,8 +277,12 @@ async def test_a_task_without_a_verdict_is_unknown(tmp_path: Path) -> None:
     """A turn whose outcome nobody told counts as unknown, not as a failure: no rate, in words and in JSON."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         await said(running, "I live in Lisbon.")
-        told = (await cli(running, "learning", "status"))[1]
-        assert "1 unknown" in told and "0" not in told.splitlines()[-1].split()[-2:] and "%" not in told
+        reported = (await cli(running, "learning", "status"))[1]
+        assert (
+            "1 unknown" in reported
+            and "0" not in reported.splitlines()[-1].split()[-2:]
+            and "%" not in reported
+        )
         models = json.loads((await cli(running, "learning", "status", "--json"))[1])["models"]
         assert models["scripted"]["success_rate"] is None and models["scripted"]["unknown"] == 1
 
@@ -324,10 +328,10 @@ async def test_agents_look_up_facts_and_strategies(tmp_path: Path) -> None:
         await said(running, "I live in Lisbon.")
         await said(running, "I live in Porto.")
         await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
-        told = (
+        reported = (
             await running.say('call:known_facts {"query": "where do I live", "role": "user"} ;; quote')
         ).text
-        assert "I live in Porto." in told and '"contradicted_by":["I live in Lisbon."]' in told
+        assert "I live in Porto." in reported and '"contradicted_by":["I live in Lisbon."]' in reported
         none = (await running.say('call:known_facts {"until": "2020-01-01"} ;; quote')).text
         assert "Lisbon" not in none
         wrong = (await running.say('call:known_facts {"since": "yesterday"} ;; quote')).text
@@ -418,8 +422,8 @@ async def test_unreadable_preferences_disable_learning_and_are_reported(
         await running.say("I live in Lisbon.")
         await until(lambda: passed_over(running, 1))
         assert await facts_of(running) == [] and len(model.requests) == 1
-        status, told = await cli(running, "learning", "status")
-        assert status == 0 and said in told and told.startswith("Learning is off, because")
+        status, reported = await cli(running, "learning", "status")
+        assert status == 0 and said in reported and reported.startswith("Learning is off, because")
         assert said in json.loads((await cli(running, "learning", "status", "--json"))[1])["problem"]
         checks = json.loads((await cli(running, "doctor", "--json"))[1])["checks"]
         [found] = [check for check in checks if check["id"] == "learning.preferences"]

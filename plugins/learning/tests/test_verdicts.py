@@ -118,9 +118,11 @@ def test_mn_t13_at_most_five_similar_episodes_are_shown() -> None:
         ]
         + ["Write a poem about the sea"]
     )
-    told = episodes.select_episodes("fix the failing login test", kept, model="a/m", conversation="c-else")
-    assert len(told) == 5 and all(score >= 0.7 for score, _ in told)
-    assert [score for score, _ in told] == sorted((score for score, _ in told), reverse=True)
+    reported = episodes.select_episodes(
+        "fix the failing login test", kept, model="a/m", conversation="c-else"
+    )
+    assert len(reported) == 5 and all(score >= 0.7 for score, _ in reported)
+    assert [score for score, _ in reported] == sorted((score for score, _ in reported), reverse=True)
     own = episodes.select_episodes(
         "Fix the failing login test in alpha", kept, model="a/m", conversation="c-t0"
     )

@@ -38,6 +38,6 @@ for line in sys.stdin:
     asked = json.loads(line)
     if "id" in asked:
         result = answer(asked)
-        told = {"error": {"code": -32601, "message": "no"}} if result is None else {"result": result}
-        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **told}) + "\n")
+        reported = {"error": {"code": -32601, "message": "no"}} if result is None else {"result": result}
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **reported}) + "\n")
         sys.stdout.flush()

@@ -80,8 +80,8 @@ MANY: dict[str, Any] = {
 def test_a_long_form_is_asked_page_by_page() -> None:
     """Several fields in one question, answered by name. What was left out stays out; a value may have colons."""
     person = Says("f0: x\nf1: a: b; c\n- F2 : y; f10:z; age: 41", "colour: Blue")
-    told = filled(person, ["age", "colour"], **MANY)
-    assert told == {"f0": "x", "f1": "a: b; c", "f2": "y", "f10": "z", "age": 41, "colour": "blue"}
+    reported = filled(person, ["age", "colour"], **MANY)
+    assert reported == {"f0": "x", "f1": "a: b; c", "f2": "y", "f10": "z", "age": 41, "colour": "blue"}
     first, second = (question for question, _ in person.asked)
     assert "Page 1 of 2" in first and "The MCP server brave" in first and "(may be left out)" in first
     assert "Page 2 of 2" in second and "colour [red, blue]" in second

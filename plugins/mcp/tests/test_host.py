@@ -57,8 +57,8 @@ async def hosting(
 
 
 async def catalogue(running: Platform, block: str = "main") -> dict[str, ToolSpec]:
-    told = await running.bus.call(LIST_TOOLS, ListTools(block=block))
-    return {spec.name: spec for spec in told.tools or ()}
+    reported = await running.bus.call(LIST_TOOLS, ListTools(block=block))
+    return {spec.name: spec for spec in reported.tools or ()}
 
 
 async def shown(running: Platform, *names: str, block: str = "main") -> dict[str, ToolSpec]:
@@ -222,14 +222,14 @@ async def test_a_question_of_a_server_is_put_to_a_person(tmp_path: Path) -> None
             call=new_id("call"), name="ask", arguments={}, block="main", conversation="conv_1", turn="turn_1",
             actor="owner",
         )  # fmt: skip
-        for text, told in (("green", '{"colour": "green"}'), (None, '{"action": "decline"}')):
+        for text, reported in (("green", '{"colour": "green"}'), (None, '{"action": "decline"}')):
             asked = await last_of(running, msgspec.structs.replace(request, call=new_id("call")))
             assert asked.status == "approval" and isinstance(asked.detail, trunkline.ApprovalDetail)
             assert asked.detail.is_question and "The MCP server brave wants to know" in asked.detail.text
             said = QuestionAnswer(question=asked.call_hash, by="owner", text=text)
             again = msgspec.structs.replace(request, call=asked.call, answers=(said,), again=True)
             ended = await last_of(running, again)
-            assert ended.status == "ok" and told in ended.output
+            assert ended.status == "ok" and reported in ended.output
             repeated = await last_of(running, again)
             assert repeated.repeated and repeated.output == ended.output
 

@@ -160,9 +160,12 @@ async def test_an_unreadable_tool_does_not_hide_others(tmp_path):
     async with line_to(tmp_path, "broken") as line:
         tools = await ready(line)
         assert {*tools} == {"echo", "fine"} and "fine of broken" in await called(tools["fine"], tmp_path)
-        told = "\n".join(line.status.left_out)
+        reported = "\n".join(line.status.left_out)
         assert len(line.status.left_out) == 4
-        assert "'text' is left out: its inputSchema cannot be read" in told and "'bare' is left out" in told
+        assert (
+            "'text' is left out: its inputSchema cannot be read" in reported
+            and "'bare' is left out" in reported
+        )
 
 
 async def test_of_a_swarm_with_one_that_cannot_be_read_no_more_are_looked_at_than_are_used(tmp_path):

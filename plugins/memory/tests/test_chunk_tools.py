@@ -46,15 +46,15 @@ async def test_rlm_t7_a_negation_is_a_conflict(context: ToolContext) -> None:
     likes = await kept(context, "Ada likes tabs", confidence=0.9)
     again = await kept(context, "ada  likes tabs!")
     not_so = await kept(context, "Ada does not like tabs")
-    told = await used(reason, context, query="tabs")
-    (conflict,) = told["contradictions"]
+    reported = await used(reason, context, query="tabs")
+    (conflict,) = reported["contradictions"]
     assert conflict["kind"] == "negation_conflict"
     assert set(conflict["chunks"]) == {likes, not_so}
-    assert set(told["source_chunks"]) == {likes, not_so}
-    assert again not in told["source_chunks"]
-    assert told["source_chunks"][0] == likes
-    assert 0 < told["confidence"] < 0.9
-    assert len(told["insights"]) <= 5
+    assert set(reported["source_chunks"]) == {likes, not_so}
+    assert again not in reported["source_chunks"]
+    assert reported["source_chunks"][0] == likes
+    assert 0 < reported["confidence"] < 0.9
+    assert len(reported["insights"]) <= 5
 
 
 @pytest.mark.anyio
@@ -66,8 +66,10 @@ async def test_rlm_t7_a_comparison_of_one_is_refused(context: ToolContext) -> No
         with pytest.raises(ToolError, match="two chunks"):
             await used(reason, context, query="tabs", analysis_type="comparison", context_chunks=ids)
     other = await kept(context, "Bob likes spaces and tabs")
-    told = await used(reason, context, query="tabs", analysis_type="comparison", context_chunks=[one, other])
-    assert any("space" in insight for insight in told["insights"])
+    reported = await used(
+        reason, context, query="tabs", analysis_type="comparison", context_chunks=[one, other]
+    )
+    assert any("space" in insight for insight in reported["insights"])
 
 
 @pytest.mark.anyio
@@ -86,8 +88,8 @@ async def test_possible_contradictions_are_named(
 ) -> None:
     """RLM-F11: by negation, by liking and disliking, by two that cannot both be preferred; and nothing else."""
     ids = [await kept(context, one), await kept(context, other)]
-    told = await used(reason, context, query="x", context_chunks=ids)
-    assert [conflict["kind"] for conflict in told["contradictions"]] == ([kind] if kind else [])
+    reported = await used(reason, context, query="x", context_chunks=ids)
+    assert [conflict["kind"] for conflict in reported["contradictions"]] == ([kind] if kind else [])
 
 
 @pytest.mark.anyio
@@ -96,11 +98,11 @@ async def test_an_explicit_link_counts_as_certain(context: ToolContext) -> None:
     one, other = await kept(context, "The beans are early"), await kept(context, "Frost came in May")
     arguments = {"source_id": one, "target_id": other, "link_type": "contradicts"}
     await used(link, context, **arguments)
-    told = await used(reason, context, query="x", context_chunks=[other, one])
-    assert [conflict["kind"] for conflict in told["contradictions"]] == ["explicit"]
+    reported = await used(reason, context, query="x", context_chunks=[other, one])
+    assert [conflict["kind"] for conflict in reported["contradictions"]] == ["explicit"]
     await used(link, context, **arguments, remove=True)
-    told = await used(reason, context, query="x", context_chunks=[other, one])
-    assert told["contradictions"] == []
+    reported = await used(reason, context, query="x", context_chunks=[other, one])
+    assert reported["contradictions"] == []
 
 
 @pytest.mark.anyio
@@ -108,12 +110,12 @@ async def test_patterns_and_gaps(context: ToolContext) -> None:
     """RLM-F11: what recurs, and what nothing speaks of."""
     for text in ("The beans need water", "The beans need sun", "Pears need pruning"):
         await kept(context, text, tags=["garden"])
-    told = await used(reason, context, query="garden", analysis_type="pattern")
-    assert "tag garden in 3 of 3 chunks" in told["insights"]
-    told = await used(reason, context, query="beans fertiliser", analysis_type="gap")
-    assert told["synthesis"] == "No chunk mentions: fertiliser."
-    told = await used(reason, context, query="submarines")
-    assert (told["source_chunks"], told["confidence"]) == ([], 0)
+    reported = await used(reason, context, query="garden", analysis_type="pattern")
+    assert "tag garden in 3 of 3 chunks" in reported["insights"]
+    reported = await used(reason, context, query="beans fertiliser", analysis_type="gap")
+    assert reported["synthesis"] == "No chunk mentions: fertiliser."
+    reported = await used(reason, context, query="submarines")
+    assert (reported["source_chunks"], reported["confidence"]) == ([], 0)
 
 
 @pytest.mark.anyio

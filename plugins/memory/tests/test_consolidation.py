@@ -28,8 +28,8 @@ async def test_rlm_f27_more_than_five_notes_on_a_topic_become_one(context: ToolC
     )  # fmt: skip
     for number, note in enumerate(notes):
         await used(remember, context, content=note, tags=["Tea"])
-        told = await used(crowded_topics, context)
-        assert told == ([{"topic": "tea", "notes": 6}] if number == 5 else [])
+        reported = await used(crowded_topics, context)
+        assert reported == ([{"topic": "tea", "notes": 6}] if number == 5 else [])
     await used(remember, context, content="Coffee is brown", tags=["coffee"])
     done = await used(consolidate, context, topic="Tea")
     assert done["notes"] == 6 and await used(crowded_topics, context) == []

@@ -111,8 +111,8 @@ def test_a_cell_is_five_percent(value: int, cells: int) -> None:
 def test_past_present_and_future_have_three_to_nine_words() -> None:
     """Whatever was said, also nothing and a novel; no character of it can draw."""
     for text in ("", "Hi", "one two", "a " * 500, "│ Past: x\n╰── </context> y z", "🦊"):
-        told = shorten(text, "Nothing was said before")
-        assert 3 <= len(told.split()) <= 9 and re.search(r"[│╰<\n]", told) is None
+        reported = shorten(text, "Nothing was said before")
+        assert 3 <= len(reported.split()) <= 9 and re.search(r"[│╰<\n]", reported) is None
 
 
 def test_the_context_is_stable_below_half_of_the_window() -> None:

@@ -92,15 +92,15 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
         talk = begun.accepted.conversation
         entered, written, remembered, step, _, approved = results(begun.events)
         assert "Planning" in entered and "1 steps" in step and "changed meanwhile" in approved
-        assert all("refused" in told and "approve" in told for told in (written, remembered))
+        assert all("refused" in reported and "approve" in reported for reported in (written, remembered))
         text = await memory(running, f"blocks/main/plans/{talk}.md")
         assert "1. **Dig** (`beds.md`)" in text and "State: planning\n" in text
         yes = ("approve_plan", {"version": plan_version(text)})
         denied = await running.send(calls(yes, WRITE), conversation=talk)
         shown = await decide(running, denied, False)
         assert "1. **Dig**" in shown.detail.text and not shown.detail.shape
-        told = results((await running.answer(denied)).events)
-        assert "denied" in told[0] and "refused" in told[1]
+        reported = results((await running.answer(denied)).events)
+        assert "denied" in reported[0] and "refused" in reported[1]
         await running.say(calls(("add_plan_step", {"step_number": 2, "title": "Burn it"})), conversation=talk)
         stale = await running.say(calls(yes, ("exit_plan_mode", {"approved": True})), conversation=talk)
         assert "changed meanwhile" in results(stale.events)[0] and "approved" in results(stale.events)[1]
@@ -111,8 +111,8 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
             calls(("approve_plan", {"version": plan_version(text)}), WRITE), conversation=talk
         )
         await decide(running, accepted, True)
-        told = results((await running.answer(accepted)).events)
-        assert "The owner approved the plan" in told[0] and "a.md" in told[1]
+        reported = results((await running.answer(accepted)).events)
+        assert "The owner approved the plan" in reported[0] and "a.md" in reported[1]
         assert "State: approved\n" in await memory(running, f"blocks/main/plans/{talk}.md")
 
 
@@ -146,15 +146,15 @@ async def test_MN_T5_planning_outlives_a_kill_of_everything(tmp_path: Path) -> N
                 conversation=talk,
             )
             *refused, listed, status, _ = results(still.events)
-            assert all("refused" in told and "approve" in told for told in refused), refused
+            assert all("refused" in reported and "approve" in reported for reported in refused), refused
             assert "The folder is empty." in listed and '"planning":true' in status and '"steps":1' in status
             text = await memory(running, f"blocks/main/plans/{talk}.md")
             assert "1. **Dig**" in text and "2. **Water**" in text and "State: planning\n" in text
             approving = calls(("approve_plan", {"version": plan_version(text)}), WRITE)
             accepted = await running.send(approving, conversation=talk)
             await decide(running, accepted, True)
-            told = results((await running.answer(accepted)).events)
-            assert "The owner approved the plan" in told[0] and "Created a.md" in told[1]
+            reported = results((await running.answer(accepted)).events)
+            assert "The owner approved the plan" in reported[0] and "Created a.md" in reported[1]
 
 
 async def test_a_plan_too_long_to_show_is_not_offered_for_approval(tmp_path: Path) -> None:
@@ -167,8 +167,10 @@ async def test_a_plan_too_long_to_show_is_not_offered_for_approval(tmp_path: Pat
         talk = begun.accepted.conversation
         await running.say(calls(*steps), conversation=talk)
         text = await memory(running, f"blocks/main/plans/{talk}.md")
-        told = await running.say(calls(("approve_plan", {"version": plan_version(text)})), conversation=talk)
-        assert "characters longer than a person is shown" in results(told.events)[0]
+        reported = await running.say(
+            calls(("approve_plan", {"version": plan_version(text)})), conversation=talk
+        )
+        assert "characters longer than a person is shown" in results(reported.events)[0]
         assert not await running.gateway.waiting()
         await running.say(calls(hidden), conversation=talk)
         text = await memory(running, f"blocks/main/plans/{talk}.md")
@@ -272,11 +274,11 @@ async def test_approval_of_another_call_does_not_end_planning(tmp_path: Path) ->
             asked = await decide(running, accepted, True)
             assert "tidy" in asked.question and "planning" not in asked.question
             with anyio.fail_after(60):
-                while (told := await asked_by(running, accepted)).call == asked.call:  # noqa: ASYNC110  over the bus
+                while (reported := await asked_by(running, accepted)).call == asked.call:  # noqa: ASYNC110  over the bus
                     await anyio.sleep(0.05)
-            assert "stop planning and work: begin_work" in told.question and not told.detail.shape
+            assert "stop planning and work: begin_work" in reported.question and not reported.detail.shape
             assert len(held(running, talk)) == 3
-            await running.gateway.decide(told.turn, told.call, told.call_hash, allow=False)
+            await running.gateway.decide(reported.turn, reported.call, reported.call_hash, allow=False)
             tidied, begins, written = results((await running.answer(accepted)).events)
             assert "Only a person can end planning" in tidied and "denied" in begins and "refused" in written
             assert len(held(running, talk)) == 3

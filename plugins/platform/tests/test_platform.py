@@ -21,13 +21,13 @@ class News(Channel):
     name = "news"
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     async def run(self, gateway: Gateway) -> None:
         await anyio.sleep_forever()
 
     async def tell_owner(self, text: str) -> None:
-        self.told.append(text)
+        self.reported.append(text)
 
 
 class Mute(Channel):
@@ -58,11 +58,17 @@ async def test_MB_F18_a_message_is_sent_through_a_named_channel_after_approval(t
             while not (waiting := await running.gateway.waiting()):  # noqa: ASYNC110  asked over the bus
                 await anyio.sleep(0.05)
         (asked,) = waiting
-        assert asked.detail.kind == "message" and "The beans are up." in asked.detail.text and news.told == []
+        assert (
+            asked.detail.kind == "message"
+            and "The beans are up." in asked.detail.text
+            and news.reported == []
+        )
         await running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=True)
         assert "Sent to the owner" in results((await running.answer(accepted)).events)[0]
-        (told,) = news.told
-        assert told.startswith("From the agent of block main:\nThe beans are up.") and "\x1b" not in told
+        (reported,) = news.reported
+        assert (
+            reported.startswith("From the agent of block main:\nThe beans are up.") and "\x1b" not in reported
+        )
     config["permissions.approvals"] = "none"
     async with platform(tmp_path, config=config, plugins=[Channels()]) as running:
         for name, why in (
@@ -85,6 +91,6 @@ async def test_blocks_are_listed_with_their_descriptions(tmp_path: Path) -> None
             path = f"blocks/{name}/block.toml"
             await running.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
         ended = await running.say("/tool list_blocks")
-        (told,) = results(ended.events)
-        assert "garden: Beds and beans" in told and "main (you)" in told
-        assert "broken: its block.toml cannot be read" in told
+        (reported,) = results(ended.events)
+        assert "garden: Beds and beans" in reported and "main (you)" in reported
+        assert "broken: its block.toml cannot be read" in reported

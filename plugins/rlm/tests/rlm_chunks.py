@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 
-class Shelf:
+class StoredChunks:
     """Answers as memory does. ``links`` are (from, type, to)."""
 
     def __init__(self, texts: dict[str, str], links: Sequence[tuple[str, str, str]] = ()) -> None:

@@ -136,9 +136,9 @@ class Outside:
         port = self.listener.getsockname()[1]
         return code.format(mark=self.mark, secret=self.secret, port=port, pid=self.victim.pid)
 
-    def check(self, told: str) -> None:
+    def check(self, reported: str) -> None:
         """Nothing has happened."""
-        assert not self.mark.exists() and SECRET not in told
+        assert not self.mark.exists() and SECRET not in reported
         assert self.victim.poll() is None
         with pytest.raises(BlockingIOError):
             self.listener.accept()
@@ -187,8 +187,8 @@ async def test_rlm_t8_refused_and_without_effect(sandbox: Sandbox, outside: Outs
     """RLM-T8: the check refuses it, and run all the same it reaches nothing."""
     async with ReplSession(sandbox) as checked, open_session(sandbox) as unchecked:
         for name, code in FORBIDDEN.items():
-            told = await came_of(checked, outside.fill(code))
-            assert (name, "SandboxViolation" in told or "Attribute error" in told) == (name, True)
+            reported = await came_of(checked, outside.fill(code))
+            assert (name, "SandboxViolation" in reported or "Attribute error" in reported) == (name, True)
             outside.check(await came_of(unchecked, outside.fill(code)))
 
 
@@ -205,10 +205,10 @@ async def test_a_code_that_has_broken_out_of_python_is_still_shut_in(
     """With the module ``os`` and any system call in its hands, each is denied by the kernel."""
     async with open_session(sandbox) as session:
         for name, code in ESCAPED.items():
-            told = await came_of(session, WAY_OUT + outside.fill(code))
-            denied = any(word in told for word in ("PermissionError", "Zero division error", "Broken"))
-            assert (name, denied, told) == (name, True, told)
-            outside.check(told)
+            reported = await came_of(session, WAY_OUT + outside.fill(code))
+            denied = any(word in reported for word in ("PermissionError", "Zero division error", "Broken"))
+            assert (name, denied, reported) == (name, True, reported)
+            outside.check(reported)
 
 
 @pytest.mark.usefixtures("loose")
@@ -218,8 +218,8 @@ async def test_the_sandbox_protects_without_the_code_check(outside: Outside, san
     running = []
     async with open_session(sandbox, ReplLimits(timeout=1.0)) as session:
         for code in (*ESCAPED.values(), *LOOSE.values()):
-            told = await came_of(session, WAY_OUT + outside.fill(code))
-            outside.check(told)
+            reported = await came_of(session, WAY_OUT + outside.fill(code))
+            outside.check(reported)
             running += begun_by()
         assert (await came_of(session, "40 + 2")).startswith("42") or not session.has_process
     await none_left(running)

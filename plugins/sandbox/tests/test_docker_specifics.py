@@ -67,7 +67,7 @@ async def ended(record: DetachedProgram) -> ExitRecord:
     return ending
 
 
-def keeper_of(record: DetachedProgram) -> psutil.Process:
+def guardian_of(record: DetachedProgram) -> psutil.Process:
     words = ["trunkline.workers.tools.program_supervisor", str(record.folder)]
     everybody = psutil.process_iter(["cmdline"])
     (found,) = [one for one in everybody if (one.info["cmdline"] or [])[2:4] == words]
@@ -92,7 +92,7 @@ async def test_MN_F15_a_background_task_in_docker(tmp_path: Path) -> None:
     done = await anyio.to_thread.run_sync(partial(run_trunkline, home, "tasks", "stop", stopped.name))
     assert done.stdout == f"{stopped.name}: cancelled\n"
     await becomes(1, home)
-    keeper_of(orphan).kill()
+    guardian_of(orphan).kill()
     await becomes(0, home)
     assert orphan.status() == "lost"
 
@@ -160,10 +160,10 @@ async def test_a_hung_engine_blocks_no_caller(
         tasks.start_soon(sandbox.serve)
         process = await sandbox.start(("sh", "-c", BEAT), workspace=workspace, env={})
         await becomes(1, home)
-        told: list[int | None] = []
+        reported: list[int | None] = []
 
         async def wait() -> None:
-            told.append(await process.wait())
+            reported.append(await process.wait())
 
         async with anyio.create_task_group() as waiting:
             waiting.start_soon(wait)
@@ -172,7 +172,7 @@ async def test_a_hung_engine_blocks_no_caller(
             monkeypatch.setattr(engines, "PING_SECONDS", 0.5)
             with anyio.fail_after(60):
                 await process.kill("cancelled")
-        assert (told, process.killed) == ([None], "cancelled")
+        assert (reported, process.killed) == ([None], "cancelled")
         other = Docker(settings, home, host=between.host)
         assert "did not answer" in (await other.unavailable() or "")
         with pytest.raises(ToolError, match="did not answer"):

@@ -187,18 +187,18 @@ async def test_everyday_git_commands_work(sandbox: Sandbox, workspace: Path) -> 
         git init -q --bare ../other; git push -q other side; git push -qf other main:side; git stash list
         git log --format=%s main | head -1
     """
-    told = await ran(sandbox, workspace, script)
-    assert (told.exit_code, told.stdout) == (0, b"2\nagain\n"), told.stderr
+    reported = await ran(sandbox, workspace, script)
+    assert (reported.exit_code, reported.stdout) == (0, b"2\nagain\n"), reported.stderr
 
 
 class Listening(BaseHTTPRequestHandler):
     """A server of git that wants a password, and writes down what it is sent."""
 
-    told: list[str]
+    reported: list[str]
 
     def do_GET(self) -> None:
         """Refuse."""
-        self.told.append(self.headers.get("Authorization", ""))
+        self.reported.append(self.headers.get("Authorization", ""))
         self.send_response(401)
         self.send_header("WWW-Authenticate", 'Basic realm="git"')
         self.end_headers()
@@ -215,12 +215,12 @@ def server() -> Iterator[tuple[str, list[str]]]:
         host = str(probe.getsockname()[0])
     if host.startswith("127."):
         pytest.skip("this machine has no address but loopback")
-    told: list[str] = []
-    listening = ThreadingHTTPServer((host, 0), type("Here", (Listening,), {"told": told}))
+    reported: list[str] = []
+    listening = ThreadingHTTPServer((host, 0), type("Here", (Listening,), {"told": reported}))
     thread = threading.Thread(target=listening.serve_forever)
     thread.start()
     try:
-        yield f"{host}:{listening.server_port}", told
+        yield f"{host}:{listening.server_port}", reported
     finally:
         listening.shutdown()
         thread.join()
@@ -259,18 +259,18 @@ async def test_a_password_in_a_repository_pushes_nothing(sandbox: Sandbox, works
     if sandbox.name == "bubblewrap" and not HAS_UPLINK:
         pytest.skip("slirp4netns is not installed, or this machine has no /dev/net/tun")
     repo = workspace / "repo"
-    with server() as (host, told):
+    with server() as (host, reported):
         for name, made in KEPT.items():
             usual = (repo / ".git/config").read_text()
             for setting, value in made(host):
                 git(repo, "config", setting, value)
             with suppress(subprocess.CalledProcessError):
                 git(repo, "push", "-f", "origin", "main")
-            assert any(told), name
-            told.clear()
+            assert any(reported), name
+            reported.clear()
             for _ in range(2):
                 seen = await ran(sandbox, workspace, STEALING.replace("HOST", host), network=True)
                 assert SECRET.encode() not in seen.stdout + seen.stderr, name
-            assert told and not any(told), name
-            told.clear()
+            assert reported and not any(reported), name
+            reported.clear()
             (repo / ".git/config").write_text(usual)

@@ -71,7 +71,7 @@ async def until(holds: Any, seconds: float = 60.0) -> None:
             await anyio.sleep(0.05)
 
 
-def keeper_of(home: Path, task: str) -> psutil.Process:
+def supervisor_of(home: Path, task: str) -> psutil.Process:
     """The one process that keeps a task."""
     words = ["trunkline.workers.tools.program_supervisor", str(home / "tasks" / "main" / task)]
     everybody = psutil.process_iter(["cmdline"])

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from shell_worker import House, house, keeper_of, needs_it, until
+from shell_worker import House, house, needs_it, supervisor_of, until
 
 from tests.support.commands import run_trunkline
 from tests.support.processes import process_platform
@@ -123,12 +123,12 @@ async def test_MN_F15_a_task_outlives_a_worker_that_is_killed(tmp_path: Path) ->
         assert "ended with exit code 5" in (await call("wait_background_task", name)).output
         platform.kill("tools")
         home = platform.home.path
-        keeper = keeper_of(home, task)
-        keeper.suspend()  # it would heed panic itself
+        supervisor = supervisor_of(home, task)
+        supervisor.suspend()  # it would heed panic itself
         done = await anyio.to_thread.run_sync(partial(run_trunkline, home, "panic", "--json"))
         assert '"programs": 1' in done.stdout
         assert await rests(workspace)
-        keeper.resume()
+        supervisor.resume()
         await until(lambda: DetachedProgram(home / "tasks" / "main" / task).status() == "ended")
         assert await rests(workspace)
         KillSwitch(home).release()
@@ -145,7 +145,7 @@ async def test_MN_F15_a_task_whose_supervisor_is_killed_is_reported_as_lost(tmp_
         record = DetachedProgram(home.running.home.path / "tasks" / "main" / task)
         await until(lambda: "begun" in record.tail(9, 99))
         await goes_on(home.workspace)
-        keeper_of(home.running.home.path, task).kill()
+        supervisor_of(home.running.home.path, task).kill()
         await until(lambda: record.status() == "lost")
         assert "lost: the machine was restarted, or" in (await home.call("list_background_tasks")).output
         assert "begun" in (await home.call("background_task_output", task=task)).output

@@ -7,7 +7,7 @@ from subprocess import CompletedProcess
 
 import anyio.to_thread
 import pytest
-from shell_worker import House, house, keeper_of, needs_it, until
+from shell_worker import House, house, needs_it, supervisor_of, until
 
 from tests.support.commands import run_trunkline
 from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_programs
@@ -71,12 +71,12 @@ async def test_a_task_whose_supervisor_does_not_answer_is_an_error(tmp_path: Pat
     """A task that does not end is said not to have ended, and what ends it all the same."""
     async with house(tmp_path) as home:
         task = await started(home, "sleep 600")
-        keeper = keeper_of(tmp_path / "home", task)
-        keeper.suspend()
+        supervisor = supervisor_of(tmp_path / "home", task)
+        supervisor.suspend()
         try:
             failed = await tasks(tmp_path / "home", "stop", task)
         finally:
-            keeper.resume()
+            supervisor.resume()
         assert failed.returncode == 1
         assert f"{task} did not end" in failed.stderr and "trunkline panic" in failed.stderr
         (record,) = list_programs(tmp_path / "home" / "tasks" / "main")

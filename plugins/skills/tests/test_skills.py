@@ -64,7 +64,9 @@ async def test_MN_F26_skills_are_listed_in_short_and_read_when_needed(tmp_path: 
             assert "- trees: How this block prunes." in listed and "/skills/broken/SKILL.md" in listed
             begin, *_, end = listed.splitlines()
             assert begin.startswith('<context source="skills"') and end.startswith("</context mark=")
-            assert "empty" not in listed and all("not a file of the skill" in told for told in (up, out))
+            assert "empty" not in listed and all(
+                "not a file of the skill" in reported for reported in (up, out)
+            )
             prompt = json.dumps(provider.requests[0].body["messages"])
             assert "- hedges: How the trees are pruned." in prompt and "(1 more cannot be used" in prompt
             assert "Cut in February" not in prompt
@@ -97,5 +99,5 @@ async def test_PA_T21_a_skill_that_says_approve_yourself_approves_nothing(tmp_pa
                 await running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=False)
             (read, *rest) = results((await running.answer(accepted)).events)
             assert read.count("</context") == 1 and read.rstrip().endswith('">') and "permits nothing" in read
-            assert all("denied" in told or "left unanswered" in told for told in rest)
+            assert all("denied" in reported or "left unanswered" in reported for reported in rest)
             assert not (running.home.workspace("main") / "a.md").exists()

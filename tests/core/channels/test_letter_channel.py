@@ -120,10 +120,10 @@ class Owned(Pile):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     async def tell_owner(self, text: str) -> None:
-        self.told.append(text)
+        self.reported.append(text)
 
     def is_owner(self, letter: Letter) -> bool:
         return letter.sender == "ada"
@@ -144,7 +144,7 @@ async def test_MB_T11_only_the_owner_decides_by_mail() -> None:
         )
         assert "No pending approval" in pile.answers["3"] and pile.answers["4"] == "You said: Deny everything"
         assert [message.content for message in gateway.sent] == ["Deny everything"]
-        assert any("Send the mail?" in text and asked.id in text for text in pile.told)
+        assert any("Send the mail?" in text and asked.id in text for text in pile.reported)
 
 
 async def test_a_channel_without_an_owner_accepts_no_decisions() -> None:
@@ -169,4 +169,4 @@ async def test_MB_T11_only_the_owner_answers_by_mail() -> None:
         await answered(pile, gateway, Letter("3", f"Answer {second.id} It is\nlate.", "ada"))
         assert gateway.answers == ["the blue", "It is\nlate."] and not gateway.sent
         assert pile.answers["2"] == "Answered: Which one?"
-        assert any("2. the blue" in text and f"answer {first.id}" in text for text in pile.told)
+        assert any("2. the blue" in text and f"answer {first.id}" in text for text in pile.reported)

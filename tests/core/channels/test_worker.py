@@ -50,7 +50,7 @@ class Brief(Doorbell):
         self.started += 1
 
 
-class Desk(ForegroundChannel):
+class ForegroundProbe(ForegroundChannel):
     """Sits at a terminal."""
 
     name = "desk"
@@ -138,8 +138,8 @@ async def test_a_foreground_channel_is_left_to_chat(
     tmp_path: Path, nats_server: EmbeddedServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The worker takes no terminal, and says which enabled channel nobody offers."""
-    desk, bell = Desk(), Doorbell()
-    async with running(tmp_path, nats_server, desk, bell):
+    probe, bell = ForegroundProbe(), Doorbell()
+    async with running(tmp_path, nats_server, probe, bell):
         await wait_until(lambda: bell.running)
-    assert desk.started == 0
+    assert probe.started == 0
     assert "channel missing is enabled, but no plugin offers it" in caplog.text

@@ -52,7 +52,7 @@ def held(*roots: psutil.Process) -> set[tuple[str, int]]:
     return found
 
 
-def told(home: Path) -> set[tuple[str, int]]:
+def reported(home: Path) -> set[tuple[str, int]]:
     """What ``doctor`` says, each with what it is for and which credential it takes."""
     done = subprocess.run(
         [*TRUNKLINE, "doctor", "--json"],
@@ -93,7 +93,7 @@ def test_doctor_tells_of_all_that_listens(tmp_path: Path, everything: bool) -> N
                 for words in (("mcp", "serve", "main", "--http"), ("remote", "invite", "laptop"))
             ]
             until(lambda: all(held(root) for root in roots), tmp_path)
-        assert told(tmp_path) == held(*roots)
+        assert reported(tmp_path) == held(*roots)
         assert len(held(*roots)) == (6 if everything else 2)
-    assert told(tmp_path) == set()
+    assert reported(tmp_path) == set()
     assert list((tmp_path / "run" / "listeners").iterdir()) == []

@@ -92,11 +92,11 @@ async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: 
         ({"conditions": Conditions(zone="Nowhere/Town")}, "time zone"),
     ],
 )
-def test_errors_of_a_rule_are_reported(wrong: dict[str, Any], told: str) -> None:
+def test_errors_of_a_rule_are_reported(wrong: dict[str, Any], reported: str) -> None:
     """Whoever denies something must not be left in error that it is denied."""
     right: dict[str, Any] = {"subject": "*", "resource": "tool:*", "action": "read", "effect": "deny"}
     check_rule(Policy(**right))
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=reported):
         check_rule(Policy(**{**right, **wrong}))
 
 
@@ -113,17 +113,17 @@ UNKNOWN = [
 async def test_unknown_names_of_a_rule_are_reported(running: Platform, trunkline: Run) -> None:
     """The rule is kept, since a block or plugin may come later. A person is told on standard error, with names that are
     near; a script by ``unknown``."""
-    for subject, resource, told, near in UNKNOWN:
+    for subject, resource, reported, near in UNKNOWN:
         done = await anyio.to_thread.run_sync(
             trunkline, "permissions", "rules", "add", "deny", subject, "write", resource, "--json"
         )
         assert (
             done.returncode == 0
-            and f"Note: {told}" in done.stderr
+            and f"Note: {reported}" in done.stderr
             and all(one in done.stderr for one in near)
         )
         (unknown,) = json.loads(done.stdout)["unknown"]
-        assert unknown["problem"].startswith(told) and unknown["similar"][: len(near)] == near
+        assert unknown["problem"].startswith(reported) and unknown["similar"][: len(near)] == near
         assert (running.home.memory / "policies" / f"{json.loads(done.stdout)['id']}.json").exists()
 
 
@@ -132,11 +132,13 @@ def test_names_of_a_rule_are_checked_without_a_platform(trunkline: Run) -> None:
     assert trunkline("blocks", "list").returncode == 0
     for rule in (("type:agent", "*", "tool:read_result"), ("block:main", "write", "tool:write_file")):
         assert trunkline("permissions", "rules", "add", "deny", *rule).stderr == ""
-    told = trunkline("permissions", "rules", "add", "deny", "block:mian", "write", "tool:write_fil").stderr
+    reported = trunkline(
+        "permissions", "rules", "add", "deny", "block:mian", "write", "tool:write_fil"
+    ).stderr
     assert (
-        "Did you mean block:main?" in told
-        and "Did you mean tool:write_file" in told
-        and "MCP servers" in told
+        "Did you mean block:main?" in reported
+        and "Did you mean tool:write_file" in reported
+        and "MCP servers" in reported
     )
 
 
@@ -170,8 +172,12 @@ async def test_known_names_of_a_rule_are_not_reported(home: Path, trunkline: Run
 
 async def test_rules_of_no_block_are_an_error_unless_there_are_some(running: Platform, cli: Cli) -> None:
     """It says which blocks there are; a rule that was made before its block is listed."""
-    told = await cli("permissions", "rules", "list", "--block", "later", status=1)
-    assert "There is no block later." in told and "Known blocks: main." in told and "blocks create" in told
+    reported = await cli("permissions", "rules", "list", "--block", "later", status=1)
+    assert (
+        "There is no block later." in reported
+        and "Known blocks: main." in reported
+        and "blocks create" in reported
+    )
     await cli("permissions", "rules", "add", "deny", "block:later", "*", "tool:write_file")
     assert "block:later" in await cli("permissions", "rules", "list", "--block", "later")
 
@@ -183,13 +189,13 @@ async def test_an_unknown_rule_is_reported_before_confirmation(running: Platform
     await running.bus.call(
         MEMORY_WRITE_MANY, WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
     )
-    for slip, hint in (
+    for mistake, hint in (
         ("nope", "permissions rules list"),
         ("deny-memory-dairy", "Did you mean deny-memory-diary?"),
     ):
-        told = await cli("permissions", "rules", "remove", slip, status=1)
-        assert f"There is no rule {slip}." in told and hint in told and "terminal" not in told
-    for slip in ("../blocks/main/block", "*", "", "deny"):
-        assert "There is no rule" in await cli("permissions", "rules", "remove", slip, status=1)
+        reported = await cli("permissions", "rules", "remove", mistake, status=1)
+        assert f"There is no rule {mistake}." in reported and hint in reported and "terminal" not in reported
+    for mistake in ("../blocks/main/block", "*", "", "deny"):
+        assert "There is no rule" in await cli("permissions", "rules", "remove", mistake, status=1)
     for id in ("deny-memory-diary", "odd"):
         assert "needs a terminal" in await cli("permissions", "rules", "remove", id, status=1)

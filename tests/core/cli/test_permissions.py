@@ -56,8 +56,8 @@ async def test_permissions_are_shown_and_changed(running: Platform, cli: Cli) ->
 
 async def test_a_block_that_is_not_there_has_no_permissions(running: Platform, cli: Cli) -> None:
     """An error with a hint; wrong values are wrong usage."""
-    told = await cli("permissions", "nobody", status=1)
-    assert "There is no block nobody." in told and "Known blocks: main." in told
+    reported = await cli("permissions", "nobody", status=1)
+    assert "There is no block nobody." in reported and "Known blocks: main." in reported
     assert "There is no block nobody." in await cli("permissions", "nobody", "--allow-shell", status=1)
     assert "max-timeout" in await cli("permissions", "main", "--max-timeout", "0", status=2)
     assert "There is no block nobody." in await cli("permissions", "nobody", "--god", "5", status=1)
@@ -115,15 +115,15 @@ async def test_cc_t13_the_machine_s_network_is_lent_at_a_terminal_only(
                 in (await call(running, "execute_command", block, command=command, network=True)).output
             )
 
-        async def lent(*where: str) -> None:
+        async def delegated(*where: str) -> None:
             words = ("permissions", "main", "--host-network", "5", *where)
             status, screen = await anyio.to_thread.run_sync(at_terminal, environ, "host-network main", *words)
             assert status == 0 and "host-network main" in screen, screen
 
         assert not await reached()
-        await lent("--conversation", "conv_other")
+        await delegated("--conversation", "conv_other")
         assert not await reached()
-        await lent()
+        await delegated()
         assert await reached() and not await reached("other")
         await cli("permissions", "main", "--host-network", "0")
         assert not await reached()
@@ -140,10 +140,10 @@ async def test_every_decision_and_call_is_in_the_audit_log(running: Platform, cl
     await call(running, "read_file", path="a.md")
     await call(running, "read_file", path="/etc/passwd")
     log = [json.loads(line) for line in (await cli("audit", "--block", "main", "--json")).splitlines()]
-    told = [
+    reported = [
         (entry["event"], entry["tool"], entry.get("decision", ""), entry.get("status", "")) for entry in log
     ]
-    assert told == [
+    assert reported == [
         ("decision", "write_file", "allowed", ""),
         ("call", "write_file", "", "ok"),
         ("call", "read_file", "", "ok"),
@@ -208,8 +208,8 @@ async def test_a_list_of_one_block_is_an_error_where_there_is_no_such_block(
     """Of approvals, results and the audit log: the error says which blocks there are. What the log has of a block that
     is gone is shown."""
     for words in (("approvals", "list"), ("results", "list"), ("audit",), ("audit", "--follow")):
-        told = await cli(*words, "--block", "mian", status=1)
-        assert "There is no block mian." in told and "Did you mean main?" in told
+        reported = await cli(*words, "--block", "mian", status=1)
+        assert "There is no block mian." in reported and "Did you mean main?" in reported
     for kind in ("approvals", "results"):
         await cli(kind, "list", "--block", "main")
     await call(running, "read_file", "gone", path="x")

@@ -58,8 +58,8 @@ def test_the_messages_of_plugins_are_listed(trunkline: Run, tmp_path: Path) -> N
     env = {"TRUNKLINE_RUNTIME__TOOL_SOURCES": str(folder)}
     (row,) = trunkline("plugins", "messages", env=env).stdout.splitlines()[1:]
     assert row.split("  ") == ["garden.watered.v1", "file:garden", "A plant was watered."]
-    (told,) = json.loads(trunkline("plugins", "messages", "--json", env=env).stdout)
-    assert told["tag"] == "garden.watered.v1" and "plant" in json.dumps(told["schema"])
+    (reported,) = json.loads(trunkline("plugins", "messages", "--json", env=env).stdout)
+    assert reported["tag"] == "garden.watered.v1" and "plant" in json.dumps(reported["schema"])
 
 
 @pytest.mark.timeout(300)

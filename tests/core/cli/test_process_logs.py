@@ -77,10 +77,10 @@ def up(base: Path, form: str, **environ: str) -> Iterator[Up]:
         '[adapters.openai]\napi_key = { env = "PLAIN_WORD" }\n[telemetry]\nlog_level = "debug"\n'
     )
     whole = {**clean_environ(), **environ, "TRUNKLINE_HOME": str(home), "PYTHONPATH": str(base / "site")}
-    with output.open("wb") as told:
+    with output.open("wb") as reported:
         process = subprocess.Popen(
             [sys.executable, "-m", "trunkline.cli.main", "up", "--log", form],
-            env=whole, stdin=subprocess.DEVNULL, stdout=told, stderr=told,
+            env=whole, stdin=subprocess.DEVNULL, stdout=reported, stderr=reported,
         )  # fmt: skip
     try:
         found = Up(home, output)

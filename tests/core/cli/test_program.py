@@ -99,8 +99,8 @@ def test_a_group_without_a_command_lists(trunkline: Run) -> None:
         assert "[COMMAND]" in help_text and 'Without a command it does what "list" does.' in help_text, name
     assert trunkline("plugins").stdout == trunkline("plugins", "list").stdout
     assert json.loads(trunkline("conversations", "--json").stdout)["total"] == 0
-    slip = trunkline("conversations", "--jsn")
-    assert slip.returncode == 2 and "--json" in slip.stderr
+    mistake = trunkline("conversations", "--jsn")
+    assert mistake.returncode == 2 and "--json" in mistake.stderr
 
 
 def test_the_help_lists_every_command_with_a_whole_line() -> None:
@@ -147,11 +147,11 @@ def test_loading_the_plugins_imports_their_settings_and_no_more() -> None:
 
 
 def _modules(statement: str) -> set[str]:
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-c", f"{statement}; import sys, json; print(json.dumps(list(sys.modules)))"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return set(json.loads(told.stdout))
+    return set(json.loads(reported.stdout))
 
 
 @pytest.mark.parametrize(

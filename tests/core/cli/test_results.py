@@ -45,9 +45,9 @@ async def test_a_long_result_is_named_where_it_came_and_read_whole(
     async with platform(home, plugins=[Talkative()]):
         assert "There are no stored tool results." in (await run("results", "list")).stdout
         said = await run("say", "/tool much")
-        (told,) = [line for line in said.stderr.splitlines() if "trunkline results show" in line]
-        assert f"its {len(LONG)} characters" in told
-        id = told.split()[-1]
+        (reported,) = [line for line in said.stderr.splitlines() if "trunkline results show" in line]
+        assert f"its {len(LONG)} characters" in reported
+        id = reported.split()[-1]
         (kept,) = json.loads((await run("results", "list", "--json")).stdout)["results"]
         assert (kept["id"], kept["block"], kept["tool"], kept["characters"]) == (
             id,

@@ -185,7 +185,7 @@ STORY: tuple[JournalEntry, ...] = (
     ModelCallFinished(step=1, text="Done."),
     TurnFinished(reason="stop", message_id="msg_9", usage=Usage(input_tokens=3, output_tokens=2)),
 )
-TOLD = [
+REPORTED = [
     delta(0, "I look."),
     ToolStarted(step=0, call=CALL),
     ToolEnded(step=0, call_id="c1", name="look", output="seen"),
@@ -197,14 +197,14 @@ TOLD = [
 async def test_an_expired_feed_is_read_from_the_journal(bus: Bus) -> None:
     """A turn that ended long ago can be read as it was, from its journal."""
     await journal(bus, *STORY)
-    assert await seen(reader(bus)) == TOLD
+    assert await seen(reader(bus)) == REPORTED
 
 
 async def test_a_lost_end_is_read_from_the_journal(bus: Bus) -> None:
     """When the feed stops short and the journal says the turn ended, the reader is told the rest and no more."""
     await publish(bus, 1, delta(0, "I lo"))
     await journal(bus, *STORY)
-    assert await seen(reader(bus)) == [delta(0, "I lo"), delta(4, "ok."), *TOLD[1:]]
+    assert await seen(reader(bus)) == [delta(0, "I lo"), delta(4, "ok."), *REPORTED[1:]]
 
 
 async def test_resuming_a_feed_read_from_the_journal(bus: Bus) -> None:
@@ -212,15 +212,15 @@ async def test_resuming_a_feed_read_from_the_journal(bus: Bus) -> None:
     await journal(bus, *STORY)
     first = reader(bus)
     async for event in first:
-        if event == TOLD[1]:
+        if event == REPORTED[1]:
             break
-    assert await seen(reader(bus, first.position)) == TOLD[2:]
+    assert await seen(reader(bus, first.position)) == REPORTED[2:]
 
 
 async def tell(bus: Bus, epoch: int, teller: JournalTranslator, *entries: JournalEntry) -> None:
     """Tell what the entries mean, as the monitor does."""
     turn = FeedWriter(bus, "main", CONV, TURN, epoch)
-    await turn.emit_journaled(*(told for entry in entries for told in teller.translate(entry)))
+    await turn.emit_journaled(*(reported for entry in entries for reported in teller.translate(entry)))
 
 
 @pytest.mark.parametrize("again_by", ["a new owner", "the journal"])
@@ -234,7 +234,7 @@ async def test_unstored_items_are_not_shown_again(accepted: Bus, again_by: str) 
         tasks.start_soon(tell, bus, 1, JournalTranslator(), *STORY[:3])
         shown = [await anext(events) for _ in range(2)]
         await events.aclose()
-    assert shown == TOLD[:2]
+    assert shown == REPORTED[:2]
     await until_stored(bus, 2)
     await bus.delete(FEED, await bus.last_seq(FEED, conversation=CONV, turn=TURN))
     if again_by == "a new owner":
@@ -242,7 +242,7 @@ async def test_unstored_items_are_not_shown_again(accepted: Bus, again_by: str) 
     else:
         await journal(bus, *STORY)
     rest = [event for event in await seen(reader(bus, first.position)) if not isinstance(event, TextReset)]
-    assert [event for event in rest if not isinstance(event, TextDelta)] == [TOLD[2], TOLD[4]]
+    assert [event for event in rest if not isinstance(event, TextDelta)] == [REPORTED[2], REPORTED[4]]
 
 
 async def until_stored(bus: Bus, count: int) -> None:

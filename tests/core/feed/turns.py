@@ -60,8 +60,8 @@ def items(epoch: int, *events: FeedEvent) -> list[FeedItem]:
     made, number = list[FeedItem](), 0
     for index, event in enumerate(events):
         numbered = isinstance(event, ToolStarted | ToolEnded)
-        told = number if numbered else UNSET
-        made.append(FeedItem(turn=TURN, epoch=epoch, index=index, event=event, number=told))
+        reported = number if numbered else UNSET
+        made.append(FeedItem(turn=TURN, epoch=epoch, index=index, event=event, number=reported))
         number += numbered
     return made
 
@@ -113,13 +113,13 @@ def stories(draw: st.DrawFn) -> Story:
         published += items(epoch, *events[:kept])
         if done == steps:
             break
-        begun = told(published).get(done, "")
+        begun = reported(published).get(done, "")
         epoch += draw(st.integers(1, 2))
     others = [event for step in range(steps) for event in tool_events(step)]
     return Story(_with_stragglers(draw, published), texts, [*others, TurnEnded(reason="stop")])
 
 
-def told(items: list[FeedItem]) -> dict[int, str]:
+def reported(items: list[FeedItem]) -> dict[int, str]:
     """What the newest owner finds of an answer that was under way: it may go on from there."""
     texts: dict[int, str] = {}
     for item in items:

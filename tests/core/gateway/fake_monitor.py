@@ -28,8 +28,8 @@ from trunkline_bus import Bus, BusError, Scope, StoredMessage
 USAGE = Usage(input_tokens=7, output_tokens=3)
 
 
-class Desk:
-    """One turn on the monitor's desk."""
+class FakeTurn:
+    """A turn that the fake monitor answers."""
 
     def __init__(self, bus: Bus, request: TurnRequested, epoch: int = 1) -> None:
         self._bus = bus
@@ -105,14 +105,14 @@ async def insist(act: Callable[[], Awaitable[object]]) -> None:
             await anyio.sleep(0.05)
 
 
-Script = Callable[[Desk], Awaitable[None]]
+Script = Callable[[FakeTurn], Awaitable[None]]
 
 
-async def echo(desk: Desk) -> None:
+async def echo(turn: FakeTurn) -> None:
     """Answer with what was said."""
-    text = f"You said: {desk.request.message.content}"
-    await desk.say(text)
-    await desk.end(text)
+    text = f"You said: {turn.request.message.content}"
+    await turn.say(text)
+    await turn.end(text)
 
 
 class FakeMonitor:
@@ -153,9 +153,9 @@ class FakeMonitor:
 
     async def _serve(self, seq: int, item: InboxItem) -> None:
         if isinstance(item, TurnRequested):
-            desk = Desk(self._bus, item)
-            await desk.begin()
-            await self.script(desk)
+            turn = FakeTurn(self._bus, item)
+            await turn.begin()
+            await self.script(turn)
         await insist(lambda: self._bus.delete(INBOX, seq))
 
     @property

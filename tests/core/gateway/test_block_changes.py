@@ -136,8 +136,8 @@ async def test_invalid_block_settings_are_refused(
     before = await text_of(house, "blocks/strict/block.toml")
     response = await house.http.patch("/api/blocks/strict", json={"config": config})
     assert response.status_code == 400, response.text
-    told = response.json()["metadata"]
-    assert told["field"] == field and said in told["reason"]
+    reported = response.json()["metadata"]
+    assert reported["field"] == field and said in reported["reason"]
     assert await text_of(house, "blocks/strict/block.toml") == before
 
 

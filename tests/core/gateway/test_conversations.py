@@ -21,7 +21,7 @@ from trunkline.workers.gateway.http.schemas import (
 )
 
 from .conftest import House, until
-from .fake_monitor import Desk
+from .fake_monitor import FakeTurn
 from .sse_client import converse, events_in, text_of
 
 pytestmark = pytest.mark.anyio
@@ -37,18 +37,18 @@ def page(body: bytes) -> ConversationList:
     return msgspec.json.decode(body, type=ConversationList)
 
 
-async def look_and_tell(desk: Desk) -> None:
+async def look_and_tell(fake_turn: FakeTurn) -> None:
     call = ToolCall(id="c1", name="look", arguments={"at": "it"})
-    await desk.say("I look. ")
-    await desk.show(
+    await fake_turn.say("I look. ")
+    await fake_turn.show(
         ToolStarted(step=0, call=call), ToolEnded(step=0, call_id="c1", name="look", output="blue")
     )
-    await desk.say("It is blue.", step=1)
+    await fake_turn.say("It is blue.", step=1)
     between = (
         Message(id="m1", role="assistant", content="I look. ", tool_calls=(call,)),
         Message(id="m2", role="tool", content="blue", tool_call_id="c1", name="look"),
     )
-    await desk.end("It is blue.", between=between)
+    await fake_turn.end("It is blue.", between=between)
 
 
 async def test_a_new_conversation_streams_to_its_end(house: House) -> None:
@@ -85,17 +85,17 @@ async def test_a_result_that_was_too_long_is_named(house: House, error: bool) ->
     """What is shown of it is its beginning and end, and ``metadata.stored`` says how much is kept, and by which id."""
     stored = StoredResult(id="k3v7qx2mtp4a", characters=200_000, kept=150_000)
 
-    async def tell_much(desk: Desk) -> None:
+    async def tell_much(fake_turn: FakeTurn) -> None:
         call = ToolCall(id="c1", name="look", arguments={})
         ended = ToolEnded(step=0, call_id="c1", name="look", output="blue … blue", error=error, stored=stored)
-        await desk.show(ToolStarted(step=0, call=call), ended)
-        await desk.end("It is blue.")
+        await fake_turn.show(ToolStarted(step=0, call=call), ended)
+        await fake_turn.end("It is blue.")
 
     house.monitor.script = tell_much
     _, events = await converse(house.http, NEW, {"content": "what colour?"})
-    (told,) = [event.data for event in events if event.name == "tool-result"]
-    assert isinstance(told, ToolFailureData if error else ToolOutputData)
-    assert msgspec.convert(told.metadata["stored"], StoredResult) == stored
+    (reported,) = [event.data for event in events if event.name == "tool-result"]
+    assert isinstance(reported, ToolFailureData if error else ToolOutputData)
+    assert msgspec.convert(reported.metadata["stored"], StoredResult) == stored
 
 
 async def test_tools_are_shown_when_asked_for(house: House) -> None:
@@ -140,12 +140,12 @@ async def test_a_client_comes_back_in_mid_answer(house: House) -> None:
     """A stream that broke goes on behind the last event that arrived; the turn did not notice."""
     go_on = anyio.Event()
 
-    async def script(desk: Desk) -> None:
-        await desk.say("one ")
-        await desk.say("two ", offset=4)
+    async def script(fake_turn: FakeTurn) -> None:
+        await fake_turn.say("one ")
+        await fake_turn.say("two ", offset=4)
         await go_on.wait()
-        await desk.say("three", offset=8)
-        await desk.end("one two three")
+        await fake_turn.say("three", offset=8)
+        await fake_turn.end("one two three")
 
     house.monitor.script = script
     async with house.http.stream("POST", NEW, json={"content": "count"}) as response:
@@ -167,11 +167,11 @@ async def test_a_client_comes_back_in_mid_answer(house: House) -> None:
 async def test_a_message_that_is_sent_again_is_the_same_turn(house: House) -> None:
     """A repeat with the same client message id attaches to the turn, in a new conversation and in an old one."""
     body = {"content": "once", "metadata": {"client_message_id": "c-1"}}
-    first, told = await converse(house.http, NEW, body)
+    first, reported = await converse(house.http, NEW, body)
     again, retold = await converse(house.http, NEW, body)
     assert first.headers["x-turn-id"] == again.headers["x-turn-id"]
     assert first.headers["x-conversation-id"] == again.headers["x-conversation-id"]
-    assert text_of(told) == text_of(retold) == "You said: once"
+    assert text_of(reported) == text_of(retold) == "You said: once"
     path = f"/conversations/{first.headers['x-conversation-id']}/messages"
     second, _ = await converse(house.http, path, {"content": "more"}, **{"idempotency-key": "c-2"})
     third, _ = await converse(house.http, path, {"content": "more"}, **{"idempotency-key": "c-2"})
@@ -182,10 +182,10 @@ async def test_a_message_that_is_sent_again_is_the_same_turn(house: House) -> No
 async def test_a_status_is_an_event_of_its_own(house: House) -> None:
     """What a plugin shows of the agent's standing reaches HTTP clients as ``status``, and is no part of the text."""
 
-    async def script(desk: Desk) -> None:
-        await desk.show(StatusShown(name="hud", data={"humor": 80}, text="[80]"))
-        await desk.say("Tea.")
-        await desk.end("Tea.")
+    async def script(fake_turn: FakeTurn) -> None:
+        await fake_turn.show(StatusShown(name="hud", data={"humor": 80}, text="[80]"))
+        await fake_turn.say("Tea.")
+        await fake_turn.end("Tea.")
 
     house.monitor.script = script
     _, events = await converse(house.http, NEW, {"content": "x"})
@@ -197,13 +197,13 @@ async def test_a_status_is_an_event_of_its_own(house: House) -> None:
 async def test_a_dropped_answer_is_withdrawn(house: House) -> None:
     """When the model has to be asked again, ``text-reset`` says what remains, and the answer is told anew."""
 
-    async def script(desk: Desk) -> None:
-        await desk.say("It is gr")
+    async def script(fake_turn: FakeTurn) -> None:
+        await fake_turn.say("It is gr")
         await shown.wait()
-        desk.take_over()
-        await desk.show(TextReset(step=0))
-        await desk.say("It is blue.")
-        await desk.end("It is blue.")
+        fake_turn.take_over()
+        await fake_turn.show(TextReset(step=0))
+        await fake_turn.say("It is blue.")
+        await fake_turn.end("It is blue.")
 
     shown = anyio.Event()
     house.monitor.script = script
@@ -220,10 +220,10 @@ async def test_a_client_that_leaves_does_not_end_the_turn(house: House) -> None:
     """The answer is finished and stored though nobody reads it."""
     left = anyio.Event()
 
-    async def script(desk: Desk) -> None:
-        await desk.say("still ")
+    async def script(fake_turn: FakeTurn) -> None:
+        await fake_turn.say("still ")
         await left.wait()
-        await desk.end("still here")
+        await fake_turn.end("still here")
 
     house.monitor.script = script
     async with house.http.stream("POST", NEW, json={"content": "hi"}) as response:

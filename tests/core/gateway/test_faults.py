@@ -28,7 +28,7 @@ from trunkline.workers.gateway.worker import GatewayWorker
 from trunkline_bus import Bus, EmbeddedServer, RemoteFault, ServerSettings, connect
 
 from .conftest import House, until
-from .fake_monitor import Desk
+from .fake_monitor import FakeTurn
 from .sse_client import events_in
 
 pytestmark = pytest.mark.anyio
@@ -93,14 +93,14 @@ async def test_without_memory_nothing_is_accepted(tmp_path: Path) -> None:
         response = await http.post(NEW, json={"content": "hi"})
         assert (response.status_code, response.json()["code"]) == (503, "engine_unavailable")
         assert await worker.context.bus.last(INBOX) is None
-        told: list[Readiness] = []
+        reported: list[Readiness] = []
 
         async def bus_is_there() -> bool:  # it is given two seconds each time
-            told.append(msgspec.json.decode((await http.get("/readyz")).content, type=Readiness))
-            return told[-1].checks["bus"] == "ok"
+            reported.append(msgspec.json.decode((await http.get("/readyz")).content, type=Readiness))
+            return reported[-1].checks["bus"] == "ok"
 
         await until(bus_is_there)
-        assert {(ready.status, ready.checks["memory"]) for ready in told} == {("not_ready", "missing")}
+        assert {(ready.status, ready.checks["memory"]) for ready in reported} == {("not_ready", "missing")}
 
 
 async def test_without_a_monitor_messages_are_accepted(own_house: House) -> None:
@@ -121,12 +121,12 @@ async def test_a_server_restart_is_survived(own_house: House) -> None:
     assert server is not None
     shown = anyio.Event()
 
-    async def script(desk: Desk) -> None:
-        await desk.say("one ")
+    async def script(turn: FakeTurn) -> None:
+        await turn.say("one ")
         await shown.wait()
         os.kill(server.pid, signal.SIGKILL)
-        await desk.say("two ", offset=4)
-        await desk.end("one two ")
+        await turn.say("two ", offset=4)
+        await turn.end("one two ")
 
     own_house.monitor.script = script
     texts = []

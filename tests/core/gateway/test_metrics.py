@@ -61,7 +61,7 @@ class Meter(TurnMetrics):
         return self.measured.text()
 
 
-def told(meter: Meter, turn: str, *steps: tuple[float, JournalEntry]) -> None:
+def reported(meter: Meter, turn: str, *steps: tuple[float, JournalEntry]) -> None:
     for seconds, entry in steps:
         record = TurnRecord(turn=turn, epoch=1, owner="m", entries=(entry,))
         meter.record(record, BEGIN + timedelta(seconds=seconds))
@@ -77,7 +77,7 @@ def started(model: str = "openai/gpt-5") -> TurnStarted:
 
 def answered(meter: Meter, turn: str, model: str = "openai/gpt-5") -> None:
     usage = Usage(input_tokens=100, output_tokens=4)
-    told(
+    reported(
         meter, turn,
         (0, started(model)), (0, ModelCallPlanned(step=0)),
         (0.02, ModelCallFinished(step=0, text="a secret", usage=usage, first_chunk=0.015)),
@@ -116,8 +116,8 @@ def test_a_failure_has_its_code_and_no_more() -> None:
     """The fixed code, never a provider's words."""
     meter = Meter()
     failed = ModelCallFailed(step=0, code=ErrorCode.RATE_LIMITED, fault="a secret", partial="a secret")
-    told(meter, "t", (0, started()), (0, ModelCallPlanned(step=0)), (1, failed))
-    told(meter, "t", (1, TurnFinished(reason="error", code=ErrorCode.RATE_LIMITED)))
+    reported(meter, "t", (0, started()), (0, ModelCallPlanned(step=0)), (1, failed))
+    reported(meter, "t", (1, TurnFinished(reason="error", code=ErrorCode.RATE_LIMITED)))
     meter.record_unreadable()
     text = meter.text()
     call = 'gen_ai_operation_name="chat",gen_ai_provider_name="openai",gen_ai_request_model="gpt-5"'
@@ -144,9 +144,9 @@ def test_tool_calls_and_decisions_are_counted_by_what_they_were() -> None:
     meter = Meter()
     wrote = ToolOutcome(call="k", status="ok", output="a secret", effect="write")
     for outcome in (wrote, wrote, ToolOutcome(call="k", status="unknown")):
-        told(meter, "t", (0, ToolFinished(call_id="c", outcome=outcome)))
-    told(meter, "t", (0, ApprovalAsked(call_id="c", call_hash="h", question="a secret?")))
-    told(meter, "t", (0, ApprovalRecorded(call_id="c", allow=False, by="ann")))
+        reported(meter, "t", (0, ToolFinished(call_id="c", outcome=outcome)))
+    reported(meter, "t", (0, ApprovalAsked(call_id="c", call_hash="h", question="a secret?")))
+    reported(meter, "t", (0, ApprovalRecorded(call_id="c", allow=False, by="ann")))
     text = meter.text()
     assert has(text, 'trunkline_tool_calls_total{effect="write",status="ok"} 2')
     assert has(text, 'trunkline_tool_calls_total{effect="unknown",status="unknown"} 1')

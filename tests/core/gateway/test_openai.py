@@ -14,7 +14,7 @@ from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.http import openai_schemas as shapes
 
 from .conftest import House
-from .fake_monitor import Desk
+from .fake_monitor import FakeTurn
 
 pytestmark = pytest.mark.anyio
 
@@ -81,14 +81,14 @@ async def test_every_chunk_keeps_the_contract(house: House) -> None:
 async def test_our_tools_are_not_seen(house: House, client: openai.AsyncOpenAI) -> None:
     """A tool that runs here is no tool call for the client; the texts around it are one answer."""
 
-    async def script(desk: Desk) -> None:
+    async def script(turn: FakeTurn) -> None:
         call = ToolCall(id="c1", name="ours")
-        await desk.say("Wait. ")
-        await desk.show(
+        await turn.say("Wait. ")
+        await turn.show(
             ToolStarted(step=0, call=call), ToolEnded(step=0, call_id="c1", name="ours", output="x")
         )
-        await desk.say("Done.", step=1)
-        await desk.end("Done.")
+        await turn.say("Done.", step=1)
+        await turn.end("Done.")
 
     house.monitor.script = script
     stream = await client.chat.completions.create(model="main", messages=HI, stream=True)
@@ -97,11 +97,11 @@ async def test_our_tools_are_not_seen(house: House, client: openai.AsyncOpenAI) 
     assert not any(delta.tool_calls for delta in deltas)
 
 
-async def asks_the_client(desk: Desk) -> None:
+async def asks_the_client(turn: FakeTurn) -> None:
     call = ToolCall(id="call_1", name="look", arguments={"at": "ä"})
-    await desk.show(ToolStarted(step=0, call=call, client=True))
+    await turn.show(ToolStarted(step=0, call=call, client=True))
     answer = Message(id="m", role="assistant", content="", tool_calls=(call,))
-    await desk.end(reason="tool_calls", between=(answer,))
+    await turn.end(reason="tool_calls", between=(answer,))
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -124,9 +124,9 @@ async def test_the_clients_tools(house: House, client: openai.AsyncOpenAI, strea
     assert (function.name, msgspec.json.decode(function.arguments or "")) == ("look", {"at": "ä"})
     assert [tool.name for tool in house.monitor.requests[0].client_tools] == ["look"]
 
-    async def script(desk: Desk) -> None:
-        await desk.say("blue")
-        await desk.end("blue")
+    async def script(turn: FakeTurn) -> None:
+        await turn.say("blue")
+        await turn.end("blue")
 
     house.monitor.script = script
     call_request = {"id": id, "type": "function", "function": {"name": "look", "arguments": '{"at": "ä"}'}}
@@ -271,9 +271,9 @@ async def test_a_result_without_its_call_is_refused_as_openai_does(
     assert house.monitor.seen == []
 
 
-async def failing(desk: Desk) -> None:
-    await desk.say("Some ")
-    await desk.end(reason="error", code=ErrorCode.PROVIDER_ERROR)
+async def failing(turn: FakeTurn) -> None:
+    await turn.say("Some ")
+    await turn.end(reason="error", code=ErrorCode.PROVIDER_ERROR)
 
 
 async def test_a_failed_turn_is_not_asked_for_twice(house: House, client: openai.AsyncOpenAI) -> None:
@@ -290,17 +290,17 @@ async def test_a_failed_turn_is_not_asked_for_twice(house: House, client: openai
     assert len(house.monitor.requests) == 2
 
 
-async def told_again(desk: Desk, text: str) -> None:
-    await desk.say("It is ")
+async def repeated(turn: FakeTurn, text: str) -> None:
+    await turn.say("It is ")
     await anyio.sleep(0.2)
-    desk.take_over()
-    await desk.show(TextReset(step=0), *(TextDelta(step=0, offset=n, text=c) for n, c in enumerate(text)))
-    await desk.end(text)
+    turn.take_over()
+    await turn.show(TextReset(step=0), *(TextDelta(step=0, offset=n, text=c) for n, c in enumerate(text)))
+    await turn.end(text)
 
 
 async def test_a_repeated_answer_is_trimmed(house: House, client: openai.AsyncOpenAI) -> None:
     """After a takeover the text that repeats what was sent is not sent twice."""
-    house.monitor.script = lambda desk: told_again(desk, "It is blue.")
+    house.monitor.script = lambda turn: repeated(turn, "It is blue.")
     stream = await client.chat.completions.create(model="main", messages=HI, stream=True)
     text = "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
     assert text == "It is blue."
@@ -309,7 +309,7 @@ async def test_a_repeated_answer_is_trimmed(house: House, client: openai.AsyncOp
 @pytest.mark.parametrize("text", ["Perhaps blue.", "It"])
 async def test_a_changed_answer_is_an_error(house: House, client: openai.AsyncOpenAI, text: str) -> None:
     """What was sent cannot be taken back, so a stream whose text became another ends with an error."""
-    house.monitor.script = lambda desk: told_again(desk, text)
+    house.monitor.script = lambda turn: repeated(turn, text)
     stream = await client.chat.completions.create(model="main", messages=HI, stream=True)
     with pytest.raises(openai.APIError):
         _ = [chunk async for chunk in stream]

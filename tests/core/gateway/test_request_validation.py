@@ -71,8 +71,11 @@ async def test_an_unknown_block_is_reported_with_the_existing_ones(house: House)
     """The code and its sentence stay; what is meant stands beside them."""
     response = await house.http.post(NEW, json={"content": "x", "metadata": {"block": "mian"}})
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
-    told = response.json()["metadata"]
-    assert told["field"] == "/metadata/block" and "Did you mean main? Existing blocks: " in told["reason"]
+    reported = response.json()["metadata"]
+    assert (
+        reported["field"] == "/metadata/block"
+        and "Did you mean main? Existing blocks: " in reported["reason"]
+    )
 
 
 async def begun(house: House) -> tuple[str, str]:
@@ -93,9 +96,9 @@ async def test_every_route_names_the_field(house: House) -> None:
     for method, path, body, field in BODIES:
         id = conversation if path.startswith("/conversations") else turn
         response = await house.http.request(method, path.format(id=id, call="c", name="main"), json=body)
-        told = refused(response)
-        assert told["field"] == field, (path, body)
-        assert told["reason"], (path, body)
+        reported = refused(response)
+        assert reported["field"] == field, (path, body)
+        assert reported["reason"], (path, body)
     known = {path for method, path, *_ in BODIES} | {"/v1/chat/completions"}
     assert {operation[1] for operation in openapi.OPERATIONS if operation[3] is not None} == known
 
@@ -103,8 +106,8 @@ async def test_every_route_names_the_field(house: House) -> None:
 @pytest.mark.parametrize("body", [b"{", b"", b'{"content": "\xff"}', b'{"content": "x"} and more'])
 async def test_invalid_json_is_reported(house: House, body: bytes) -> None:
     """The pointer to all of the body is empty."""
-    told = refused(await house.http.post(NEW, content=body))
-    assert told["field"] == "" and told["reason"]
+    reported = refused(await house.http.post(NEW, content=body))
+    assert reported["field"] == "" and reported["reason"]
 
 
 @pytest.mark.parametrize(
@@ -124,8 +127,8 @@ async def test_invalid_json_is_reported(house: House, body: bytes) -> None:
 )
 async def test_every_parameter_is_named(house: House, path: str, field: str) -> None:
     conversation, turn = await begun(house)
-    told = refused(await house.http.get(path.format(conversation=conversation, turn=turn)))
-    assert told["field"] == field
+    reported = refused(await house.http.get(path.format(conversation=conversation, turn=turn)))
+    assert reported["field"] == field
 
 
 @pytest.mark.parametrize(("name", "value"), [("Idempotency-Key", "x" * 201), ("Last-Event-ID", "zzz")])

@@ -22,7 +22,7 @@ from trunkline.workers.gateway.http.schemas import Accepted, Error, TurnDetail
 from trunkline_bus import RemoteFault
 
 from .conftest import House, until
-from .fake_monitor import Desk
+from .fake_monitor import FakeTurn
 from .sse_client import converse, events_in
 
 pytestmark = pytest.mark.anyio
@@ -62,10 +62,10 @@ def held(house: House) -> anyio.Event:
     """The monitor answers nothing until this is set."""
     event = anyio.Event()
 
-    async def script(desk: Desk) -> None:
-        await desk.say("well ")
+    async def script(fake_turn: FakeTurn) -> None:
+        await fake_turn.say("well ")
         await event.wait()
-        await desk.end("well done")
+        await fake_turn.end("well done")
 
     house.monitor.script = script
     return event
@@ -136,15 +136,15 @@ async def test_the_first_decision_counts(house: House) -> None:
     call = ToolCall(id="c1", name="write", arguments={"path": "x"})
     asked = ApprovalAsked(call_id="c1", call_hash=HASH, question="Write x?")
 
-    async def script(desk: Desk) -> None:
-        await desk.journal(asked)
-        await desk.journal(TurnParked())
-        await desk.show(
+    async def script(fake_turn: FakeTurn) -> None:
+        await fake_turn.journal(asked)
+        await fake_turn.journal(TurnParked())
+        await fake_turn.show(
             ToolStarted(step=0, call=call), ApprovalRequested(call=call, call_hash=HASH, question="Write x?")
         )
-        decided.append(desk)
+        decided.append(fake_turn)
 
-    decided: list[Desk] = []
+    decided: list[FakeTurn] = []
     house.monitor.script = script
     async with house.http.stream("POST", NEW, json={"content": "write"}) as response:
         id = response.headers["x-turn-id"]
@@ -181,9 +181,9 @@ async def test_the_first_decision_counts(house: House) -> None:
 async def test_a_failed_turn_ends_with_its_sentence(house: House, code: ErrorCode) -> None:
     """ARCH-5, ARCH-6: one error event with the code and its fixed sentence, and the stream closes."""
 
-    async def script(desk: Desk) -> None:
-        await desk.say("part")
-        await desk.end(
+    async def script(fake_turn: FakeTurn) -> None:
+        await fake_turn.say("part")
+        await fake_turn.end(
             reason="error", code=code, between=(Message(id="p", role="assistant", content="part"),)
         )
 

@@ -98,10 +98,10 @@ def make_wheel(
     stem = f"{name.replace('-', '_')}-{version}"
     points = f"[trunkline]\n{name.removeprefix('acme-')} = {point}\n" if point else ""
     points += f"[console_scripts]\n{scripts}\n" if scripts else ""
-    told = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {name}.\n"
+    reported = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {name}.\n"
     inside = {
         **files,
-        f"{stem}.dist-info/METADATA": told + "".join(f"Requires-Dist: {one}\n" for one in requires),
+        f"{stem}.dist-info/METADATA": reported + "".join(f"Requires-Dist: {one}\n" for one in requires),
         f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{stem}.dist-info/entry_points.txt": points,
     }

@@ -85,8 +85,8 @@ def test_no_code_of_a_folder_runs_before_confirmation(
         "runs backend, in a sandbox",
     ):
         assert line in done.stdout
-    told = at_terminal("", "plugins", "install", str(project), "--wheels", str(place.wheels))
-    assert "Nothing was installed." in told and "Building" not in told
+    reported = at_terminal("", "plugins", "install", str(project), "--wheels", str(place.wheels))
+    assert "Nothing was installed." in reported and "Building" not in reported
     refused = place.install(project, "--yes")
     assert refused.returncode == 1 and "The build of acme-sky failed" in refused.stderr, refused.stderr
     assert not mark.exists() and not place.has("acme_sky")

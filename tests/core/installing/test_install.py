@@ -275,8 +275,11 @@ def test_disable_and_enable_keep_the_rest_of_the_file(place: Place) -> None:
     settings = place.home / "trunkline.toml"
     settings.write_text("# mine\n[gateway]\nport = 9000  # not 8420\n")
     with instance_lock(Home.at(place.home)):
-        told = place.trunkline("plugins", "disable", "dice")
-    assert "trunkline-dice is disabled." in told.stdout and "Restart it to apply the change" in told.stdout
+        reported = place.trunkline("plugins", "disable", "dice")
+    assert (
+        "trunkline-dice is disabled." in reported.stdout
+        and "Restart it to apply the change" in reported.stdout
+    )
     assert place.plugins()["trunkline-dice"]["status"] == "disabled"
     assert "disabled already" in place.trunkline("plugins", "disable", "trunkline-dice").stdout
     assert place.trunkline("plugins", "enable", "trunkline_dice").returncode == 0

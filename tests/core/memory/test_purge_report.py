@@ -28,8 +28,8 @@ def test_boilerplate_is_not_a_trace_of_a_conversation(tmp_path: Path) -> None:
         first, _, kept = done.stdout.partition("\nKept:\n")
         assert first.startswith("1 file is gone with all versions"), done.stdout
         assert [line for line in kept.splitlines() if not re.fullmatch(r"\* .+: [A-Z].*\.", line)] == []
-        told = re.findall(r"conversation (conv_\w+): ", kept)
-        assert told == (other if target in gone else []), done.stdout
+        reported = re.findall(r"conversation (conv_\w+): ", kept)
+        assert reported == (other if target in gone else []), done.stdout
         assert not re.search(r"AGENT\.md|identity/|personalities/|JOURNAL: |EFFECT: |by this path", kept), (
             kept
         )

@@ -196,8 +196,8 @@ async def test_changes_are_published(running: Platform) -> None:
     async with running.bus.listen(MEMORY_CHANGED) as changes:
         version = await write(running.bus, "a.md", "x")
         with anyio.fail_after(60):
-            told = await anext(changes)
-    assert (told.data.paths, told.data.version, told.data.actor) == (("a.md",), version, "agent")
+            reported = await anext(changes)
+    assert (reported.data.paths, reported.data.version, reported.data.actor) == (("a.md",), version, "agent")
 
 
 async def test_the_scope_of_a_request_is_in_history(running: Platform, bus: Bus) -> None:

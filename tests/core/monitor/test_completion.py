@@ -127,8 +127,8 @@ async def test_a_model_without_a_price_is_free_and_the_log_says_so(caplog: pytes
         for _ in range(2):
             answer = await model.complete("x", max_cost=1)
             assert (answer.cost, answer.price) == (0, "")
-    told = [record.message for record in caplog.records if "has no price" in record.message]
-    assert len(told) == 1 and '[models.prices."scripted/scripted"]' in told[0]
+    reported = [record.message for record in caplog.records if "has no price" in record.message]
+    assert len(reported) == 1 and '[models.prices."scripted/scripted"]' in reported[0]
 
 
 async def test_a_question_that_may_cost_too_much_is_not_asked() -> None:

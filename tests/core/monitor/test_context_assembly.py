@@ -151,8 +151,8 @@ def test_changing_context_comes_before_the_persons_message() -> None:
     """Just before it, so all before it stays as it was; a tool's result that a client brings stays with its call."""
     system, recall = message("system", "S"), message("user", "R")
     history = (message("user", "one"), message("assistant", "two"))
-    told = model_messages((system, recall), history, (message("user", "three"),))
-    assert [one.content for one in told] == ["S", "one", "two", "R", "three"]
-    told = model_messages((system, recall), history, (message("tool", "result"),))
-    assert [one.content for one in told] == ["S", "R", "one", "two", "result"]
+    reported = model_messages((system, recall), history, (message("user", "three"),))
+    assert [one.content for one in reported] == ["S", "one", "two", "R", "three"]
+    reported = model_messages((system, recall), history, (message("tool", "result"),))
+    assert [one.content for one in reported] == ["S", "R", "one", "two", "result"]
     assert [one.content for one in model_messages((system,), (), history)] == ["S", "one", "two"]

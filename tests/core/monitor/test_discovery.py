@@ -211,12 +211,12 @@ async def test_a_removed_tool_is_announced(tmp_path: Path) -> None:
             return "tide" not in world.offered()
 
         await until(is_gone)
-        told = [
+        reported = [
             message.content
             for message in world.model.requests[-1].messages
             if "no longer exist" in message.content
         ]
-        assert len(told) == 1 and "tide" in told[0]
+        assert len(reported) == 1 and "tide" in reported[0]
         assert "There is no tool called 'tide'" in result(
             await running.say("tide Kiel", conversation=conversation)
         )
@@ -288,7 +288,7 @@ def test_tool_selection_follows_from_the_transcript() -> None:
     """The order is that of the catalogue, then of loading; a name that is nobody's or not text is passed over."""
     specs = (spec("a"), spec("b", category="always-send"), spec("c"), spec("d", source="mcp:x"))
     own = (spec("discover_tools"), spec("load_tools"), spec("read_result"))
-    told = [
+    reported = [
         Message(
             id="1",
             role="assistant",
@@ -305,8 +305,8 @@ def test_tool_selection_follows_from_the_transcript() -> None:
     def names(how: ToolSelectionSettings, messages: Sequence[Message]) -> list[str]:
         return [one.name for one in select_tools(specs, own, how, messages)]
 
-    assert names(ToolSelectionSettings(discovery=True), told) == ["b", *META, "c", "a", "read_result"]
-    assert names(ToolSelectionSettings(), told) == ["a", "b", "c", "d", "read_result"]
+    assert names(ToolSelectionSettings(discovery=True), reported) == ["b", *META, "c", "a", "read_result"]
+    assert names(ToolSelectionSettings(), reported) == ["a", "b", "c", "d", "read_result"]
     assert names(ToolSelectionSettings(discovery=True, always=("mcp:*",)), []) == ["d", *META]
     assert [one.name for one in select_tools(specs, (), ToolSelectionSettings(discovery=True), [])] == [
         "a",
@@ -314,7 +314,7 @@ def test_tool_selection_follows_from_the_transcript() -> None:
         "c",
         "d",
     ]
-    assert missing_tools(specs, own, told) == ("zz",)
+    assert missing_tools(specs, own, reported) == ("zz",)
     assert [
         selection_settings(call_request, None, 4, 3).discovery for call_request in ("auto", "on", "off")
     ] == [

@@ -134,8 +134,8 @@ async def test_a_port_in_use_is_reported_and_no_other_is_used(tmp_path: Path) ->
         with pytest.raises(BaseExceptionGroup) as failed:
             async with platform(tmp_path, config=config, workers=("monitor",)):
                 pass
-        told, _ = failed.value.split(TrunklineError) or (None, None)
-        assert told is not None and f"127.0.0.1:{taken}: the port is in use" in repr(told.exceptions)
+        reported, _ = failed.value.split(TrunklineError) or (None, None)
+        assert reported is not None and f"127.0.0.1:{taken}: the port is in use" in repr(reported.exceptions)
 
 
 PEOPLE = (

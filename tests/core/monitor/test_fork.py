@@ -98,15 +98,17 @@ async def test_a_fork_asks_again_from_a_step_and_runs_nothing_before_it_twice() 
         await running.say("say:later", conversation=conversation)
         before = await stored(running, conversation)
         assert world.notes == ["one", "two"]
-        told = await forked(running, answer, 1)
+        reported = await forked(running, answer, 1)
         assert world.notes == ["one", "two", "two"], "only what came from step 1 on is done again"
-        assert told.text == "firstsecond" or told.text.endswith("second")
-        assert told.accepted.conversation != conversation
+        assert reported.text == "firstsecond" or reported.text.endswith("second")
+        assert reported.accepted.conversation != conversation
         assert await stored(running, conversation) == before
-        mine = await stored(running, told.accepted.conversation)
+        mine = await stored(running, reported.accepted.conversation)
         assert [m.content for m in mine if m.role == "user"] == ["say:earlier", PROGRAM]
         assert [m.content for m in mine if m.role == "tool"] == ["noted one", "noted two"]
-        (file,) = running.home.memory.glob(f"blocks/main/conversations/*/{told.accepted.conversation}.jsonl")
+        (file,) = running.home.memory.glob(
+            f"blocks/main/conversations/*/{reported.accepted.conversation}.jsonl"
+        )
         header = json.loads(file.read_text().splitlines()[0])
         assert header["forked_from"] == {
             "conversation": conversation,
@@ -114,7 +116,7 @@ async def test_a_fork_asks_again_from_a_step_and_runs_nothing_before_it_twice() 
             "step": 1,
         }
         assert (
-            await running.gateway.conversation(told.accepted.conversation)
+            await running.gateway.conversation(reported.accepted.conversation)
         ).summary.forked_from is not None
 
 
@@ -262,7 +264,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert steps == [0, 0, 1, 1, 1]
     done = run("fork", f"{said['turn']}@1", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["conversation"] != said["conversation"] and told["tools"] == [] and told["answer"]
+    reported = json.loads(done.stdout)
+    assert reported["conversation"] != said["conversation"] and reported["tools"] == [] and reported["answer"]
     missing = run("fork", "last@9")
     assert missing.returncode == 1 and "has no step 9" in missing.stderr

@@ -137,8 +137,8 @@ async def test_a_cancel_of_thousands_of_calls() -> None:
         assert await planned(running, accepted) == 8
         stored = (await running.gateway.conversation(accepted.conversation, include_tools=True)).messages
         assert answered_once(stored)
-        told = Counter(message.content for message in stored if message.role == "tool")
-        assert told == {
+        reported = Counter(message.content for message in stored if message.role == "tool")
+        assert reported == {
             "The turn ended before this call began; it was not run.": MANY - 8,
             "The turn ended before this call did; whether it took effect is not known.": 8,
         }

@@ -37,9 +37,9 @@ def why(detail: str) -> str:
 @pytest.mark.parametrize("detail", HIDDEN)
 def test_no_address_path_or_key_is_shown(detail: str) -> None:
     """Under whatever top-level domain, with blanks, and longer than what is looked at."""
-    told = why(detail)
-    assert [part for part in HIDDEN[detail] if part in told] == []
-    assert len(told) <= MAX_LINE_CHARS + 2
+    reported = why(detail)
+    assert [part for part in HIDDEN[detail] if part in reported] == []
+    assert len(reported) <= MAX_LINE_CHARS + 2
 
 
 @pytest.mark.parametrize(

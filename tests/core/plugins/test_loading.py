@@ -86,10 +86,10 @@ OUTDATED = {
 @pytest.mark.parametrize("kind", sorted(OUTDATED))
 def test_a_plugin_for_the_old_api_is_refused_with_the_new_names(sources, load, state, kind):
     """What it imports is named with its place of today, and the others load."""
-    text, told = OUTDATED[kind]
+    text, reported = OUTDATED[kind]
     (sources / "old.py").write_text(f'"""Old."""\n{text}\n')
     found = state(load(), "file:old")
-    assert (found.status, found.reason) == ("refused", f"It is written for another version: {told}")
+    assert (found.status, found.reason) == ("refused", f"It is written for another version: {reported}")
     assert "docs/reference/api.md" in found.hint
 
 

@@ -178,6 +178,6 @@ async def test_no_secret_is_on_the_stream(running: Platform) -> None:
         return len([line for line in await lines(running.bus) if line.arguments]) >= 3
 
     await until(all_there)
-    told = str([line.arguments for line in await lines(running.bus)])
-    assert "sk-proj" not in told and PLAIN not in told
-    assert "Take [REDACTED]" in told and "example.org" in told and "(229 characters)" in told
+    reported = str([line.arguments for line in await lines(running.bus)])
+    assert "sk-proj" not in reported and PLAIN not in reported
+    assert "Take [REDACTED]" in reported and "example.org" in reported and "(229 characters)" in reported

@@ -12,7 +12,7 @@ from trunkline.config import load_config
 pytestmark = pytest.mark.anyio
 
 
-async def told(running: ProcessPlatform) -> tuple[str, str]:
+async def reported(running: ProcessPlatform) -> tuple[str, str]:
     """What doctor says of search."""
     findings = await run_checks(read=lambda: load_config(running.home.path, environ=running.environ))
     (found,) = [one for one in findings if one.id == "memory.search"]
@@ -22,12 +22,12 @@ async def told(running: ProcessPlatform) -> tuple[str, str]:
 async def test_an_index_that_answers_with_errors_is_reported(tmp_path: Path) -> None:
     """A table of the index is taken away under a memory that runs: doctor says so, and what it names helps."""
     async with process_platform(tmp_path / "home") as running:
-        assert (await told(running))[0] == "ok"
+        assert (await reported(running))[0] == "ok"
         with apsw.Connection(str(running.home.cache / "memory.db")) as connection:
             connection.execute("ALTER TABLE passages RENAME COLUMN kind TO odd")
-        status, said = await told(running)
+        status, said = await reported(running)
         assert status == "error" and str(running.home.cache / "memory.db") in said
     for file in (tmp_path / "home/cache").glob("memory.db*"):
         file.unlink()
     async with process_platform(tmp_path / "home") as running:
-        assert (await told(running))[0] == "ok"
+        assert (await reported(running))[0] == "ok"

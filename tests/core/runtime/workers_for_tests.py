@@ -13,13 +13,13 @@ from trunkline.runtime.worker import Worker
 from trunkline.workers import KINDS
 
 
-class Told(Worker):
+class Reported(Worker):
     """Writes down its life in ``diary``. ``crash`` makes ``serve`` raise, ``refuse`` makes ``open`` raise."""
 
     diary: ClassVar[list[tuple[str, str]]]
     crash: ClassVar[anyio.Event]
     refuse: ClassVar[bool]
-    alive: ClassVar[list["Told"]]
+    alive: ClassVar[list["Reported"]]
 
     def tell(self, what: str) -> None:
         self.diary.append((self.kind, what))
@@ -51,13 +51,13 @@ class Crew:
 
     def __init__(self) -> None:
         self.diary: list[tuple[str, str]] = []
-        self.types: dict[WorkerKind, type[Told]] = {kind: self._made(kind) for kind in KINDS}
+        self.types: dict[WorkerKind, type[Reported]] = {kind: self._made(kind) for kind in KINDS}
 
-    def _made(self, kind: WorkerKind) -> type[Told]:
+    def _made(self, kind: WorkerKind) -> type[Reported]:
         body: dict[str, Any] = {
             "kind": kind, "diary": self.diary, "crash": anyio.Event(), "refuse": False, "alive": [],
         }  # fmt: skip
-        return cast(type[Told], type(f"{kind.title()}Told", (Told,), body))
+        return cast(type[Reported], type(f"{kind.title()}Reported", (Reported,), body))
 
     def load(self, kind: WorkerKind) -> type[Worker]:
         return self.types[kind]

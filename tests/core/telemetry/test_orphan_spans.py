@@ -101,11 +101,11 @@ async def test_open_spans_of_a_killed_worker_are_exported(tmp_path: Path) -> Non
         async with process_platform(tmp_path, config=config, environ=environ, workers=kinds) as running:
             trace = await killed_in_mid_turn(running)
 
-            def told() -> bool:
+            def reported() -> bool:
                 spans = of_trace(taken, trace)
                 return any(semconv.UNFINISHED in one.attributes for one in spans) and not orphans(spans)
 
-            await until(told)
+            await until(reported)
             batches = [stored.data async for stored in running.bus.history(SPANS, after=0, trace=trace)]
     found = of_trace(taken, trace)
     assert not orphans(found), orphans(found)

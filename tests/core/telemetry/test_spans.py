@@ -136,9 +136,9 @@ async def test_content_is_captured_where_it_is_asked_for() -> None:
     assert (asked["role"], asked["finish_reason"]) == ("assistant", "tool_calls")
     [call] = [part for part in asked["parts"] if part["type"] == "tool_call"]
     assert (call["name"], json.loads(call["arguments"])) == ("list_directory", {"path": "."})
-    told = json.loads(second.attributes["gen_ai.input.messages"])
-    assert [one["role"] for one in told][-3:] == ["user", "assistant", "tool"]
-    assert told[-1]["parts"][0]["type"] == "tool_call_response"
+    reported = json.loads(second.attributes["gen_ai.input.messages"])
+    assert [one["role"] for one in reported][-3:] == ["user", "assistant", "tool"]
+    assert reported[-1]["parts"][0]["type"] == "tool_call_response"
     assert json.loads(first.attributes["gen_ai.system_instructions"])[0]["content"]
     [said] = json.loads(second.attributes["gen_ai.output.messages"])
     assert said["parts"][0]["content"].startswith("The key is ")

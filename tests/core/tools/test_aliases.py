@@ -261,8 +261,8 @@ async def test_an_unknown_tool_name_suggests_only_permitted_read_tools(tools: An
     async with tools(Drawer()) as caller:
         for said, meant in (("delet_note", " Did you mean detect_note?"), ("nothing", ""),
                             ("delete_nite", "")):  # fmt: skip
-            told = (await caller.call(said)).output
-            assert told == f"There is no tool called {said!r}.{meant} Nothing was run."
+            reported = (await caller.call(said)).output
+            assert reported == f"There is no tool called {said!r}.{meant} Nothing was run."
         await caller.remember("blocks/main/block.toml", 'tools = ["delete_note", "select_note"]\n')
-        told = (await caller.call("delect_note")).output
-        assert told == "There is no tool called 'delect_note'. Did you mean select_note? Nothing was run."
+        reported = (await caller.call("delect_note")).output
+        assert reported == "There is no tool called 'delect_note'. Did you mean select_note? Nothing was run."

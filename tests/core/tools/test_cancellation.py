@@ -141,16 +141,16 @@ async def test_without_a_person_a_running_call_that_asks_is_stopped_and_in_doubt
     wonders = Wonders()
     async with tools(wonders) as caller:
 
-        async def told(name: str) -> ToolOutcome:
+        async def reported(name: str) -> ToolOutcome:
             command = RunToolCall(
                 ToolCall(id="c", name=name, arguments={}), f"call_{name}", permissions=("*",)
             )
             scope = Scope(block="main", conversation="conv_c", turn="turn_t")
             return await UnattendedToolCaller(caller.bus, 3.0).call(command, scope, "owner")
 
-        wondered = await told("wonder")
+        wondered = await reported("wonder")
         assert wondered.status == "error" and "It was not run" in wondered.output
-        pondered = await told("ponder")
+        pondered = await reported("ponder")
         assert pondered.status == "unknown" and "stopped in its middle" in pondered.output
         with anyio.fail_after(60):
             await wonders.ended.wait()

@@ -168,9 +168,9 @@ class Lent:
 
 async def test_an_approval_covers_the_tool_of_one_server_and_no_namesake(tools: Any) -> None:
     """While a person thinks, a server may go and another bring a tool that is called the same."""
-    lent, other = Lent("known"), Lent("unknown")
+    borrowed, other = Lent("known"), Lent("unknown")
     call_request, some = request("note", text="x"), {"permissions.approvals": "some"}
-    async with tools(lent, config=some) as caller:
+    async with tools(borrowed, config=some) as caller:
         asked = await last_of(caller.bus, CALL_TOOL, call_request)
         same = msgspec.structs.replace(call_request, call=new_id("call"), approved=asked.call_hash)
         assert (await last_of(caller.bus, CALL_DECIDED_TOOL, same)).status == "ok"
@@ -178,7 +178,7 @@ async def test_an_approval_covers_the_tool_of_one_server_and_no_namesake(tools: 
     async with tools(other, config=some) as caller:
         refused = await last_of(caller.bus, CALL_DECIDED_TOOL, approved)
         caller.refused[call_request.call] = refused.status
-    assert (refused.status, other.ran, lent.ran) == ("error", [], ["x"])
+    assert (refused.status, other.ran, borrowed.ran) == ("error", [], ["x"])
 
 
 async def test_a_question_applies_to_every_worker_that_may_have_the_call(tools: Any) -> None:

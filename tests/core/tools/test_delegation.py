@@ -68,7 +68,9 @@ def said(name: str, arguments: dict[str, Any], **more: Any) -> CallTool:
     return CallTool(name=name, arguments=arguments, **(claims | more))
 
 
-async def lent(caller: Any, request: CallTool, agent: str = "claude", block: str = "garden") -> ToolOutcome:
+async def delegated(
+    caller: Any, request: CallTool, agent: str = "claude", block: str = "garden"
+) -> ToolOutcome:
     async with caller.bus.call_streaming(
         DELEGATED_CALL_TOOL, request, idle_timeout=20, agent=agent, block=block
     ) as replies:
@@ -82,16 +84,16 @@ async def test_the_subject_names_agent_and_block(tools: Any) -> None:
     """Not the call: neither its block, nor its actor, nor its conversation, turn or key is what it says. Two calls of
     one session belong together, and those of another agent, or in another block, do not."""
     async with tools(Diary()) as caller:
-        one, two = [(await lent(caller, said("who", {}))).output.split(" in ") for _ in range(2)]
+        one, two = [(await delegated(caller, said("who", {}))).output.split(" in ") for _ in range(2)]
         assert one[0] == two[0] == "agent:claude of garden"
         assert one[1].split(", ")[:2] == two[1].split(", ")[:2]
         for foreign in ("conv_1", "turn_1", "call_"):
             assert foreign not in one[1]
         for agent, block in (("other", "garden"), ("claude", "main")):
-            told = (await lent(caller, said("who", {}), agent, block)).output
+            reported = (await delegated(caller, said("who", {}), agent, block)).output
             assert (
-                told.startswith(f"agent:{agent} of {block} in delegated_")
-                and one[1].split(", ")[0] not in told
+                reported.startswith(f"agent:{agent} of {block} in delegated_")
+                and one[1].split(", ")[0] not in reported
             )
 
 
@@ -99,11 +101,11 @@ async def test_the_catalogue_is_that_of_the_block_that_is_lent(tools: Any) -> No
     """Whichever block the request names."""
     async with tools(Diary()) as caller:
         caller.files["blocks/garden/block.toml"] = 'tools = ["who"]\n'
-        told = await caller.bus.call(
+        reported = await caller.bus.call(
             DELEGATED_LIST_TOOLS, ListTools(block="main"), agent="claude", block="garden"
         )
-        assert [spec.name for spec in told.tools] == ["who"]
-        refused = await lent(caller, said("write", {"text": "x"}))
+        assert [spec.name for spec in reported.tools] == ["who"]
+        refused = await delegated(caller, said("write", {"text": "x"}))
         assert refused.status == "error" and "garden" in refused.output
 
 
@@ -113,13 +115,13 @@ async def test_another_s_record_result_and_call_are_out_of_reach(tools: Any) -> 
     diary = Diary()
     async with tools(diary) as caller:
         await caller.call("write", {"text": "mine"}, key="call_mine")
-        theirs = await lent(
+        theirs = await delegated(
             caller, said("write", {"text": "mine"}, call="call_mine", again=True), block="main"
         )
         assert not theirs.repeated and diary.written == ["mine", "mine"]
         long = await caller.call("much")
         for more in ({}, {"forked_from": "conv_1"}):
-            read = await lent(caller, said("read_result", {"id": long.stored.id}, **more), block="main")
+            read = await delegated(caller, said("read_result", {"id": long.stored.id}, **more), block="main")
             assert read.status == "error" and "secret" not in read.output
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(caller.call, "dwell", key="call_long"))
@@ -127,7 +129,7 @@ async def test_another_s_record_result_and_call_are_out_of_reach(tools: Any) -> 
             await caller.bus.publish(
                 DELEGATED_CANCEL_CALL, CancelCall(), agent="claude", block="main", call="call_long"
             )
-            await lent(caller, said("who", {}), block="main")
+            await delegated(caller, said("who", {}), block="main")
             assert not diary.ended.is_set()
             await caller.cancel("call_long")
 
@@ -136,7 +138,7 @@ async def test_its_own_call_it_can_stop(tools: Any) -> None:
     """By the key that it gave it."""
     diary = Diary()
     async with tools(diary) as caller, anyio.create_task_group() as tasks:
-        tasks.start_soon(lent, caller, said("dwell", {}, call="call_1"))
+        tasks.start_soon(delegated, caller, said("dwell", {}, call="call_1"))
         await diary.begun.wait()
         await caller.bus.publish(
             DELEGATED_CANCEL_CALL, CancelCall(), agent="claude", block="garden", call="call_1"
@@ -150,8 +152,8 @@ async def test_a_delegated_call_cannot_carry_decisions(tools: Any) -> None:
     diary = Diary()
     async with tools(diary, config={"permissions.approvals": "some"}) as caller:
         request = said("write", {"text": "x"}, call="call_1")
-        asked = await lent(caller, request)
+        asked = await delegated(caller, request)
         assert asked.status == "approval"
         with pytest.raises(RemoteFault, match="Only the monitor"):
-            await lent(caller, said("write", {"text": "x"}, call="call_1", approved=asked.call_hash))
+            await delegated(caller, said("write", {"text": "x"}, call="call_1", approved=asked.call_hash))
         assert diary.written == []

@@ -53,8 +53,8 @@ async def test_every_read_tool_declares_whether_it_reads_memory() -> None:
     """A tool that comes with Trunkline and reads declares its result as derived, or is named above with what it reads.
     The names by which old messages are judged are names of such tools."""
     async with platform() as running:
-        told = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
-        specs = {spec.name: spec for spec in told.tools or ()}
+        reported = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
+        specs = {spec.name: spec for spec in reported.tools or ()}
         specs.pop("roll_dice", None)  # an example of the documentation, where that is installed
         others = {
             name for name, spec in specs.items() if spec.effect in ("read", "exec") and not spec.derived

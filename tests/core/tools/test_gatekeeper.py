@@ -94,7 +94,7 @@ async def outcome_of(
     async def perform(invocation: ToolInvocation) -> ToolOutcome:
         return ToolOutcome(call="", status="ok", output="ran")
 
-    keeper = Gatekeeper(CallAuthorizer(table_of, rules_now, UNCOUNTED), tool_of, Redactor(("password",)))
+    gatekeeper = Gatekeeper(CallAuthorizer(table_of, rules_now, UNCOUNTED), tool_of, Redactor(("password",)))
     invocation = ToolInvocation(
         spec=tool.spec,
         arguments=arguments,
@@ -102,7 +102,7 @@ async def outcome_of(
         call_hash=call_hash(tool.spec, arguments),
         approved=approved,
     )
-    return await Dispatch([Guard("trunkline", keeper)])(invocation, perform)
+    return await Dispatch([Guard("trunkline", gatekeeper)])(invocation, perform)
 
 
 def detail(outcome: ToolOutcome) -> ApprovalDetail:
@@ -189,8 +189,8 @@ async def test_questions_of_a_plugins_gate_are_shown_too() -> None:
     async def tool_of(name: str) -> trunkline.Tool:
         return TOOLS[name]
 
-    keeper = Gatekeeper(CallAuthorizer(table_of, nothing, UNCOUNTED), tool_of, Redactor(()))
-    guards = [Guard("trunkline", keeper), Guard("sundays", Careful())]  # type: ignore[arg-type]
+    gatekeeper = Gatekeeper(CallAuthorizer(table_of, nothing, UNCOUNTED), tool_of, Redactor(()))
+    guards = [Guard("trunkline", gatekeeper), Guard("sundays", Careful())]  # type: ignore[arg-type]
 
     async def perform(invocation: ToolInvocation) -> ToolOutcome:
         raise AssertionError

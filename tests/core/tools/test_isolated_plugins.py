@@ -75,12 +75,12 @@ async def test_a_process_that_fails_over_a_call_leaves_its_outcome_unknown(tmp_p
             await IsolatedTool(SPEC, "acme", bus, PluginHostSettings())(context, {})
         assert effects == ["act"]
         looking = replace(SPEC, effect="read")
-        with pytest.raises(ToolError, match="is safe to repeat") as told:
+        with pytest.raises(ToolError, match="is safe to repeat") as reported:
             await IsolatedTool(looking, "acme", bus, PluginHostSettings())(context, {})
-        assert not isinstance(told.value, OutcomeUnknown)
-        with pytest.raises(ToolError, match="was not run") as told:
+        assert not isinstance(reported.value, OutcomeUnknown)
+        with pytest.raises(ToolError, match="was not run") as reported:
             await IsolatedTool(SPEC, "nobody", bus, PluginHostSettings())(context, {})
-        assert not isinstance(told.value, OutcomeUnknown)
+        assert not isinstance(reported.value, OutcomeUnknown)
 
 
 class Watched(Sandbox):

@@ -47,8 +47,8 @@ async def test_services_unavailable_to_a_remote_tool_are_tool_errors(reached: Re
         for prefix, wants in DISTANT.items():
             for what in wants:
                 tasks.start_soon(want, prefix, what)
-    told = {key: (one.status, one.output) for key, one in outcomes.items()}
-    assert told == {
+    reported = {key: (one.status, one.output) for key, one in outcomes.items()}
+    assert reported == {
         f"call_{prefix}{what}": ("error", said)
         for prefix, wants in DISTANT.items()
         for what, said in wants.items()
@@ -59,8 +59,8 @@ async def test_services_unavailable_to_a_remote_tool_are_tool_errors(reached: Re
             *(f"want {what}" for what in DISTANT["laptop__"]),
         ]
     )
-    noted = await reached.audited(set(told), 2 * len(told))
-    assert {one.call: one.status for one in noted if one.event == "call"} == dict.fromkeys(told, "error")
+    noted = await reached.audited(set(reported), 2 * len(reported))
+    assert {one.call: one.status for one in noted if one.event == "call"} == dict.fromkeys(reported, "error")
     assert await reached.running.gateway.waiting() == ()
     assert (await reached.call("touch", "main", {"mark": "not planning"})).status == "ok"
 

@@ -223,7 +223,7 @@ async def offered(running: Platform) -> None:
     """Wait until the server's tools are in the catalogue."""
     with anyio.fail_after(60):
         while True:
-            told = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
-            if {"web_read", "web_send"} <= {spec.name for spec in told.tools or ()}:
+            reported = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
+            if {"web_read", "web_send"} <= {spec.name for spec in reported.tools or ()}:
                 return
             await anyio.sleep(0.05)

@@ -135,8 +135,8 @@ class Reached:
         with anyio.fail_after(60):
             while True:
                 try:
-                    told = await self.running.bus.call(LIST_TOOLS, ListTools(block=block))
-                    if {*names} <= {spec.name for spec in told.tools or ()}:
+                    reported = await self.running.bus.call(LIST_TOOLS, ListTools(block=block))
+                    if {*names} <= {spec.name for spec in reported.tools or ()}:
                         return
                 except BusError:
                     pass

@@ -46,7 +46,7 @@ class Chunks:
             [ChunkType("api_endpoint", "", ("method", "path"), ("auth",))], [LinkType("depends_on")]
         )
         self.reader = ChunkReader(store.chunk_index(store), policies, lambda: self.time)
-        self.keeper = ChunkWriter(store, self.reader, policies, kinds, redaction.redact, lambda: self.time)
+        self.writer = ChunkWriter(store, self.reader, policies, kinds, redaction.redact, lambda: self.time)
 
     def later(self, **more: float) -> None:
         """Let time pass."""
@@ -57,7 +57,7 @@ class Chunks:
         request = Remember(
             content=content, actor=actor, conversation_id=conversation, **{"block": "main", **more}
         )
-        (chunk,) = (await self.keeper.remember(request, Scope())).chunk_ids
+        (chunk,) = (await self.writer.remember(request, Scope())).chunk_ids
         return chunk
 
     async def recall(self, query: str, *, actor: str = "agent", **more: Any) -> RecallResult:
@@ -83,19 +83,19 @@ class Chunks:
         request = LinkChunks(
             source_id=source, target_id=target, link_type=kind, actor="agent", block="main", **more
         )
-        await self.keeper.link(request, Scope())
+        await self.writer.link(request, Scope())
 
     async def delete(self, chunk: str, *, actor: str = "agent") -> None:
         """Put one into the archive."""
-        await self.keeper.delete(DeleteChunk(id=chunk, actor=actor, block="main"), Scope())
+        await self.writer.delete(DeleteChunk(id=chunk, actor=actor, block="main"), Scope())
 
     async def restore(self, chunk: str, *, actor: str = "agent") -> None:
         """Bring one back."""
-        await self.keeper.restore(RestoreChunk(id=chunk, actor=actor, block="main"), Scope())
+        await self.writer.restore(RestoreChunk(id=chunk, actor=actor, block="main"), Scope())
 
     async def forget(self, chunk: str, *, actor: str = "agent") -> None:
         """Take one out."""
-        await self.keeper.forget(ForgetChunk(id=chunk, actor=actor, block="main"), Scope())
+        await self.writer.forget(ForgetChunk(id=chunk, actor=actor, block="main"), Scope())
 
 
 async def chunks_in(store: GitMemoryStore) -> Chunks:

@@ -95,7 +95,7 @@ class ChunkMachine(RuleBasedStateMachine):
         request = UpdateChunk(
             id=chunk, actor="agent", block="main", content=f"The {word} is here", tags=tuple(sorted(tags))
         )
-        if not self.refused(self.chunks.keeper.update(request, Scope())):
+        if not self.refused(self.chunks.writer.update(request, Scope())):
             self.held[chunk] = replace(self.held[chunk], word=word, tags=frozenset(tags))
         assert self.is_live(chunk) == (self.run(self.chunks.get(chunk)) is not None)
 

@@ -80,7 +80,7 @@ async def test_rlm_t3_an_invalid_chunk_is_refused_and_nothing_is_written(
     request = {"content": "x", "actor": "agent", "conversation_id": "c1", "block": "main", **more}
     before = await chunks.store.history("", limit=1)
     with pytest.raises(Refusal) as refused:
-        await chunks.keeper.remember(Remember(**request), Scope())
+        await chunks.writer.remember(Remember(**request), Scope())
     assert refused.value.code == code
     assert await chunks.store.history("", limit=1) == before
 
@@ -89,7 +89,7 @@ async def test_rlm_t3_an_invalid_chunk_is_refused_and_nothing_is_written(
 async def test_rlm_t3_blank_text_is_refused(chunks: Chunks, blank: str) -> None:
     """RLM-T3: nothing is written for a text that says nothing."""
     request = Remember(content=blank, actor="agent", conversation_id="c1", block="main")
-    done = await chunks.keeper.remember(request, Scope())
+    done = await chunks.writer.remember(request, Scope())
     assert (done.success, done.chunk_ids, done.chunks_created) == (False, (), 0)
     assert await chunks.ids() == []
 
@@ -261,7 +261,7 @@ async def test_a_chunk_is_changed_in_place(chunks: Chunks) -> None:
     request = UpdateChunk(
         id=chunk, actor="agent", block="main", content="We decided", tags=("b",), confidence=1.0
     )
-    await chunks.keeper.update(request, Scope())
+    await chunks.writer.update(request, Scope())
     after = await chunks.get(chunk)
     assert before is not None
     assert after is not None
@@ -376,8 +376,10 @@ async def test_a_chunk_of_any_time_is_found(chunks: Chunks, tmp_path: Path, made
     name = "chunk-2026-05-04-0000000b"
     file = tmp_path / f"memory/blocks/main/chunks/2026-05-04/{name}.json"
     file.parent.mkdir(parents=True)
-    told = {"created_at": made, "expires_at": "9999-12-31T23:59:59-14:00"}
-    file.write_text(json.dumps({"id": name, "content": "Bees like thyme", "type": "fact", "metadata": told}))
+    reported = {"created_at": made, "expires_at": "9999-12-31T23:59:59-14:00"}
+    file.write_text(
+        json.dumps({"id": name, "content": "Bees like thyme", "type": "fact", "metadata": reported})
+    )
     await chunks.store._maintenance.commit_external_edits()
     assert [hit.id for hit in await chunks.store.search(SearchMemory(query="thyme"))] == [name]
     assert await chunks.ids() == [name]
@@ -426,12 +428,12 @@ async def test_old_and_expired_chunks_are_pruned(chunks: Chunks) -> None:
     await chunks.get(used)
     chunks.later(days=20)
     fresh = await chunks.keep("fresh", conversation="c3")
-    dry = await chunks.keeper.prune(PruneChunks(actor="owner", block="main", days=90, dry_run=True), Scope())
+    dry = await chunks.writer.prune(PruneChunks(actor="owner", block="main", days=90, dry_run=True), Scope())
     assert set(dry.chunk_ids) == {old, private, ends}
     assert set(await chunks.ids()) == {old, used, private, fresh}
-    await chunks.keeper.prune(PruneChunks(actor="owner", block="main"), Scope())
+    await chunks.writer.prune(PruneChunks(actor="owner", block="main"), Scope())
     assert set(await chunks.ids()) == {old, used, private, fresh}
-    await chunks.keeper.prune(PruneChunks(actor="owner", block="main", days=90), Scope())
+    await chunks.writer.prune(PruneChunks(actor="owner", block="main", days=90), Scope())
     assert set(await chunks.ids()) == {used, fresh}
     assert set(await chunks.ids(archived=True)) >= {old, private}
 
@@ -448,7 +450,7 @@ async def test_chunks_beyond_the_retention_days_are_pruned_automatically(chunks:
     main = await chunks.keep("old apples")
     garden = await chunks.keep("old pears", block="garden")
     chunks.later(days=100)
-    await chunks.keeper.prune_all()
+    await chunks.writer.prune_all()
     assert await chunks.get(main) is None
     assert await chunks.get(main, archived=True) is not None
     assert await chunks.get(garden, block="garden") is not None

@@ -47,24 +47,24 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     reader = ChunkReader(
         GitMemoryStore().chunk_index(store), policies, lambda: datetime(2026, 5, 4, tzinfo=UTC)
     )
-    keeper = ChunkWriter(
+    writer = ChunkWriter(
         store, reader, policies, TypeRegistry(), str, lambda: datetime(2026, 5, 4, tzinfo=UTC)
     )
 
     async def keep(text: str) -> str:
         request = Remember(content=text, actor="ada", conversation_id="c", block="main", tags=("t",))
-        return (await keeper.remember(request, Scope())).chunk_ids[0]
+        return (await writer.remember(request, Scope())).chunk_ids[0]
 
     async def recalled(query: str) -> tuple[str, ...]:
         return (await reader.recall(Recall(query=query, actor="ada", block="main"))).source_chunks
 
     red, green = await keep("red apples"), await keep("green apples")
     assert set(await recalled("aples")) == {red, green}
-    await keeper.delete(DeleteChunk(id=red, actor="ada", block="main"), Scope())
+    await writer.delete(DeleteChunk(id=red, actor="ada", block="main"), Scope())
     assert await recalled("apples") == (green,)
     page = await reader.page(ListChunks(actor="ada", block="main", tags=("T",), archived=True))
     assert [chunk.id for chunk in page.chunks] == [red]
-    await keeper.forget(ForgetChunk(id=green, actor="ada", block="main"), Scope())
+    await writer.forget(ForgetChunk(id=green, actor="ada", block="main"), Scope())
     assert await recalled("apples") == ()
     request = PurgeMemory(target=red, confirm=red, actor="owner")
     with pytest.raises(Refusal, match="written anew"):

@@ -74,17 +74,17 @@ def sample(schema: Mapping[str, Any]) -> Any:
     )
 
 
-def server_at(url: str, told: Mapping[str, Any]) -> ServerConfig:
+def server_at(url: str, reported: Mapping[str, Any]) -> ServerConfig:
     oauth = {"client_metadata_url": METADATA}
-    if told.get("client_id"):
-        oauth |= {"client_id": told["client_id"], "client_secret": told.get("client_secret", "")}
+    if reported.get("client_id"):
+        oauth |= {"client_id": reported["client_id"], "client_secret": reported.get("client_secret", "")}
     return parse_server("suite", {"url": url, "oauth": oauth, "trust": "trusted", "start_timeout": 100})
 
 
 async def scenario(url: str, environ: Mapping[str, str]) -> None:
     """One scenario, from connecting to the end of the last call."""
-    told = json.loads(environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-    server = server_at(url, told)
+    reported = json.loads(environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    server = server_at(url, reported)
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         dialler = Connector(home, home / "workspaces", NoSandbox(), Browser)
@@ -96,14 +96,14 @@ async def scenario(url: str, environ: Mapping[str, str]) -> None:
                     await anyio.sleep(0.02)
                     if line.status.state != "connecting" and line.status.why:
                         raise RuntimeError(f"not connected: {line.status.why}")
-            await call_all(line, told, home)
+            await call_all(line, reported, home)
             tasks.cancel_scope.cancel()
 
 
-async def call_all(line: ServerConnection, told: Mapping[str, Any], home: Path) -> None:
+async def call_all(line: ServerConnection, reported: Mapping[str, Any], home: Path) -> None:
     """What the scenario wants called; else each tool once."""
     by_name = {tool._name: tool for tool in line.tools if isinstance(tool, McpTool)}
-    wanted = [(one["name"], one["arguments"]) for one in told.get("toolCalls", ())]
+    wanted = [(one["name"], one["arguments"]) for one in reported.get("toolCalls", ())]
     if not wanted:
         wanted = [
             (name, {key: sample(part) for key, part in tool.spec.parameters.get("properties", {}).items()})
@@ -121,10 +121,10 @@ async def answer(places: anyio.CapacityLimiter, stream: SocketStream) -> None:
         try:
             async with places:
                 await scenario(request["url"], request["environ"])
-            told = "ok"
+            reported = "ok"
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"
-        await stream.send(told.encode())
+            reported = f"{type(error).__name__}: {error}"
+        await stream.send(reported.encode())
 
 
 async def main(place: str) -> None:

@@ -359,9 +359,9 @@ class Fixture:
                     "properties": {"context": {"type": "string"}},
                     "required": ["context"],
                 }
-                told = content_of(params, "user_context", "context")
+                reported = content_of(params, "user_context", "context")
                 request = form("What context should the prompt use?", schema)
-                return prompt(f"In the context of {told}") if told else wants(user_context=request)
+                return prompt(f"In the context of {reported}") if reported else wants(user_context=request)
         raise MCPError(t.INVALID_PARAMS, f"There is no prompt {params.name!r}.")
 
 

@@ -50,8 +50,8 @@ def test_a_broken_chunk_is_named(memory: Run, tmp_path: Path) -> None:
     file = tmp_path / "home/memory/chunks/2026-05-04/chunk-2026-05-04-00000000.json"
     file.parent.mkdir(parents=True)
     file.write_text("{")
-    told = memory("chunks", "stats")
-    assert told.returncode == 1
-    assert "Broken (invalid_json): chunks/2026-05-04/chunk-2026-05-04-00000000.json" in told.stderr
+    reported = memory("chunks", "stats")
+    assert reported.returncode == 1
+    assert "Broken (invalid_json): chunks/2026-05-04/chunk-2026-05-04-00000000.json" in reported.stderr
     doctor = run_trunkline(tmp_path / "home", "doctor", COLUMNS="200")
     assert "chunk-2026-05-04-00000000.json (invalid_json)" in doctor.stdout
