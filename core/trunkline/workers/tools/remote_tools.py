@@ -28,6 +28,7 @@ from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ConfigError, OutcomeUnknown, ToolError, error_kind_for_code
 from trunkline.plugins import OwnedItem
 from trunkline.runtime.remotes.registry import SEPARATOR, Remote, RemoteRegistry
+from trunkline.runtime.worker import WorkerContext
 from trunkline_bus import Bus, BusError, RemoteFault, Scope
 
 log = logging.getLogger(__name__)
@@ -49,14 +50,14 @@ LARGEST_ARGUMENTS = 100_000
 class RemoteToolIndex:
     """The tools of all remotes that are let in. ``version`` changes whenever they do."""
 
-    def __init__(self, bus: Bus, registry: RemoteRegistry, cache: Path, patience: float) -> None:
+    def __init__(self, context: WorkerContext) -> None:
         self.version = 0
-        self._bus = bus
-        self._registry = registry
-        self._cache = cache
-        self._patience = patience
+        self._bus = context.bus
+        self._registry = RemoteRegistry(context.home.remotes)
+        self._cache = context.home.cache / "remotes"
+        self._patience = context.config.settings.remotes.unreachable_timeout
         self._offers: dict[str, ToolCatalogue] = {}
-        self._mark = registry.stamp()
+        self._mark = self._registry.stamp()
         for remote in self._enrolled():
             self._load_cached(remote.name)
 

@@ -13,7 +13,6 @@ from trunkline.contracts.tools.messages import CallTool, ListTools, ToolCatalogu
 from trunkline.contracts.tools.subjects import CANCEL_CALL, REMOTE_CALL_TOOL, REMOTE_LIST_TOOLS
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.runtime.remotes.enrolment import read_enrolment
-from trunkline.runtime.remotes.registry import RemoteRegistry
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.workers.tools.ancestry import ConversationAncestry
 from trunkline.workers.tools.block_tool_limits import BlockToolLimits
@@ -37,12 +36,7 @@ class RemoteToolsWorker(Worker):
         super().__init__(context)
         settings = context.config.settings
         self.drain_seconds = settings.tools.drain_timeout + 5.0
-        remotes = RemoteToolIndex(
-            context.bus,
-            RemoteRegistry(context.home.remotes),
-            context.home.cache / "remotes",
-            settings.remotes.unreachable_timeout,
-        )
+        remotes = RemoteToolIndex(context)
         self._runtime = ToolRuntime(context, HostPolicies(settings.permissions), remotes)
 
     async def open(self) -> None:

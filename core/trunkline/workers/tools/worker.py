@@ -19,7 +19,6 @@ from trunkline.documents.ingester import IngestReport
 from trunkline.documents.reader_pool import reader_pool
 from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.errors import ErrorCode, ToolError
-from trunkline.runtime.remotes.registry import RemoteRegistry
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.workers.tools.ancestry import ConversationAncestry
 from trunkline.workers.tools.block_tool_limits import BlockToolLimits, BrokenBlockConfig
@@ -52,12 +51,7 @@ class ToolsWorker(Worker):
         super().__init__(context)
         settings = context.config.settings
         self.drain_seconds = settings.tools.drain_timeout + 5.0
-        remotes = RemoteToolIndex(
-            context.bus,
-            RemoteRegistry(context.home.remotes),
-            context.home.cache / "remotes",
-            settings.remotes.unreachable_timeout,
-        )
+        remotes = RemoteToolIndex(context)
         self._policies = MemoryPolicies(context.bus, remotes, settings.permissions)
         self._runtime = ToolRuntime(context, self._policies, remotes)
         self._discovery = ToolDiscovery(
