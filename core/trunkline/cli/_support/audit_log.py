@@ -12,11 +12,11 @@ from trunkline._util.local_time import local_to_utc
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.memory.messages import ListMemory, ReadMemory
+from trunkline.contracts.memory.operation import CALL_SECONDS
 from trunkline.contracts.memory.subjects import MEMORY_LIST, MEMORY_READ
 from trunkline.errors import ConfigError
 from trunkline_bus import Bus, RemoteFault
 
-SECONDS = 30.0
 POLL_SECONDS = 0.5
 """Seconds between two looks for what is new."""
 
@@ -60,7 +60,7 @@ async def read_entries(bus: Bus, wanted: AuditFilter) -> list[AuditEntry]:
     """The entries, oldest first."""
     found: dict[str, AuditEntry] = {}
     for path in await _files(bus, wanted.since.date()):
-        text = (await bus.call(MEMORY_READ, ReadMemory(path=path), timeout=SECONDS)).content
+        text = (await bus.call(MEMORY_READ, ReadMemory(path=path), timeout=CALL_SECONDS)).content
         found |= {entry.id: entry for entry in map(_entry, text.splitlines()) if entry is not None}
     async for stored in bus.history(AUDIT):
         found.setdefault(stored.data.id, stored.data)
@@ -80,7 +80,7 @@ async def follow_entries(bus: Bus, wanted: AuditFilter, shown: set[str]) -> Asyn
 
 async def _files(bus: Bus, first: date) -> list[str]:
     try:
-        listing = await bus.call(MEMORY_LIST, ListMemory(path="audit"), timeout=SECONDS)
+        listing = await bus.call(MEMORY_LIST, ListMemory(path="audit"), timeout=CALL_SECONDS)
     except RemoteFault as fault:
         if fault.code == "not_found":
             return []

@@ -19,6 +19,7 @@ from trunkline.workers.gateway.block_tasks import BlockTasks
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline_bus import Bus, Scope, new_id
+from trunkline_bus.backoff import Backoff
 
 STOP_TIMEOUT = 20.0
 """Seconds that cancelled turns may take to end. A tool call that has an effect always runs to its end."""
@@ -87,14 +88,13 @@ class BlockStopper:
         with anyio.move_on_after(STOP_TIMEOUT):
             while self._entering[block]:
                 await self._entered.wait()
-            pause = POLL_SECONDS
+            backoff = Backoff(POLL_SECONDS, MAX_POLL_SECONDS)
             while under_way := await self._turns.unfinished_in_block(block):
                 for turn in under_way:
                     if turn.turn and turn.turn not in cancelled:
                         await self._cancel(turn, by)
                         cancelled[turn.turn] = None
-                await anyio.sleep(pause)
-                pause = min(2 * pause, MAX_POLL_SECONDS)
+                await backoff.sleep()
             return tuple(cancelled)
         raise refusal(
             ErrorCode.CONFLICT,
