@@ -32,11 +32,8 @@ doctor:
 setup:
 	@scripts/setup test
 
-# Two processes for each processor and one more, because tests wait for programs more than half of their time. The
-# variable is one that containers like to set: it would have each of thousands of programs compile all modules anew.
-test: lint
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -rs --numprocesses=$$((2 * $$(getconf _NPROCESSORS_ONLN) + 1)) --maxprocesses=9 \
-		--dist=worksteal $(PYTEST)
+test: setup
+	@scripts/check all $(PYTEST)
 
 check: setup
 	@scripts/check
