@@ -19,7 +19,7 @@ that you need.
 |---|---|---|
 | **adds** | returns a list of objects | its objects are missing, and `trunkline doctor` says why |
 | **guards** | returns objects that may refuse something | everything that it guards is refused |
-| **decides** | returns an answer, or `None` to leave it to the next one | it is skipped |
+| **decides** | returns an answer, or `None` for no answer | it is skipped; `trunkline_stop_turn` ends the turn |
 
 The objects of Trunkline's own plugins come first, then those of the others, in the order of the distributions' names.
 Among deciding hooks and middleware, those marked `@trunkline.hookimpl(tryfirst=True)` come first and those marked
@@ -80,4 +80,4 @@ def _hook(name: str) -> str:
 def _kind(name: str) -> str:
     if getattr(hooks, name).trunkline_spec["firstresult"]:
         return "decides: the first answer that is not `None` counts."
-    return "guards: when it is broken, what it guards is refused." if name in GUARD_HOOKS else "adds."
+    return "guards: if it fails, everything that it guards is refused." if name in GUARD_HOOKS else "adds."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @hookspec
 def trunkline_channels(settings: "PluginSettings") -> "Iterable[Channel]":
-    """Add ways in and out for people.
+    """Add channels, which connect people to the gateway.
 
     ```python
     import trunkline
@@ -41,7 +41,7 @@ def trunkline_channels(settings: "PluginSettings") -> "Iterable[Channel]":
 
 @hookspec(firstresult=True)
 def trunkline_render(event: "FeedEvent", channel: str) -> str | None:
-    """Decide how a channel words an event; None leaves it to the channel.
+    """Decide the text of an event in a channel. Return None to leave it to the channel.
 
     ```python
     import trunkline

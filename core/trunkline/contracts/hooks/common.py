@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @hookspec
 def trunkline_config() -> "Iterable[ConfigSection]":
-    """Add sections to ``trunkline.toml``; ``settings.section(Type)`` then gives them, checked.
+    """Add sections to ``trunkline.toml``. ``settings.section(Type)`` returns the checked section.
 
     ```python
     import msgspec
@@ -58,7 +58,7 @@ def trunkline_messages() -> "Iterable[type[Payload]]":
 
 @hookspec
 def trunkline_lifespan(worker: "WorkerKind", settings: "PluginSettings") -> "Iterable[Lifespan]":
-    """Add something that lives as long as a worker: a subscription, a background task, a connection.
+    """Add a context manager that is open as long as a worker runs: a subscription, a background task, a connection.
 
     Raising on entry is logged and leaves the lifespan out; the worker lives. ``context`` is a ``LifespanContext``: it
     has the kind of the worker, the bus, and the memory of a block as ``context.memory(block)``. Other workers may not
@@ -103,7 +103,7 @@ def trunkline_bus_middleware(settings: "PluginSettings") -> "Iterable[BusMiddlew
 
 @hookspec
 def trunkline_health_checks(settings: "PluginSettings") -> "Iterable[HealthCheck]":
-    """Add checks to ``trunkline doctor``. An id is stable and reads ``area.thing``.
+    """Add checks to ``trunkline doctor``. A check has a stable id of the form ``area.thing``.
 
     ```python
     import trunkline

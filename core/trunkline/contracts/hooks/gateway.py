@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @hookspec
 def trunkline_authenticators(settings: "PluginSettings") -> "Iterable[Authenticator]":
-    """Add ways to tell who asks, from a request's headers. A guard.
+    """Add authenticators, which identify the caller by a request's headers. A guard.
 
     ```python
     import trunkline
@@ -41,7 +41,7 @@ def trunkline_authenticators(settings: "PluginSettings") -> "Iterable[Authentica
 
 @hookspec
 def trunkline_admission_rules(settings: "PluginSettings") -> "Iterable[AdmissionRule]":
-    """Add rules about which messages are let in. A guard.
+    """Add rules that accept or refuse messages. A guard.
 
     ```python
     import trunkline
@@ -63,7 +63,7 @@ def trunkline_admission_rules(settings: "PluginSettings") -> "Iterable[Admission
 
 @hookspec(firstresult=True)
 def trunkline_route(message: "SendMessage") -> str | None:
-    """Decide to which block a message goes that names none.
+    """Decide the block of a message that names none.
 
     ```python
     import trunkline

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @hookspec
 def trunkline_memory_stores(settings: "PluginSettings") -> "Iterable[MemoryStore]":
-    """Add a store for memory. The memory worker uses that of the plugin which ``[memory] store`` names.
+    """Add a memory store. The memory worker uses the store of the plugin that ``[memory] store`` names.
 
     ```python
     import trunkline
@@ -45,8 +45,8 @@ def trunkline_memory_stores(settings: "PluginSettings") -> "Iterable[MemoryStore
 
 @hookspec
 def trunkline_importers(settings: "PluginSettings") -> "Iterable[Importer]":
-    """Add a way to bring in what another system remembers; ``trunkline memory import`` asks each whether it
-    recognises what it was given. Runs where the person is, not in the memory worker.
+    """Add an importer of another system's memory. ``trunkline memory import`` asks each importer whether it recognises
+    the given data. It runs where the person is, not in the memory worker.
 
     ```python
     import trunkline
@@ -71,8 +71,8 @@ def trunkline_importers(settings: "PluginSettings") -> "Iterable[Importer]":
 
 @hookspec
 def trunkline_embedders(settings: "PluginSettings") -> "Iterable[Embedder]":
-    """Add something that turns texts into vectors, so that search finds what is meant. The memory worker uses the one
-    that ``[memory] embedder`` names; nobody names one, and nothing is embedded.
+    """Add an embedder, which turns texts into vectors, so that search compares meanings. The memory worker uses the
+    one that ``[memory] embedder`` names. Without that setting nothing is embedded.
 
     ```python
     import trunkline
@@ -94,7 +94,7 @@ def trunkline_embedders(settings: "PluginSettings") -> "Iterable[Embedder]":
 
 @hookspec
 def trunkline_memory_rules(settings: "PluginSettings") -> "Iterable[MemoryRule]":
-    """Look at every change of memory before it is committed. Synchronous. A guard.
+    """Add rules that check every change of memory before it is committed. A rule is synchronous. A guard.
 
     ```python
     import trunkline
@@ -114,7 +114,7 @@ def trunkline_memory_rules(settings: "PluginSettings") -> "Iterable[MemoryRule]"
 
 @hookspec
 def trunkline_chunk_types(settings: "PluginSettings") -> "Iterable[ChunkType]":
-    """Add types of chunks. What is remembered as one must have its required fields, and no others than it names.
+    """Add types of chunks. A chunk of the type must have its required fields, and only fields that the type names.
 
     ```python
     import trunkline
@@ -131,7 +131,7 @@ def trunkline_chunk_types(settings: "PluginSettings") -> "Iterable[ChunkType]":
 
 @hookspec
 def trunkline_link_types(settings: "PluginSettings") -> "Iterable[LinkType]":
-    """Add types of links that are made by hand between chunks.
+    """Add types of links that callers make between chunks.
 
     ```python
     import trunkline
@@ -146,8 +146,9 @@ def trunkline_link_types(settings: "PluginSettings") -> "Iterable[LinkType]":
 
 @hookspec
 def trunkline_purgers(settings: "PluginSettings") -> "Iterable[Purger]":
-    """Take out what the plugin keeps of a text that the owner purges: ``without`` says what is left of files that it
-    wrote to memory, in every version, ``erase`` empties a store of its own and says what is left there.
+    """Remove the plugin's copies of a text that the owner purges. ``without`` returns what is left of a file that
+    the plugin wrote to memory, for every version. ``erase`` removes the text from a store of the plugin and reports
+    what is left there.
 
     ```python
     import trunkline
@@ -173,7 +174,7 @@ def trunkline_purgers(settings: "PluginSettings") -> "Iterable[Purger]":
 
 @hookspec(firstresult=True)
 def trunkline_rank(query: "SearchMemory", hits: "Sequence[MemoryHit]") -> "Sequence[MemoryHit] | None":
-    """Decide the order of what a search found, best first; only hits that were given may be returned.
+    """Decide the order of the hits of a search, best first. Return only hits that were given.
 
     ```python
     import trunkline

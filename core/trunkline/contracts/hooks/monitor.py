@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @hookspec
 def trunkline_context_sources(settings: "PluginSettings") -> "Iterable[ContextSource]":
-    """Put text before the model at the start of a turn, marked as data.
+    """Add text to the context of a turn. It is marked as data.
 
     ```python
     import trunkline
@@ -39,7 +39,7 @@ def trunkline_context_sources(settings: "PluginSettings") -> "Iterable[ContextSo
 
 @hookspec
 def trunkline_turn_middleware(settings: "PluginSettings") -> "Iterable[TurnMiddleware]":
-    """Stand around a whole turn.
+    """Add middleware that wraps a whole turn.
 
     ```python
     import trunkline
@@ -60,9 +60,9 @@ def trunkline_turn_middleware(settings: "PluginSettings") -> "Iterable[TurnMiddl
 
 @hookspec(firstresult=True)
 def trunkline_stop_turn(turn: "TurnInfo") -> str | None:
-    """Decide before each step whether the turn has gone on for long enough: the reason to stop, or None to go on.
+    """Decide before each step whether to stop the turn. Return the reason to stop, or None to continue.
 
-    An implementation that raises stops the turn, so that a broken limit never lets a turn go on without one.
+    If an implementation raises, the turn stops, so that a turn cannot continue without its limit.
 
     ```python
     import trunkline
@@ -76,7 +76,7 @@ def trunkline_stop_turn(turn: "TurnInfo") -> str | None:
 
 @hookspec
 def trunkline_models(settings: "PluginSettings") -> "Iterable[ModelAdapter]":
-    """Add model vendors.
+    """Add adapters of model vendors.
 
     ```python
     import trunkline
@@ -98,7 +98,7 @@ def trunkline_models(settings: "PluginSettings") -> "Iterable[ModelAdapter]":
 
 @hookspec(firstresult=True)
 def trunkline_select_model(turn: "TurnInfo", preference: str) -> str | None:
-    """Decide which model answers: ``adapter/model``, or None for the preference.
+    """Decide which model answers. Return ``adapter/model``, or None for the preference.
 
     ```python
     import trunkline
@@ -112,7 +112,7 @@ def trunkline_select_model(turn: "TurnInfo", preference: str) -> str | None:
 
 @hookspec
 def trunkline_model_middleware(settings: "PluginSettings") -> "Iterable[ModelMiddleware]":
-    """Stand around every model call: budget, retry before the first token, fallback, redaction. A guard.
+    """Add middleware that wraps every model call: budget, retry before the first token, fallback, redaction. A guard.
 
     ```python
     import trunkline

@@ -36,10 +36,10 @@ def trunkline_tools(settings: "PluginSettings") -> "Iterable[Tool]":
         return [roll]
     ```
 
-    Models that know a tool by another name may call it by that: ``@roll.alias`` above a function of that name, whose
-    signature is how they put the call, and which returns a ``CanonicalCall``, the call that is meant. One
-    that may mean several tools stands at each of them. No model is shown the name, and whatever holds for the tool
-    holds for such a call.
+    A tool can have aliases, for models that know it by another name. Put ``@roll.alias`` above a function with
+    the alias's name and parameters; it returns a ``CanonicalCall``, the call that is meant. An alias that may mean
+    several tools is declared at each of them. Aliases are not sent to models, and every rule for the tool applies
+    to calls by its aliases.
     """
 
 
@@ -74,7 +74,7 @@ def trunkline_tool_sources(settings: "PluginSettings") -> "Iterable[ToolSource]"
 
 @hookspec
 def trunkline_tool_middleware(settings: "PluginSettings") -> "Iterable[ToolMiddleware]":
-    """Stand around every tool call, at one stage of the dispatch. A guard.
+    """Add middleware that wraps every tool call, at one stage of the dispatch. A guard.
 
     ```python
     import trunkline
@@ -97,7 +97,7 @@ def trunkline_tool_middleware(settings: "PluginSettings") -> "Iterable[ToolMiddl
 
 @hookspec
 def trunkline_sandboxes(settings: "PluginSettings") -> "Iterable[Sandbox]":
-    """Add places where programs run, isolated by the operating system.
+    """Add sandbox backends, in which programs run isolated by the operating system.
 
     ```python
     import trunkline
@@ -120,9 +120,9 @@ def trunkline_sandboxes(settings: "PluginSettings") -> "Iterable[Sandbox]":
 
 @hookspec
 def trunkline_readers(settings: "PluginSettings") -> "Iterable[Reader]":
-    """Add formats of documents: what ``trunkline memory add``, watched folders and the document tools can read.
+    """Add formats of documents that ``trunkline memory add``, watched folders and the document tools can read.
 
-    A reader runs in a process of its own, with bounds on memory and time.
+    A reader runs in a process of its own, with limits on memory and time.
 
     ```python
     import trunkline
