@@ -6,7 +6,7 @@ from generator.markdown import code, fields_table, prose, table
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.messages import FeedEvent, FeedItem
-from trunkline.workers.gateway.http.openapi import EVENTS
+from trunkline.workers.gateway.http.openapi import EVENTS, EXTENSIONS
 
 INTRODUCTION = """
 # Events
@@ -41,7 +41,11 @@ WITHIN = (ApprovalDetail, StoredResult)
 def page() -> str:
     """The whole page."""
     rows = [
-        (code(name), " or ".join(code(kind.__name__) for kind in kinds), _meaning(kinds[0]))
+        (
+            f"{code(name)} (extension)" if name in EXTENSIONS else code(name),
+            " or ".join(code(kind.__name__) for kind in kinds),
+            _meaning(kinds[0]),
+        )
         for name, kinds in EVENTS.items()
     ]
     parts = [INTRODUCTION.strip(), SSE.strip(), table(("event", "data", "means"), rows), NOT_SHOWN]
