@@ -78,7 +78,7 @@ def _report_clashes() -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ):
-            raise InvalidArchive("it holds names that cannot stand beside each other here") from error
+            raise InvalidArchive("it holds names that this file system cannot store together") from error
         raise
 
 

@@ -47,7 +47,7 @@ def extract_archive(archive: Path, folder: Path) -> None:
     except RuntimeError as error:  # what zipfile says of a password
         raise _bad(archive, "it is locked with a password") from error
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        raise _bad(archive, "it holds names that cannot stand beside each other") from error
+        raise _bad(archive, "it holds names that this file system cannot store together") from error
 
 
 def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
