@@ -74,7 +74,7 @@ class ErrorCode(StrEnum):
 
 
 TRANSIENT_CODES = (ErrorCode.ENGINE_UNAVAILABLE, ErrorCode.STORAGE_FAILURE)
-"""With these a worker says that it cannot work now: the same request may be granted later."""
+"""The codes of a worker that cannot work now. The same request may succeed later."""
 
 FIXED_SENTENCES: dict[ErrorCode, str] = {
     ErrorCode.INVALID_REQUEST: "The request is not valid.",
@@ -92,7 +92,7 @@ FIXED_SENTENCES: dict[ErrorCode, str] = {
     ErrorCode.PANIC: "Everything was stopped. The owner lets it go on with: trunkline panic --release",
     ErrorCode.INTERNAL: "Something went wrong. The log has the details.",
 }
-"""What a client is told for each code. Raw detail goes to the log only."""
+"""The sentence that a client receives for each code. Raw details go to the log only."""
 
 ModelFault = Literal[
     "authentication", "rate_limited", "unavailable", "timeout", "bad_response", "interrupted", "refused"
@@ -102,8 +102,8 @@ ModelFault = Literal[
 class ModelError(Exception):
     """A model call failed.
 
-    ``code`` is what clients see (``provider_error`` or ``context_overflow``), ``fault`` is the finer reason for
-    logs, traces and middleware that retries, and ``detail`` is raw text for the log, never for a client.
+    ``code`` is sent to clients (``provider_error`` or ``context_overflow``). ``fault`` is the finer reason for
+    logs, traces and middleware that retries. ``detail`` is raw text for the log and is not sent to clients.
     """
 
     def __init__(self, code: ErrorCode, fault: ModelFault, detail: str = "") -> None:
@@ -120,26 +120,26 @@ ToolErrorKind = Literal[
 ]  # fmt: skip
 
 TOOL_ERROR_KINDS: dict[ToolErrorKind, str] = {
-    "invalid_arguments": "the call's arguments are not right; with others it may work",
-    "not_found": "what the call names is not there: a tool, a file, a page, a chunk",
-    "no_match": "the text that the call means to find or replace does not occur, or is not clear",
-    "conflict": "it is there already, or somebody changed it meanwhile",
-    "too_large": "an argument, a file or a result is larger than may be",
-    "permission_denied": "a policy, a guard, a scope or the operating system forbids it",
-    "approval_denied": "a person said no, or nobody answered in time",
-    "no_answer": "a person who was asked something did not answer",
-    "rate_limited": "it was done as often as it may be; later it may work",
-    "limit_exceeded": "a program needed more memory or time of the processor than it may have",
-    "timeout": "it took longer than it may",
-    "cancelled": "somebody stopped it",
-    "outcome_unknown": "it may have had its effect, and nobody can tell; verify before doing it again",
-    "unavailable": "something that it needs cannot be reached now; later it may work",
-    "unsupported": "it cannot be done here, until a person installs, configures or mends something",
+    "invalid_arguments": "the arguments of the call are wrong; other arguments may work",
+    "not_found": "the call names something that does not exist: a tool, a file, a page, a chunk",
+    "no_match": "the text to find or replace does not occur, or occurs more than once",
+    "conflict": "the target exists already, or was changed meanwhile",
+    "too_large": "an argument, a file or a result exceeds the size limit",
+    "permission_denied": "a policy, a guard, a scope or the operating system forbids the call",
+    "approval_denied": "a person denied the call, or nobody answered in time",
+    "no_answer": "a person did not answer the tool's question",
+    "rate_limited": "the limit of calls is reached; a later call may work",
+    "limit_exceeded": "a program exceeded its limit of memory or processor time",
+    "timeout": "the call exceeded its time limit",
+    "cancelled": "somebody stopped the call",
+    "outcome_unknown": "the call may have had its effect; verify before calling again",
+    "unavailable": "something that the call needs cannot be reached now; a later call may work",
+    "unsupported": "the call is impossible here until a person installs, configures or repairs something",
     "upstream_error": "a server, site or program elsewhere answered with an error",
-    "failed": "the tool says that it failed, and no more",
+    "failed": "the tool reports a failure without a kind",
     "internal": "a defect of the tool or the platform; the log has the details",
 }
-"""What each kind of tool error means. A kind is stable: programs may rely on it, and its text may change."""
+"""The meaning of each kind of tool error. A kind is stable, so programs may rely on it; its text may change."""
 
 
 class ToolError(Exception):

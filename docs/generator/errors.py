@@ -13,8 +13,9 @@ from trunkline_bus import errors as bus_errors
 INTRODUCTION = """
 # Errors
 
-A client receives an error as a code and a fixed sentence, without paths, keys or stack traces. The details are in the
-log, under the value of the HTTP header `X-Correlation-ID`.
+A client receives an error as a code and a fixed sentence, without paths, keys or stack traces. `metadata` may name the
+wrong part of the request, and tells the owner why a model failed or a request conflicts. The details are in the log,
+under the value of the HTTP header `X-Correlation-ID`.
 """
 
 FAULTS = {
@@ -61,7 +62,7 @@ def _codes() -> str:
 
 def _faults() -> str:
     rows = [(code(fault), FAULTS[fault]) for fault in typing.get_args(ModelFault)]
-    note = "Each `provider_error` has one of these faults. They are in the log and in traces; clients do not get them."
+    note = "Each `provider_error` has one of these faults, in the log and in traces. They are not sent to clients."
     return f"## Why a model failed\n\n{note}\n\n{table(('fault', 'meaning'), rows)}"
 
 
