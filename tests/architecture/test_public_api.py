@@ -59,7 +59,7 @@ def test_a_name_is_in_one_place() -> None:
 
 
 @pytest.mark.parametrize("module", public_modules())
-def test_every_public_name_is_there(module: str) -> None:
+def test_every_public_name_exists(module: str) -> None:
     """What a type checker is told of can be imported, says what it is, and is all that ``import *`` brings."""
     found = importlib.import_module(module)
     assert found.__doc__

@@ -38,7 +38,7 @@ async def test_an_unknown_tag_becomes_a_dead_letter(bus: Bus, peer: Bus, world: 
         assert "test.other.v1" in (await anext(dead)).data.detail
 
 
-async def test_a_failing_handler_leaves_a_letter_and_the_subscription_lives(
+async def test_a_failing_handler_makes_a_dead_letter_and_the_subscription_continues(
     bus: Bus, peer: Bus, world: Any, eventually: Any
 ) -> None:
     """The exception is logged, the message kept, the next one handled."""
@@ -92,7 +92,7 @@ async def test_an_unreadable_request_is_answered_and_kept(bus: Bus, peer: Bus, w
         assert (await bus.call(world.ask, world.Note(number=3), who="me")).number == 3
 
 
-async def test_an_unreadable_delivery_is_kept_and_never_comes_again(
+async def test_an_unreadable_delivery_is_stored_and_not_redelivered(
     bus: Bus, peer: Bus, world: Any, journal: Any
 ) -> None:
     """A durable consumer is not blocked by a poisonous message."""

@@ -154,7 +154,7 @@ async def test_a_missing_consumer_is_made(bus: Bus, world: Any, journal: Any) ->
             assert (await anext(deliveries)).data.number == 1
 
 
-async def test_without_a_group_everybody_gets_some(
+async def test_without_a_group_all_consumers_receive_messages(
     bus: Bus, peer: Bus, world: Any, journal: Any, eventually: Any
 ) -> None:
     """An unpinned consumer shares its messages among all who pull, each message once."""

@@ -80,7 +80,7 @@ async def test_a_chain_of_compare_and_set_survives(
     assert numbers == list(range(len(done)))
 
 
-async def test_listeners_hear_again_and_know_of_the_gap(
+async def test_listeners_resume_and_report_the_gap(
     own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any
 ) -> None:
     """After the reconnection messages flow by themselves; the first one carries the gap mark."""

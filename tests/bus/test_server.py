@@ -230,7 +230,7 @@ async def test_a_stream_without_space_is_not_a_conflict(
 
 
 @pytest.mark.kill
-async def test_a_lame_server_is_left_for_another(
+async def test_a_lame_duck_server_is_left_for_another(
     tmp_path: Path, settings_for: Any, world: Any, eventually: Any
 ) -> None:
     """When a server announces its shutdown, a connection that knows another server moves there and works on."""

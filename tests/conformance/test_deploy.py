@@ -132,7 +132,7 @@ def test_DEPLOY_1_FS_3_everything_works_without_a_network(day: dict[str, Any]) -
 @pytest.mark.parametrize(
     ("begin", "end"), [("before", "started"), ("started", "talked"), ("talked", "idle"), ("before", "end")]
 )
-def test_DEPLOY_4_PA_T19_nothing_leaves(day: dict[str, Any], begin: str, end: str) -> None:
+def test_DEPLOY_4_PA_T19_no_outgoing_connection(day: dict[str, Any], begin: str, end: str) -> None:
     """At start-up, in a local conversation, while idle, and in all: no packet, no DNS question, no multicast, of any of
     the processes, NATS included."""
     assert moved(day, begin, end) == {}

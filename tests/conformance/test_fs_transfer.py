@@ -11,7 +11,7 @@ from .processes import git, run_program
 pytestmark = pytest.mark.anyio
 
 
-async def test_FS_1_PA_T18_a_memory_goes_on_elsewhere(
+async def test_FS_1_PA_T18_a_memory_continues_on_another_machine(
     house: Open, environ: dict[str, str], tmp_path: Path
 ) -> None:
     """Exported while the platform runs, imported into the fresh root of another machine: documents, conversations that

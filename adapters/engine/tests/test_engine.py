@@ -113,7 +113,7 @@ async def test_the_request_is_the_contracts() -> None:
     assert (asked.headers["x-actor-id"], asked.headers["x-actor-permissions"]) == ("anna", "memory:*")
 
 
-async def test_earlier_calls_go_along_with_their_results() -> None:
+async def test_earlier_calls_are_sent_with_their_results() -> None:
     """Only messages that have them carry more than role and content."""
     _, _, provider = await ask(None, ModelRequest(messages=conversation_after_calls()))
     person, model, look, _ = provider.answer_requests[0].body["messages"]
@@ -133,7 +133,7 @@ async def test_a_request_without_a_turn_still_has_a_correlation_id() -> None:
     assert provider.answer_requests[0].body["metadata"]["correlation_id"]
 
 
-async def test_a_tool_that_failed_over_there_is_marked() -> None:
+async def test_a_failed_remote_tool_is_marked() -> None:
     """A tool-result with an error is a ToolRan with error."""
     script = stream(
         ("tool-call", {"id": "1", "name": "look", "arguments": {}}),
@@ -156,7 +156,7 @@ async def test_a_tool_that_failed_over_there_is_marked() -> None:
         ("something_else", ErrorCode.PROVIDER_ERROR, "unavailable"),
     ],
 )
-async def test_the_loops_error_codes_go_on(code: str, expected: ErrorCode, fault: str) -> None:
+async def test_the_loops_error_codes_are_passed_on(code: str, expected: ErrorCode, fault: str) -> None:
     """The three codes of the contract stay what they are (ARCH-5); any other is the provider's failure."""
     script = stream(("text-delta", {"content": "Half"}), ("error", {"code": code, "message": "No."}))
     events, error, _ = await ask(script, request_for("x"))

@@ -159,7 +159,7 @@ async def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch
 
 
 @both_apis
-async def test_pictures_go_along_as_addresses_that_hold_them(api: str) -> None:
+async def test_pictures_are_sent_as_data_urls(api: str) -> None:
     """In the form of each API, behind the text; a message without any is sent as before."""
     message = Message(
         id="msg_1", role="user", content="say:seen", images=(Image(media_type="image/png", data=b"\x89PNG"),)

@@ -75,7 +75,7 @@ def test_a_finished_block_is_printed_before_the_end() -> None:
     assert [bare(line) for line in stream.tail(5)] == ["Second"]
 
 
-def test_a_long_code_block_goes_out_in_parts() -> None:
+def test_a_long_code_block_is_printed_in_parts() -> None:
     """A code block longer than the window is printed as it comes, each line once and without gaps."""
     stream = MarkdownStream(lambda: 60, lambda: 8, "ansi_dark")
     lines = [f"value_{number} = {number}" for number in range(40)]

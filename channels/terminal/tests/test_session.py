@@ -113,7 +113,7 @@ async def test_a_refused_message_is_reported() -> None:
         assert talk.screen.text == "You said: y"
 
 
-async def test_a_message_waits_for_a_gateway_that_is_away() -> None:
+async def test_a_message_waits_for_an_unreachable_gateway() -> None:
     """It is sent once when the gateway is back; the person is told both."""
     async with talking() as talk:
         talk.gateway.away = True
@@ -284,7 +284,7 @@ def test_MN_T16_only_an_explicit_yes_allows_a_call(answer: str) -> None:
     assert text_format.parse_answer(answer, wide=False) is None
 
 
-async def test_exit_leaves() -> None:
+async def test_exit_ends_the_session() -> None:
     """/exit and /quit end the sitting, other lines do not."""
     async with talking() as talk:
         assert [await talk.session.handle(line) for line in ("/exit", "/quit", "", "/help")] == [

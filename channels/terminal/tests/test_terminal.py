@@ -76,7 +76,7 @@ def test_ctrl_c_ends_the_turn_and_the_queue_continues(terminal: Tmux) -> None:
     assert terminal.screen().index("I begin") < terminal.screen().index("You said: queued")
 
 
-def test_a_second_ctrl_c_leaves(terminal: Tmux) -> None:
+def test_a_second_ctrl_c_ends_the_session(terminal: Tmux) -> None:
     """The first one ends the turn, the second one the sitting, which says how to go on."""
     terminal.type("forever")
     terminal.wait_shows("I begin and do not end")
@@ -106,7 +106,7 @@ def test_ctrl_c_empties_the_input(terminal: Tmux) -> None:
     assert "To leave" not in terminal.screen()
 
 
-def test_ctrl_d_leaves(terminal: Tmux) -> None:
+def test_ctrl_d_ends_the_session(terminal: Tmux) -> None:
     """At once, with status 0 and the terminal as it was."""
     terminal.keys("C-d")
     terminal.wait_shows("left with 0")
@@ -180,7 +180,7 @@ def test_an_outage_is_reported_and_nothing_is_repeated(terminal: Tmux) -> None:
     assert "no connection" not in terminal.screen()
 
 
-def test_the_history_comes_back(tmp_path: Path) -> None:
+def test_the_input_history_is_restored(tmp_path: Path) -> None:
     """Arrow up brings what was typed in an earlier sitting, but not what began with a space."""
     with at_terminal(tmp_path) as first:
         first.wait_shows("›")

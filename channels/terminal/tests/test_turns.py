@@ -66,7 +66,7 @@ async def test_a_reset_voids_the_step() -> None:
     assert screen.text == "True"
 
 
-async def test_a_status_is_shown_as_it_reads() -> None:
+async def test_a_status_is_shown_unchanged() -> None:
     """A HUD's box stands on lines of its own before the answer; a status without words is for programs only."""
     box = StatusShown(name="hud", data={"humor": 80}, text="╭─ LIVEHUD\n╰─")
     screen, _, _ = await shown([box, StatusShown(name="cost", data={"usd": 1}), text("Tea."), END])

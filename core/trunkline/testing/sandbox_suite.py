@@ -55,7 +55,7 @@ class SandboxSuite(SandboxIsolationSuite):
         assert ran.stdout.decode() == "".join(f"<{word}>" for word in words)
 
     @pytest.mark.anyio
-    async def test_ten_megabytes_go_in(self, workspace: Path) -> None:
+    async def test_ten_megabytes_of_input_are_accepted(self, workspace: Path) -> None:
         """All of standard input is read; a program that reads none of it ends all the same."""
         for script, said in (("wc -c", b"10000000"), ("exec 0<&-; echo no", b"no")):
             ran = await self.shell(workspace, script, stdin=b"x" * 10_000_000)

@@ -108,7 +108,7 @@ class StoreSuite(ContractSuite, ABC):
             assert (await store.read("a.md", version)).content == "tea tea"
 
     @pytest.mark.anyio
-    async def test_writers_at_once_lose_nothing(self, tmp_path: Path) -> None:
+    async def test_concurrent_writers_lose_nothing(self, tmp_path: Path) -> None:
         """Two writers of one file leave one of the contents, both in history; many files are all there."""
         async with self.opened(tmp_path) as store:
             async with anyio.create_task_group() as tasks:

@@ -163,7 +163,7 @@ class ToolSuite(ContractSuite, ABC):
         assert _picture(workspace) == before
 
     @pytest.mark.anyio
-    async def test_a_cancel_is_heeded_and_harms_nothing(self, workspace: Path) -> None:
+    async def test_a_cancel_is_obeyed_without_side_effects(self, workspace: Path) -> None:
         """A cancelled call ends soon, without an error of its own, and the next call works."""
         given = self.arguments(workspace)
         with anyio.fail_after(60), anyio.move_on_after(-math.inf):

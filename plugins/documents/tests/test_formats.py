@@ -57,7 +57,7 @@ async def test_a_spreadsheet_is_tables_with_their_header(read) -> None:
     assert second.text.splitlines()[2] == "| Plant 41 | 20.5 | 2026-05-01 |"
 
 
-async def test_slides_come_as_they_are_shown(read) -> None:
+async def test_slides_are_read_in_display_order(read) -> None:
     """A slide is a page under its title, with its notes; tables are read too."""
     found = await read("a.pptx", SOUND["a.pptx"])
     assert [(one.page, one.heading, one.text) for one in found.sections] == [

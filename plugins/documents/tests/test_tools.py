@@ -194,7 +194,7 @@ async def test_a_file_that_is_none_is_an_error_for_the_model(running: Platform) 
 
 
 @pytest.mark.anyio
-async def test_documents_go_with_their_conversation(
+async def test_documents_are_deleted_with_their_conversation(
     running: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the conversation is no longer in memory, its documents are swept away."""

@@ -24,7 +24,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 @examples(60)
 @given(lines=LINES, ended=st.booleans(), first=st.integers(-12, 12), last=st.integers(-12, 12) | st.none())
-def test_lines_are_those_that_are_asked_for(
+def test_the_requested_lines_are_returned(
     tmp_path_factory: Any, lines: list[str], ended: bool, first: int, last: int | None
 ) -> None:
     """Counted from 1, or from the end; line ends stay; whatever else the text holds, only a line feed ends a line."""

@@ -230,7 +230,7 @@ async def test_MN_T6_another_name_of_a_protected_branch_is_protected(tmp_path: P
         assert here.heads() == before
 
 
-async def test_MN_T6_a_working_copy_of_the_same_name_opens_no_remote(tmp_path: Path) -> None:
+async def test_MN_T6_a_local_folder_named_like_a_remote_is_not_used(tmp_path: Path) -> None:
     """git finds ``x`` before ``x.git``; its hooks, which programs may write, run where ``x.git`` stays read-only."""
     async with place(tmp_path) as here:
         git(here.workspace, "clone", "-q", "--bare", "remote", "x.git")
@@ -432,7 +432,7 @@ WORDS = st.lists(
 )  # fmt: skip
 
 
-async def test_MN_T6_no_push_of_any_words_rewrites_main(tmp_path: Path) -> None:
+async def test_MN_T6_no_push_arguments_rewrite_main(tmp_path: Path) -> None:
     """Whatever the words, and approved by a person each time: main of the remote is there, and has all it had."""
     async with place(tmp_path) as here:
         here.rewrite()

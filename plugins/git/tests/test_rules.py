@@ -122,7 +122,7 @@ ANY = st.lists(
 
 
 @given(ANY)
-def test_every_list_of_words_gets_a_ruling(words: list[str]) -> None:
+def test_every_argument_list_is_classified(words: list[str]) -> None:
     """None is passed over, and a push that names a protected branch and forces it is never free."""
     verdict = judge_argv(words, PROTECTED)
     assert verdict.ruling in ("free", "confirm", "refused")

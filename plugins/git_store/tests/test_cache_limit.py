@@ -11,7 +11,7 @@ def small(number: int) -> ConversationFile:
     )
 
 
-def test_many_short_conversations_are_let_go_of_like_few_long_ones() -> None:
+def test_many_short_conversations_are_evicted_like_few_long_ones() -> None:
     """They take their place in memory, not only their few bytes of text: the oldest are gone, the newest are there."""
     cache = ConversationCache(limit=1_000_000)
     for number in range(2_000):
@@ -20,7 +20,7 @@ def test_many_short_conversations_are_let_go_of_like_few_long_ones() -> None:
     assert 100 < len(held) < 1_000 and held[-1] == 1_999 and held == list(range(held[0], 2_000))
 
 
-def test_a_conversation_that_grows_makes_room_for_itself() -> None:
+def test_a_growing_conversation_evicts_others() -> None:
     """What is added to one counts as well; the one in use stays."""
     cache = ConversationCache(limit=100_000)
     cache.put("other", small(1))

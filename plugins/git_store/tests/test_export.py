@@ -101,9 +101,7 @@ async def test_an_archive_restores_on_another_machine(
         assert await copy.append_conversation(more) == 2
 
 
-async def test_an_archive_is_whole_while_writes_go_on(
-    store: GitMemoryStore, git: Git, tmp_path: Path
-) -> None:
+async def test_an_archive_is_complete_during_writes(store: GitMemoryStore, git: Git, tmp_path: Path) -> None:
     """PA-T18: each archive is one commit, with all that was acknowledged before it was asked for."""
     stored: list[int] = []
     some = [anyio.Event() for _ in range(4)]

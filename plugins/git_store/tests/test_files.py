@@ -191,7 +191,7 @@ async def test_simultaneous_writes_never_mix(store: GitMemoryStore, write: Write
     assert {(await store.read("a.md", version)).content for version in versions} == set(texts)
 
 
-async def test_files_of_one_change_come_together_or_not_at_all(store: GitMemoryStore) -> None:
+async def test_files_of_one_change_are_committed_atomically(store: GitMemoryStore) -> None:
     """When one path of a change is refused, none of its files is written."""
     with pytest.raises(Refusal):
         await store.change(Change({"a.md": b"x", "AGENT.md/b.md": b"y"}, actor="a", reason=""))

@@ -84,7 +84,7 @@ async def test_a_group_commit_separates_its_callers(store: GitMemoryStore, git: 
     assert int(git("rev-list", "--count", "HEAD")) < 20
 
 
-async def test_strange_actors_and_reasons_do_no_harm(store: GitMemoryStore, git: Git) -> None:
+async def test_unusual_actors_and_reasons_are_escaped(store: GitMemoryStore, git: Git) -> None:
     """Names that git could misread and reasons with newlines or trailers stay what they are."""
     for number, actor in enumerate(("", "<>\n\0", "a <b@c>", "ünï " * 100, "...")):
         reason = "first\n\nActor: forged\0\n"

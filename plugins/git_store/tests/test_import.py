@@ -388,7 +388,7 @@ async def test_files_that_git_cannot_check_out_are_skipped_and_named(
     assert git("fsck", "--full", "--strict", "--no-dangling", at=server.root) == ""
 
 
-async def test_branches_come_along(laptop: Place, server: Place, git: Git) -> None:
+async def test_branches_are_imported(laptop: Place, server: Place, git: Git) -> None:
     """A person's own branches are history too; one of the same name here stays where it is."""
     await laptop.write("a.md", "1")
     git("branch", "mine", at=laptop.root)

@@ -238,7 +238,7 @@ async def test_killed_at_a_step(step: str, opened: Opened, root: Path, git: Git,
     await check(opened, root, git, seen)
 
 
-async def test_killed_again_and_again(opened: Opened, root: Path, git: Git, tmp_path: Path) -> None:
+async def test_killed_repeatedly(opened: Opened, root: Path, git: Git, tmp_path: Path) -> None:
     """Killed ten times at random instants, the one root never loses an acknowledged write."""
     seen, dice = Seen(), random.Random(11)
     for round_ in range(10):

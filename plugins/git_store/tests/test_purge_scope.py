@@ -279,7 +279,7 @@ async def test_an_audit_line_that_names_the_file_loses_its_content(
 
 
 @pytest.mark.parametrize("damage", ["{", '{"target": 7}', "\ufffd"])
-async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: Write, damage: str) -> None:
+async def test_an_unreadable_purge_log_refuses_imports(chunks: Chunks, write: Write, damage: str) -> None:
     """Which turns were purged is not known then: what comes of any turn is refused, with the line, until the file is
     mended. Conversations are stored, and people write, all the same."""
     from trunkline.workers.memory.purge.service import PurgeService

@@ -206,7 +206,7 @@ class Strange(TinyEmbedder):
 @pytest.mark.parametrize(
     "vector", [(), (1.0,), (0.5,) * 33, (math.nan,) * 16, (math.inf,) * 16, (0.1,) * 20_000]
 )
-async def test_an_embedder_that_answers_nonsense_harms_nothing(tmp_path: Path, vector: Vector) -> None:
+async def test_invalid_vectors_of_an_embedder_are_ignored(tmp_path: Path, vector: Vector) -> None:
     """Vectors of another length, of none, of no numbers: words find, memory goes on, and what follows is right."""
     for at_first in (True, False):
         base = tmp_path / str(at_first)

@@ -42,7 +42,7 @@ def zipped(file: Path, **contents: Any) -> Path:
     return file
 
 
-async def test_a_chatgpt_export_comes_with_the_branch_that_was_open(place: Any, tmp_path: Path) -> None:
+async def test_a_chatgpt_import_takes_the_current_branch(place: Any, tmp_path: Path) -> None:
     """The tree's open branch is the conversation; other branches and the account are gaps; instructions are kept."""
     file = zipped(tmp_path / "export.zip", conversations=chatgpt(), user={"email": "ada@example.org"})
     done = await place.bring(file)
@@ -95,7 +95,7 @@ async def test_non_text_parts_of_a_chat_are_reported(place: Any, tmp_path: Path)
     assert sum("not a conversation" in gap.why for gap in done.gaps) == 2
 
 
-async def test_a_claude_export_comes_with_tools_projects_and_memory(place: Any, tmp_path: Path) -> None:
+async def test_a_claude_import_includes_tools_projects_and_memory(place: Any, tmp_path: Path) -> None:
     """Calls and their results, attachments' text, project documents, what it remembers."""
     talk = {
         "uuid": "c-1", "name": "Trip", "created_at": "2025-05-01T10:00:00Z",

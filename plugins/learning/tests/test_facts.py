@@ -104,7 +104,7 @@ def test_compatible_statements_are_not_contradictions(one: str, other: str) -> N
     assert conflict_kind(one, other) is None
 
 
-def test_the_same_in_other_small_words_is_the_same() -> None:
+def test_statements_that_differ_in_stop_words_are_equal() -> None:
     """Case, stops and filler words make no new fact; a denial does."""
     assert is_same_statement("I live in Lisbon", "i really live in Lisbon.") and not is_same_statement(
         "I like tabs", "I do not like tabs"

@@ -221,7 +221,7 @@ async def test_every_learned_line_names_its_turn(tmp_path: Path) -> None:
                 assert span.conversation == accepted.conversation
 
 
-async def test_of_two_that_learn_from_one_turn_at_once_one_does(tmp_path: Path) -> None:
+async def test_concurrent_learners_learn_a_turn_once(tmp_path: Path) -> None:
     """However a turn comes to two learners, also past the pin, it counts once and nobody overwrites the other."""
     async with learning(tmp_path / "home", "") as running:
         answers = [await running.say(f"I prefer colour{number} walls.") for number in range(4)]

@@ -38,7 +38,7 @@ def test_a_new_strategy_gets_a_stable_id_and_its_origin() -> None:
     assert one.sources == (SOURCE,) and (one.helpful, one.harmful) == (0, 0)
 
 
-def test_the_same_advice_again_confirms_and_does_not_pile_up() -> None:
+def test_repeated_advice_confirms_an_existing_strategy() -> None:
     """F23: confidence grows by .1 up to 1, also for other words that say the same."""
     book = after({}, AddStrategy(section="pitfalls", strategy=READ_FIRST))
     book = after(

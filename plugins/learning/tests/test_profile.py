@@ -34,7 +34,7 @@ def test_a_turn_is_counted_once_and_only_people_count() -> None:
     assert profile.update_profile(one, replace(turn(2, "tick"), by_person=False)) is one
 
 
-def test_fields_come_and_fade() -> None:
+def test_fields_gain_and_lose_weight() -> None:
     """Decay .95, boost .1 a word up to .3, five at most, gone at .05."""
     known = profile.update_profile(NEW, turn(1, "pytest with asyncio in python and pip"))
     assert known.top_domains[0].name == "python" and known.top_domains[0].score == 0.3

@@ -146,7 +146,7 @@ def test_an_episode_has_400_tokens_at_most() -> None:
     assert len(text) <= 1600 and text.startswith("Task: ")
 
 
-def test_old_and_surplus_episodes_are_let_go() -> None:
+def test_old_and_surplus_episodes_are_removed() -> None:
     """90 days, and 1000 a model."""
     new = [(f"p{n:04}", AT - timedelta(days=n % 80)) for n in range(1005)]
     gone = episodes.outdated_files([*new, ("old", AT - timedelta(days=91))], AT)

@@ -212,7 +212,7 @@ async def address(process: Any) -> str:
     return str(said.split(b"Serving at ")[1].split(b". The token")[0].decode())
 
 
-async def test_a_block_that_is_not_there_is_not_lent(tmp_path):
+async def test_an_unknown_block_is_not_served(tmp_path):
     """The error names those that are; a port that is none is wrong usage."""
     (tmp_path / "memory/blocks/garden").mkdir(parents=True)
     (tmp_path / "memory/blocks/garden/block.toml").write_text("")

@@ -78,7 +78,7 @@ async def call(running: Platform, name: str, block: str = "main", **arguments: A
     return await last_of(running, request)
 
 
-async def test_a_servers_tools_are_in_the_catalogue_and_come_and_go_with_the_file(tmp_path):
+async def test_a_servers_tools_follow_its_configuration_file(tmp_path):
     """No restart: the file is looked at again, and what is gone from it is gone."""
     async with hosting(tmp_path, {"brave": entry("plain")}) as running:
         specs = await shown(running, "echo")
@@ -162,7 +162,7 @@ async def test_cc_t14_a_call_that_hangs_ends_at_its_time_and_the_next_one_is_ans
                 await anyio.sleep(0.05)
 
 
-async def test_a_bad_server_hurts_no_other(tmp_path):
+async def test_a_bad_server_does_not_affect_others(tmp_path):
     """One cannot start, one ends at once, one entry is nothing; the tools of the fourth are there."""
     servers = {
         "gone": {"command": "/no/such/program"}, "ends": entry("die"), "nothing": {"args": []},

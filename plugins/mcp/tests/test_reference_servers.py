@@ -116,7 +116,7 @@ async def test_the_reference_servers_of_npm_are_mounted_and_used(tmp_path):
         assert "behind the shed" in (tmp_path / "mcp/data/memory/graph.jsonl").read_text()
 
 
-async def test_a_server_in_the_sandbox_sees_nothing_of_the_owners(tmp_path):
+async def test_a_sandboxed_server_sees_no_files_of_the_owner(tmp_path):
     """CC-T14: no file of the home, no network: what its entry does not name is not there."""
     python = shutil.which("python3", path="/usr/bin:/usr/local/bin")
     if python is None:

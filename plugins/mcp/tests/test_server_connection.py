@@ -68,7 +68,7 @@ async def test_cc_t14_a_crash_in_a_call_leaves_its_outcome_unknown_and_the_serve
         assert await called((await ready(line))["echo"], tmp_path)
 
 
-async def test_cc_t14_of_two_tools_with_one_name_the_first_counts(tmp_path):
+async def test_cc_t14_the_first_of_two_tools_with_one_name_is_used(tmp_path):
     """The other is left out and told; the rest is there."""
     async with line_to(tmp_path, "repeat") as line:
         tools = await ready(line)
@@ -138,7 +138,7 @@ async def test_a_person_answers_and_the_defaults_fill_in_the_rest(tmp_path):
         assert '{"action": "decline"}' in await called(ask, tmp_path, Says())
 
 
-async def test_which_call_asks_must_be_sure(tmp_path):
+async def test_a_question_without_a_unique_call_is_declined(tmp_path):
     """While several calls are under way nobody is asked: they would answer in the light of another one."""
     async with line_to(tmp_path, "plain") as line:
         tools, owner = await ready(line), Says("green")
@@ -168,7 +168,7 @@ async def test_an_unreadable_tool_does_not_hide_others(tmp_path):
         )
 
 
-async def test_of_a_swarm_with_one_that_cannot_be_read_no_more_are_looked_at_than_are_used(tmp_path):
+async def test_reading_stops_at_the_tool_limit_despite_a_malformed_tool(tmp_path):
     """Looking at each takes time, which all blocks share."""
     async with line_to(tmp_path, "swarm") as line:
         assert len(await ready(line)) == 999

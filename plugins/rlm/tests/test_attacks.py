@@ -199,9 +199,7 @@ async def test_rlm_t8_code_that_passes_the_check_reaches_nothing(sandbox: Sandbo
             outside.check(await came_of(session, outside.fill(code)))
 
 
-async def test_a_code_that_has_broken_out_of_python_is_still_shut_in(
-    outside: Outside, sandbox: Sandbox
-) -> None:
+async def test_code_that_escapes_python_is_still_confined(outside: Outside, sandbox: Sandbox) -> None:
     """With the module ``os`` and any system call in its hands, each is denied by the kernel."""
     async with open_session(sandbox) as session:
         for name, code in ESCAPED.items():
@@ -263,7 +261,7 @@ async def test_rlm_t10_no_process_outlives_its_session(sandbox: Sandbox, name: s
     await none_left(running)
 
 
-async def test_others_go_first(sandbox: Sandbox) -> None:
+async def test_code_runs_at_low_priority(sandbox: Sandbox) -> None:
     """Code yields the processor to the workers, and is what the kernel ends first when memory runs out."""
     async with ReplSession(sandbox) as session:
         await session.run("1")

@@ -97,7 +97,7 @@ async def test_rlm_t10_an_error_is_a_text_and_the_session_lives(sandbox: Sandbox
         assert (await session.run("kept + 1")).value == 2
 
 
-async def test_rlm_t10_the_host_stays_small(sandbox: Sandbox) -> None:
+async def test_rlm_t10_host_memory_stays_bounded(sandbox: Sandbox) -> None:
     """RLM-T10: whatever the code asks for, the host takes no more than what may come out of it."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     async with ReplSession(sandbox) as session:

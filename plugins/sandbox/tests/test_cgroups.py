@@ -31,7 +31,7 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "system.slice" / "tools.service"
 
 
-def test_a_group_that_is_left_to_us_is_opened(unit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delegated_group_is_used(unit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its controllers are switched on, nobody's above it are touched."""
     monkeypatch.setattr(cgroups, "_is_ours", lambda folder: folder == unit)
     assert cgroups._enabled_controllers(unit) == {

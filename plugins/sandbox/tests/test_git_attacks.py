@@ -160,7 +160,7 @@ async def test_MN_T6_no_program_rewrites_pushed_history(sandbox: Sandbox, worksp
     git(workspace / "remote", "fsck", "--strict")
 
 
-async def test_the_attacks_would_succeed_in_the_open(workspace: Path, tmp_path: Path) -> None:
+async def test_the_attacks_succeed_without_the_sandbox(workspace: Path, tmp_path: Path) -> None:
     """Each of the programs that name a branch changes it where nothing holds it, so the test above tests something."""
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")

@@ -212,7 +212,7 @@ def _picture(folder: Path) -> dict[str, bytes]:
 SECRET = "a-secret-of-the-owner"
 
 
-async def test_MB_T7_no_way_of_naming_it_shows_a_protected_file(tmp_path: Path) -> None:
+async def test_MB_T7_no_path_spelling_shows_a_protected_file(tmp_path: Path) -> None:
     """The operating system keeps it, not a look at the text: quotes, globs, scripts, links, in every scope."""
     async with house(tmp_path, scope="system", approvals="none") as home:
         for name in (".env", "auth.json", "x/id_rsa", ".ssh/config"):

@@ -70,7 +70,7 @@ async def test_requests_carry_the_user_agent_and_no_more(site: Any, fetch: Any, 
         "image/svg+xml",
     ],
 )
-async def test_texts_come_as_they_are(kind: str, site: Any, fetch: Any, make_page: Any) -> None:
+async def test_text_files_are_returned_unchanged(kind: str, site: Any, fetch: Any, make_page: Any) -> None:
     """What is text already is not taken apart."""
     site.pages["/t"] = make_page('{"beans": ["runner", "bush"]}', kind)
     assert '{"beans": ["runner", "bush"]}' in await fetch("/t")

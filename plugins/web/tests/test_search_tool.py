@@ -71,7 +71,7 @@ async def search(settings: WebSettings, context: ToolContext, **arguments: Any) 
     return await search_tool.search_tool(settings)(context, arguments)
 
 
-async def test_brave_is_asked_as_it_wants(
+async def test_requests_follow_braves_api(
     brave: Any, site: Any, context: ToolContext, make_page: Any
 ) -> None:
     """The query, how many results, the language, and the key in its header and nowhere else (MN-F16, MB-F19)."""

@@ -161,7 +161,7 @@ def test_chat_attaches_to_a_running_platform_and_a_turn_outlives_it(home: Path) 
 
 @needs_tmux
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_in_good_order(home: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_the_chat_cleanly(home: Path, number: signal.Signals) -> None:
     """The terminal is as it was, and nothing of the platform stays behind."""
     with chat(home) as tmux:
         tmux.wait_shows("›")

@@ -61,7 +61,7 @@ async def test_each_sender_has_a_conversation_and_each_letter_counts_once() -> N
     assert third.conversation is not None and len(gateway.sent) == 3
 
 
-async def test_a_restart_goes_on_in_the_conversation(tmp_path: Path) -> None:
+async def test_a_restart_continues_the_conversation(tmp_path: Path) -> None:
     """Who is in which conversation is in the notes; notes that cannot be read begin anew, and nothing stops."""
     notes = tmp_path / "notes" / "who.json"
     async with ScriptedGateway() as gateway:

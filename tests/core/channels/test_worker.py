@@ -91,7 +91,7 @@ async def running(home: Path, server: EmbeddedServer, *channels: Channel) -> Asy
         stop.set()
 
 
-async def test_a_channel_that_crashes_hurts_no_other(
+async def test_a_crashed_channel_does_not_affect_others(
     tmp_path: Path, nats_server: EmbeddedServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is logged and started again, while the others never notice."""

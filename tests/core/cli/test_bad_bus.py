@@ -43,7 +43,7 @@ def refusals(server: EmbeddedServer) -> int:
 
 
 @pytest.mark.parametrize("kind", ["tools", "monitor", "streams"])
-async def test_wrong_credentials_are_told_once(trunkline: Run, server: EmbeddedServer, kind: str) -> None:
+async def test_wrong_credentials_are_reported_once(trunkline: Run, server: EmbeddedServer, kind: str) -> None:
     """The worker leaves with 1 and names the server and the settings to look at; it does not knock on and on."""
     done = await anyio.to_thread.run_sync(lambda: trunkline("run", kind, env=reach(server, "wrong-sesame")))
     assert done.returncode == 1

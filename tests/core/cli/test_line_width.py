@@ -39,7 +39,7 @@ def test_the_checks_of_doctor_break_between_words(environ: dict[str, str], home:
     assert lines[at + 1].startswith(" " * 30) and lines[at + 1][30] != " ", lines
 
 
-def test_a_title_that_is_too_long_for_the_list_goes_on_below(environ: dict[str, str], home: Path) -> None:
+def test_a_long_title_wraps_in_the_list(environ: dict[str, str], home: Path) -> None:
     """No word of it is cut."""
     said = "How do the runner beans climb around the wooden frame?"
     assert run_trunkline(home, "say", said).stdout

@@ -32,7 +32,7 @@ SECRET = {
     "form", [TerminalFormatter("%(message)s"), JsonLinesFormatter()], ids=["text", "json"]
 )
 @pytest.mark.parametrize("kind", KEYS)
-def test_every_way_into_a_line_is_shut(
+def test_keys_are_redacted_on_every_path_into_a_log_line(
     kind: str, form: logging.Formatter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where an error is the cause of another one, and in what is given as extra."""

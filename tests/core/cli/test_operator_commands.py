@@ -13,7 +13,7 @@ from tests.support.tmux import MISSING, Tmux
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def test_dead_letters_that_are_not_there(trunkline: Run) -> None:
+def test_unknown_dead_letters_are_an_error(trunkline: Run) -> None:
     """An empty list is a sentence, JSON is an empty list, an unknown id an error, no id at all wrong usage."""
     assert trunkline("dead-letters", "list").stdout == "There are no dead letters.\n"
     assert json.loads(trunkline("dead-letters", "list", "--json").stdout) == []

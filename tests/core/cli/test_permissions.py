@@ -95,7 +95,7 @@ async def test_cc_t13_god_mode_is_given_at_a_terminal_only(
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 @pytest.mark.parametrize("running", [PROGRAMS], indirect=True)
-async def test_cc_t13_the_machine_s_network_is_lent_at_a_terminal_only(
+async def test_cc_t13_host_network_is_granted_at_a_terminal_only(
     running: Platform, cli: Cli, environ: dict[str, str]
 ) -> None:
     """CC-T13: a program that may use the network does not reach what listens on loopback. That is refused without a

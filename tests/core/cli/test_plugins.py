@@ -31,7 +31,7 @@ def test_plugins_are_listed_with_why_one_is_not_loaded(trunkline: Run, tmp_path:
     assert "PLUGIN" in table and "broken is failed:" in table
 
 
-def test_no_plugin_s_words_command_a_terminal(home: Path) -> None:
+def test_plugin_texts_are_escaped_for_the_terminal(home: Path) -> None:
     """Why one is not loaded is told in its own words, by the list and by the doctor, and the terminal obeys none."""
     home.mkdir()
     (home / "drop-in").mkdir()

@@ -105,7 +105,7 @@ def test_boots_in_the_order_of_the_contract(up: Up) -> None:
     assert said == PHASES
 
 
-def test_a_second_one_is_told_the_pid_of_the_first(up: Up, trunkline: Run) -> None:
+def test_a_second_instance_reports_the_pid_of_the_first(up: Up, trunkline: Run) -> None:
     """One instance a home."""
     started = up()
     second = trunkline("up", "--port", "0")

@@ -109,7 +109,7 @@ async def test_tools_are_shown_when_asked_for(house: House) -> None:
     assert (await house.http.get(path, params={"include": "secrets"})).status_code == 400
 
 
-async def test_a_conversation_can_be_had_at_once(own_house: House) -> None:
+async def test_a_conversation_can_be_read_before_it_is_stored(own_house: House) -> None:
     """Whoever was just given an id can ask for the conversation, though nothing of it is stored yet."""
     own_house.monitor.paused = True
     async with own_house.http.stream("POST", NEW, json={"content": "hello there"}) as response:

@@ -183,7 +183,7 @@ async def nats(tmp_path: Path) -> AsyncIterator[Bus]:
             yield bus
 
 
-async def test_a_gateway_that_drains_lets_its_readers_go(tmp_path: Path) -> None:
+async def test_a_draining_gateway_ends_its_readers(tmp_path: Path) -> None:
     """At a drain streams end cleanly, so clients come back elsewhere with their last id; nothing hangs."""
     async with (
         platform(tmp_path, workers=("gateway", "memory")) as running,

@@ -127,7 +127,7 @@ async def test_foreign_names_are_refused(house: House, host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:8420"])
-async def test_own_names_are_let_in(house: House, host: str) -> None:
+async def test_own_host_names_are_accepted(house: House, host: str) -> None:
     """The loopback names are ours, whatever the port."""
     assert (await house.http.get("/conversations", headers={"host": host})).status_code == 200
 
@@ -249,7 +249,7 @@ class TestPlugins:
         async with standing(Guests()) as house:
             yield house
 
-    async def test_an_authenticator_lets_its_guests_in(self, house: House) -> None:
+    async def test_an_authenticator_plugin_admits_its_users(self, house: House) -> None:
         """A plugin's identity is the turn's actor; one that fails refuses, though others might admit."""
         async with bare(house) as client:
             await converse(client, NEW, {"content": "hi"}, **{"x-guest": "ann"})
@@ -292,7 +292,7 @@ class TestPlugins:
         assert msgspec.json.decode(response.content, type=Error).code == "internal"
 
 
-async def test_a_proxy_s_name_is_let_in_when_it_is_configured(tmp_path: Path) -> None:
+async def test_a_configured_proxy_host_is_accepted(tmp_path: Path) -> None:
     """``gateway.allowed_hosts``: exactly those names, in any case and with any port; all others are refused as
     before."""
     settings = {"gateway.allowed_hosts": ["agents.example.org"]}

@@ -24,7 +24,7 @@ def test_shares_differ_by_one_at_most(monitors: set[str], partitions: int) -> No
 
 
 @given(MONITORS, PARTITIONS)
-def test_everybody_comes_to_the_same_result(monitors: set[str], partitions: int) -> None:
+def test_all_monitors_compute_the_same_assignment(monitors: set[str], partitions: int) -> None:
     """The order in which the others were seen does not matter."""
     assert owners(sorted(monitors), partitions) == owners(sorted(monitors, reverse=True), partitions)
 

@@ -136,7 +136,7 @@ async def test_a_fork_at_step_0_repeats_the_question_without_later_messages() ->
         assert going_on.text == "more" and ("user", "say:later") not in world.heard()
 
 
-async def test_other_words_at_a_step_or_at_the_end() -> None:
+async def test_a_fork_with_other_words_at_a_step_or_at_the_end() -> None:
     """They come after what was there; at the end they are what a fork needs."""
     world = World()
     async with world.running() as running:

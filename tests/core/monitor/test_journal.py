@@ -53,7 +53,7 @@ async def test_a_new_owner_reads_entries_of_earlier_owners(two: Two) -> None:
     assert first.unfinished is None
 
 
-async def test_being_overtaken_is_seen_without_a_turn(two: Two) -> None:
+async def test_a_takeover_is_noticed_without_a_turn(two: Two) -> None:
     """A monitor that waits for a person asks whether somebody went on."""
     first, second = two
     request = requested()

@@ -90,7 +90,7 @@ def cancelled(turn: Turn, chance: random.Random) -> tuple[JournalEntry, ...]:
 
 @settings(deadline=None)
 @given(seed=st.integers(), crashes=st.lists(st.integers(0, 30), max_size=6))
-def test_every_turn_comes_out_again_byte_for_byte(seed: int, crashes: list[int]) -> None:
+def test_every_replayed_turn_is_identical(seed: int, crashes: list[int]) -> None:
     """With tools, approvals, denials, failures, steering, cancels and any number of owners; also unended ones."""
     written = lived(seed, crashes)
     done = replay("turn_1", raw(written))

@@ -71,7 +71,7 @@ def test_addresses_that_python_calls_private_are_refused(address: IPv4Address | 
 
 
 @given(st.ip_addresses(v=4))
-def test_no_form_that_carries_another_address_is_open(address: IPv4Address) -> None:
+def test_ipv4_addresses_embedded_in_ipv6_are_refused(address: IPv4Address) -> None:
     """IPv4 in IPv6 is closed even where the address within were open: somebody else would do the translation."""
     number = int(address)
     carried = (number, 0xFFFF << 32 | number, 0x64FF9B << 96 | number, 0x2002 << 112 | number << 80)

@@ -74,7 +74,7 @@ def test_urls_are_parsed_as_other_parsers_do(text: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_links_lead_somewhere_or_are_refused(link: str) -> None:
+def test_relative_links_resolve_or_are_refused(link: str) -> None:
     """A link of a stranger's page never raises anything else."""
     start = parse_url("https://example.com/a/b?c")
     with suppress(UrlRefused):

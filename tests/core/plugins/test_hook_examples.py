@@ -104,7 +104,7 @@ def test_a_deciding_hooks_example_works(load, sources, name):
     assert load().first(name, **given) == answer
 
 
-def test_the_typed_face_asks_every_hook(load):
+def test_the_typed_interface_calls_every_hook(load):
     """Each hook has a method of its own on Plugins."""
     plugins = load()
     for ask in (

@@ -189,7 +189,7 @@ def test_the_same_objects_come_each_time(load):
     assert len(asked) == 1
 
 
-def test_middleware_heeds_tryfirst_and_trylast(load):
+def test_middleware_respects_tryfirst_and_trylast(load):
     """Those marked tryfirst come before all others and those marked trylast behind; else load order holds."""
 
     class Layer:

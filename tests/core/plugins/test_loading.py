@@ -200,7 +200,7 @@ def test_a_required_plugin_must_be_there(install, load, reason):
     assert load(text).report.missing == ("acme-guard",)
 
 
-def test_a_required_plugin_that_is_there_is_no_matter(install, load):
+def test_a_present_required_plugin_is_loaded(install, load):
     """Nothing is said when all is well."""
     install("acme-guard", GOOD)
     assert load('[plugins]\nrequired = ["Acme.Guard"]\n', worker="tools").report.missing == ()

@@ -78,7 +78,7 @@ def test_an_undeclared_hook_is_refused(install, load, state):
     "manifest",
     ["hooks = tools", 'hooks = ["tools"]\neffects = ["destroy"]', 'hook = ["tools"]', "effects = 1"],
 )
-def test_a_manifest_that_cannot_be_understood_lets_nothing_in(install, load, state, manifest):
+def test_an_invalid_manifest_refuses_the_plugin(install, load, state, manifest):
     """A typing error is no permission: the plugin is not even imported."""
     install("acme-runner", "raise SystemExit('imported')", manifest=manifest)
     found = state(load(), "acme-runner")

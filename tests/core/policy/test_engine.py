@@ -72,7 +72,7 @@ def test_only_a_star_is_a_wildcard(resource: str, fits: bool) -> None:
     assert decided(allow(resource)).allowed is fits
 
 
-def test_a_tool_that_is_called_otherwise_stays_denied_and_is_not_permitted() -> None:
+def test_a_tools_source_name_can_deny_it_but_not_permit_it() -> None:
     """Its name at its source counts against it alone: when that was permitted, it may have been another's."""
     renamed = {"aliases": ("tool:search",)}
     assert not decided(allow("tool:search"), **renamed).allowed

@@ -65,7 +65,7 @@ async def until(condition: Callable[[], Any]) -> None:
             await anyio.sleep(0.01)
 
 
-async def test_with_the_code_a_host_is_let_in(tmp_path: Path) -> None:
+async def test_a_remote_joins_with_the_code(tmp_path: Path) -> None:
     """Both sides keep what they need, for their owner only, and the secret half of the key stays where it was made."""
     hub, remote = tmp_path / "hub", tmp_path / "remote"
     async with waiting(hub) as door:
@@ -83,7 +83,7 @@ async def test_with_the_code_a_host_is_let_in(tmp_path: Path) -> None:
     assert all(seed not in file.read_text() for file in hub.iterdir())
 
 
-async def test_a_code_is_good_once(tmp_path: Path) -> None:
+async def test_a_code_is_valid_once(tmp_path: Path) -> None:
     """Two come with the same code at the same moment: one is let in, the other refused, and keeps nothing."""
     folders = [tmp_path / "one", tmp_path / "two"]
     refused = []
@@ -189,7 +189,7 @@ def _trusting() -> ssl.SSLContext:
 @pytest.mark.parametrize(
     "bytes_sent", [b"", b"GET / HTTP/1.1\r\n\r\n", b'{"type":"answer.v1"}\n', b"x" * 100_000]
 )
-async def test_garbage_ends_its_own_talk_only(tmp_path: Path, bytes_sent: bytes) -> None:
+async def test_an_invalid_handshake_ends_only_its_connection(tmp_path: Path, bytes_sent: bytes) -> None:
     """Whoever sends something else, or hangs up, harms nobody: the code still works."""
     async with waiting(tmp_path / "hub") as door:
         stream = await anyio.connect_tcp(

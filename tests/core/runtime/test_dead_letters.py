@@ -123,7 +123,7 @@ async def test_half_a_message_is_not_sent(tmp_path: Path) -> None:
         assert len(await list_dead_letters(bus)) == 1
 
 
-async def test_a_large_message_finds_its_body_again(tmp_path: Path) -> None:
+async def test_a_large_message_is_requeued_with_its_body(tmp_path: Path) -> None:
     """Its bytes name nothing, but the object is named like the envelope."""
     async with bus_at(tmp_path) as bus:
         message = Message(id="msg_1", role="user", content="x" * 300_000)

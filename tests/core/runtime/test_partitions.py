@@ -66,7 +66,7 @@ async def test_pending_items_are_repartitioned_in_order(tmp_path: Path) -> None:
                 await item.ack(confirm=True)
 
 
-async def test_an_interrupted_dealing_is_done_again(tmp_path: Path) -> None:
+async def test_an_interrupted_repartitioning_is_repeated(tmp_path: Path) -> None:
     """While the door is shut nobody may pull, the platform starts all the same, and doing it again loses and doubles
     nothing and keeps the order."""
     async with platform(tmp_path, workers=("memory",)) as running:

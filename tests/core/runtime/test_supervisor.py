@@ -38,7 +38,7 @@ async def test_callers_drain_before_servers(tmp_path: Path, crew: Crew) -> None:
     assert crew.did("drain") == crew.did("close") == ["channels", "monitor", "tools", "gateway", "memory"]
 
 
-async def test_a_crashed_worker_comes_back_and_the_others_never_notice(tmp_path: Path, crew: Crew) -> None:
+async def test_a_crashed_worker_restarts_without_affecting_others(tmp_path: Path, crew: Crew) -> None:
     """One worker's crash closes and restarts that worker alone."""
     async with running_platform(config_at(tmp_path), crew.load, kinds=KINDS) as instance:
         first = instance.workers["tools"]

@@ -97,7 +97,7 @@ async def test_the_subject_names_agent_and_block(tools: Any) -> None:
             )
 
 
-async def test_the_catalogue_is_that_of_the_block_that_is_lent(tools: Any) -> None:
+async def test_the_catalogue_is_that_of_the_delegated_block(tools: Any) -> None:
     """Whichever block the request names."""
     async with tools(Diary()) as caller:
         caller.files["blocks/garden/block.toml"] = 'tools = ["who"]\n'
