@@ -9,19 +9,19 @@ APPROVAL: Topic[Approval] = Topic(
     subject=Subject("trunkline.evt.approval.{approval}"),
     payload=Approval,
     stream=APPROVAL_STREAM,
-    doc="A call waits for a person's decision, or was decided. The stream has the last word on each.",
+    doc="A call waits for a person's decision, or was decided. The stream has the last state of each.",
 )
 APPROVAL_TIMER: Topic[ApprovalDue] = Topic(
     name="approval timers",
     subject=Subject("trunkline.turn.timer.{approval}.{what}"),
     payload=ApprovalDue,
     stream=TIMER_STREAM,
-    doc="What the server shall say about an approval at its time: a message schedule.",
+    doc="A message schedule: what the server publishes about an approval at its time.",
 )
 APPROVAL_DUE: Topic[ApprovalDue] = Topic(
     name="approvals due",
     subject=Subject("trunkline.turn.due.{approval}.{what}"),
     payload=ApprovalDue,
     stream=TIMER_STREAM,
-    doc="The time of an approval's reminder, or of its end. Durable until a gateway has acted on it.",
+    doc="The reminder or the deadline of an approval is due. Durable until a gateway has processed it.",
 )

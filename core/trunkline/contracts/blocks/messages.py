@@ -85,7 +85,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CreateBlock(Payload, frozen=True, kw_only=True, tag="blocks.create.v1"):
-    """Make a block. Its name keeps the rule for block names (``^[a-z0-9][a-z0-9-]{0,31}$``) and is free."""
+    """Create a block. Its name keeps the rule for block names (``^[a-z0-9][a-z0-9-]{0,31}$``) and is free."""
 
     name: str
     config: BlockConfig = BlockConfig()

@@ -5,5 +5,5 @@ from trunkline_bus import Endpoint, Subject
 
 TELL_OWNER = Endpoint(
     "channels.tell", Subject("trunkline.cmd.channels.{channel}.tell-owner"), TellOwner, CommandSucceeded,
-    doc="Tell the owner something through this channel.",
+    doc="Send the owner a notice through this channel.",
 )  # fmt: skip

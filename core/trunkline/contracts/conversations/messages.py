@@ -194,6 +194,6 @@ MEMORY_FIND_CONVERSATION = query(
     "conversation-find",
     FindConversation,
     ConversationFound,
-    "Which block holds a conversation.",
+    "The block of a conversation.",
     ("gateway",),
 )

@@ -81,7 +81,7 @@ class CollectionCleared(Payload, frozen=True, kw_only=True, tag="memory.collecte
 
 
 MEMORY_COLLECTION_ADD = query(
-    "collect", CollectDocument, CollectedDocuments, "Keep a document with a conversation.", ("tools",)
+    "collect", CollectDocument, CollectedDocuments, "Store a document with a conversation.", ("tools",)
 )
 MEMORY_COLLECTION_LIST = query(
     "collected", ListCollected, CollectedDocuments, "A conversation's documents.", ("tools",)
@@ -90,5 +90,5 @@ MEMORY_COLLECTION_SEARCH = query(
     "collected-search", SearchCollected, Excerpts, "Search a conversation's documents.", ("tools",)
 )
 MEMORY_COLLECTION_CLEAR = query(
-    "collected-clear", ClearCollected, CollectionCleared, "Throw a conversation's documents away.", ("tools",)
+    "collected-clear", ClearCollected, CollectionCleared, "Remove a conversation's documents.", ("tools",)
 )

@@ -83,7 +83,7 @@ class GatewayClient:
         self._looks = PollLimiter()
 
     async def send(self, message: SendMessage) -> MessageAccepted:
-        """Hand in a message; it is on disk when this returns, and counts once however often it was sent."""
+        """Send a message. It is on disk when this returns, and counts once, however often it is sent."""
         if message.client_id is None:
             message = msgspec.structs.replace(message, client_id=new_id())
         if self._shows and not message.shows:
@@ -146,7 +146,7 @@ class GatewayClient:
         return await self._call_until_answered(gateway.LIST_GRANTS, ListGrants())
 
     async def forget_grant(self, id: str) -> None:
-        """Take such a permission back."""
+        """Revoke a grant."""
         await self._call_once(gateway.FORGET_GRANT, ForgetGrant(id=id))
 
     async def fork(self, request: ForkTurn) -> MessageAccepted:
@@ -156,7 +156,7 @@ class GatewayClient:
         return await self._call_until_answered(gateway.FORK_TURN, request)
 
     async def turn(self, turn: str) -> TurnView:
-        """Where a turn stands."""
+        """Return the state of a turn."""
         return await self._call_until_answered(gateway.GET_TURN, GetTurn(turn=turn))
 
     async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
@@ -197,7 +197,7 @@ class GatewayClient:
     # Changes of blocks are not sent again once somebody may have heard them: a second archive is another one.
 
     async def create_block(self, name: str, config: BlockConfig | None = None) -> Block:
-        """Make a block."""
+        """Create a block."""
         return (
             await self._call_once(
                 gateway.CREATE_BLOCK, CreateBlock(name=name, config=config or BlockConfig())

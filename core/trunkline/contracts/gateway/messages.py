@@ -13,7 +13,7 @@ MAX_SHOWS = 500
 
 
 class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
-    """Hand in a message. The same ``client_id`` in the same conversation is the same turn.
+    """Send a message. The same ``client_id`` in the same conversation is the same turn.
 
     Without a ``conversation`` a new one begins in ``block`` (None = the block that the gateway's rules choose).
     ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens`` and ``temperature`` are as in

@@ -57,12 +57,12 @@ from trunkline_bus import (
     Subject,
 )
 
-SEND_MESSAGE = command("send", SendMessage, MessageAccepted, "Hand in a message.")
+SEND_MESSAGE = command("send", SendMessage, MessageAccepted, "Accept a message into the inbox.")
 FORK_TURN = command(
     "fork", ForkTurn, MessageAccepted, "Repeat a turn from one of its steps, in a new conversation."
 )
 CANCEL_TURN = command("cancel", CancelTurn, CommandSucceeded, "End a turn.")
-GET_TURN = query("turn", GetTurn, TurnView, "Where a turn stands.")
+GET_TURN = query("turn", GetTurn, TurnView, "The state of a turn.")
 DECIDE_APPROVAL = command("decide", ApprovalDecided, CommandSucceeded, "Decide about a parked tool call.")
 LIST_APPROVALS = query(
     "approvals.list", ListApprovals, ApprovalList, "The approvals that wait for a decision."
@@ -70,19 +70,21 @@ LIST_APPROVALS = query(
 GET_APPROVAL = query(
     "approvals.show", GetApproval, ApprovalView, "One approval, with the arguments of its call."
 )
-LIST_GRANTS = query("approvals.granted", ListGrants, GrantList, "What was allowed for longer than one call.")
-FORGET_GRANT = command("approvals.forget", ForgetGrant, CommandSucceeded, "Take such a permission back.")
+LIST_GRANTS = query(
+    "approvals.granted", ListGrants, GrantList, "The grants: permissions that outlive one call."
+)
+FORGET_GRANT = command("approvals.forget", ForgetGrant, CommandSucceeded, "Revoke a grant.")
 GET_CONVERSATION = query(
     "conversation", GetConversation, ConversationView, "A conversation with its messages."
 )
 LIST_CONVERSATIONS = query("conversations", ListConversations, ConversationPage, "A page of conversations.")
 RENAME_CONVERSATION = command("rename", RenameConversation, ConversationFound, "Give a conversation a title.")
-GET_ANSWERER = query("answerer", GetAnswerer, Answerer, "Who answers in a block.")
+GET_ANSWERER = query("answerer", GetAnswerer, Answerer, "The model that answers in a block.")
 LIST_BLOCKS = query("blocks.list", ListBlocks, BlockList, "All blocks.")
 SHOW_BLOCK = query("blocks.show", ShowBlock, BlockView, "One block.")
 
 # The owner's alone: what an agent may do stands in a block's choices, so nothing that it runs may ask for these.
-CREATE_BLOCK = command("blocks.create", CreateBlock, BlockView, "Make a block.", callers="operator")
+CREATE_BLOCK = command("blocks.create", CreateBlock, BlockView, "Create a block.", callers="operator")
 CHANGE_BLOCK = command(
     "blocks.change", ChangeBlock, BlockView, "Change a block's choices.", callers="operator"
 )
@@ -93,11 +95,19 @@ STOP_BLOCK = command(
     "Switch a block off and cancel its turns.",
     callers="operator",
 )
-RESET_BLOCK = command("blocks.reset", ResetBlock, BlockView, "Have a block forget.", callers="operator")
-ARCHIVE_BLOCK = command(
-    "blocks.archive", ArchiveBlock, CommandSucceeded, "Put a block away.", callers="operator"
+RESET_BLOCK = command(
+    "blocks.reset",
+    ResetBlock,
+    BlockView,
+    "Remove a block's conversations and what its agent wrote or learned.",
+    callers="operator",
 )
-RESTORE_BLOCK = command("blocks.restore", RestoreBlock, BlockView, "Bring a block back.", callers="operator")
+ARCHIVE_BLOCK = command(
+    "blocks.archive", ArchiveBlock, CommandSucceeded, "Archive a block.", callers="operator"
+)
+RESTORE_BLOCK = command(
+    "blocks.restore", RestoreBlock, BlockView, "Restore an archived block.", callers="operator"
+)
 DELETE_BLOCK = command(
     "blocks.delete",
     DeleteBlock,

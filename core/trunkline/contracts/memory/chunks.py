@@ -345,7 +345,7 @@ MEMORY_CHUNKS = query(
     ("monitor", "tools", "operator"), scope="reply",
 )  # fmt: skip
 MEMORY_LINKED = query(
-    "chunk-linked", FindLinked, ChunksLinked, "What a chunk is linked to.",
+    "chunk-linked", FindLinked, ChunksLinked, "The chunks that a chunk is linked with.",
     ("monitor", "tools", "operator"), scope="reply",
 )  # fmt: skip
 MEMORY_LINK = change(
@@ -366,7 +366,7 @@ MEMORY_UPDATE_CHUNK = change(
 )
 MEMORY_DELETE_CHUNK = change("chunk-delete", DeleteChunk, MemoryChanged, "Archive a chunk.", ("operator",))
 MEMORY_RESTORE_CHUNK = change(
-    "chunk-restore", RestoreChunk, MemoryChanged, "Bring a chunk back.", ("operator",)
+    "chunk-restore", RestoreChunk, MemoryChanged, "Restore an archived chunk.", ("operator",)
 )
 MEMORY_FORGET = change(
     "chunk-forget", ForgetChunk, MemoryChanged, "Remove a chunk; history keeps it.",
@@ -376,10 +376,8 @@ MEMORY_PRUNE = change(
     "chunk-prune",
     PruneChunks,
     ChunksPruned,
-    "Archive what is old or has expired.",
+    "Archive old and expired chunks.",
     ("operator",),
     concurrency=1,
 )
-MEMORY_CHUNK_STATS = query(
-    "chunk-stats", CountChunks, ChunkCounts, "How many chunks there are.", ("operator",)
-)
+MEMORY_CHUNK_STATS = query("chunk-stats", CountChunks, ChunkCounts, "The number of chunks.", ("operator",))

@@ -56,8 +56,10 @@ class IndexProgress(Payload, frozen=True, kw_only=True, tag="memory.reindex-prog
     stage: Literal["files", "vectors"] = "files"
 
 
-MEMORY_INDEX_STATS = query("index-stats", GetIndexStats, IndexStats, "What the index holds.", ("operator",))
+MEMORY_INDEX_STATS = query(
+    "index-stats", GetIndexStats, IndexStats, "The content of the index, in numbers.", ("operator",)
+)
 MEMORY_REINDEX: MemoryOperation[RebuildIndex, IndexProgress | IndexStats] = stream(
     "reindex", RebuildIndex, IndexProgress | IndexStats,  # type: ignore[arg-type]
-    "Make the index anew: how far it is, then what it holds.", ("operator",),
+    "Rebuild the index: the progress, then the content.", ("operator",),
 )  # fmt: skip

@@ -516,16 +516,16 @@ MEMORY_BLAME = query(
     "blame",
     BlameMemory,
     MemoryBlame,
-    "Who wrote each line of a file.",
+    "The commit of each line of a file.",
     ("monitor", "tools", "operator"),
     scope="file",
 )
 MEMORY_DIFF = query(
-    "diff", DiffMemory, MemoryDifference, "What differs between two versions.",
+    "diff", DiffMemory, MemoryDifference, "The difference between two versions.",
     ("monitor", "tools", "operator"), scope="tree",
 )  # fmt: skip
 MEMORY_REVERT = change(
-    "revert", RevertMemory, MemoryReverted, "Take a change back, or go back to a version.",
+    "revert", RevertMemory, MemoryReverted, "Revert a change, or restore a version.",
     ("monitor", "tools", "operator"), scope="tree",
 )  # fmt: skip
 MEMORY_CHECK = query(
@@ -541,5 +541,5 @@ MEMORY_EXPORT = query(
 )
 MEMORY_IMPORT: MemoryOperation[ImportMemory, ImportProgress | MemoryImport] = stream(
     "import", ImportMemory, ImportProgress | MemoryImport,  # type: ignore[arg-type]
-    "Bring an archive in: how far it is, then what was done.", ("tools", "operator"),
+    "Import an archive: the progress, then the report.", ("tools", "operator"),
 )  # fmt: skip

@@ -66,6 +66,6 @@ class MemoryPurged(Payload, frozen=True, kw_only=True, tag="memory.purged.v1"):
 
 
 MEMORY_PURGE = change(
-    "purge", PurgeMemory, MemoryPurged, "Take something out of memory and history for good. The owner's alone.",
+    "purge", PurgeMemory, MemoryPurged, "Remove a text from memory and history for good. Only for the owner.",
     ("operator",), concurrency=1,
 )  # fmt: skip

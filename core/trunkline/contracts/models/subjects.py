@@ -6,9 +6,9 @@ from trunkline_bus import Endpoint, Subject
 
 COMPLETE = Endpoint(
     "model.complete", Subject("trunkline.cmd.model.complete"), Complete, Completion, streaming=True,
-    doc="One answer of a model, without tools. Leaving before it came ends the call at the vendor.",
+    doc="One answer of a model, without tools. If the caller leaves early, the call to the vendor ends.",
 )  # fmt: skip
 ANSWERER = Endpoint(
     "model.answerer", Subject("trunkline.cmd.model.answerer"), GetAnswerer, Answerer, root=False,
-    doc="Who answers in a block.",
+    doc="The model that answers in a block.",
 )  # fmt: skip

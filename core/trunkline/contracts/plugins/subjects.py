@@ -26,5 +26,5 @@ RUN_PLUGIN_TOOL: Endpoint[RunPluginTool, PluginToolReply] = Endpoint(
 )  # fmt: skip
 HOST_CALL_REPLY = Endpoint(
     "plugin.memory", Subject("trunkline.x.{plugin}.tools.memory"), HostCallReply, HostCallAcknowledged, traced=False,
-    doc="The answer to what a running tool wants of memory or of a model.",
+    doc="The answer to a host call of a running tool.",
 )  # fmt: skip

@@ -26,11 +26,11 @@ LIST_TOOLS = Endpoint(
 )  # fmt: skip
 CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "tools.call", Subject("trunkline.cmd.tools.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
-    doc="Run a tool that nobody decided about: signs of life, then the outcome.",
+    doc="Run a tool call without a person's decision: progress, then the outcome.",
 )  # fmt: skip
 CALL_DECIDED_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "tools.call-decided", Subject("trunkline.cmd.tools.call-decided"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
-    doc="The same with what people decided about the call. Asked by the monitor alone, whose journal has it.",
+    doc="Run a tool call with a person's decision. Only the monitor calls it; its journal has the decision.",
 )  # fmt: skip
 DELEGATED_LIST_TOOLS = Endpoint(
     "delegated.list", Subject("trunkline.cmd.delegated.{agent}.{block}.list"), ListTools, ToolCatalogue,
@@ -38,7 +38,7 @@ DELEGATED_LIST_TOOLS = Endpoint(
 )  # fmt: skip
 DELEGATED_CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "delegated.call", Subject("trunkline.cmd.delegated.{agent}.{block}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
-    doc="Run a tool for another agent. Who asks, and of which block, the subject says, and not the call.",
+    doc="Run a tool for another agent. The subject, not the call, names the agent and the block.",
 )  # fmt: skip
 REMOTE_LIST_TOOLS = Endpoint(
     "remote.list", Subject("trunkline.cmd.remote.{remote}.list"), ListTools, ToolCatalogue,
@@ -46,11 +46,11 @@ REMOTE_LIST_TOOLS = Endpoint(
 )  # fmt: skip
 REMOTE_CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "remote.call", Subject("trunkline.cmd.remote.{remote}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
-    doc="Run a tool on another host. Its own ledger makes a repeat harmless.",
+    doc="Run a tool on another host. That host's ledger makes a repeated request harmless.",
 )  # fmt: skip
 CHECK_LIVENESS = Endpoint(
     "tools.alive", Subject("trunkline.cmd.tools.{worker}.alive"), CheckLiveness, LivenessReply, traced=False,
-    doc="Whether that tools worker is there and at work on a call. When nobody answers it is gone, and its calls too.",
+    doc="Whether that tools worker is alive and runs a call. Without an answer the worker and its calls are gone.",
 )  # fmt: skip
 END_TASKS = Endpoint(
     "tools.end", Subject("trunkline.cmd.tools.{worker}.end"), EndTasks, TasksEnded,
@@ -70,7 +70,7 @@ CANCEL_CALL: Topic[CancelCall] = Topic(
     name="tool call cancel",
     subject=Subject("trunkline.ctl.tools.{call}.cancel"),
     payload=CancelCall,
-    doc="Stop a tool call, wherever it runs. Heard by every tools worker.",
+    doc="Stop a tool call, wherever it runs. Every tools worker receives it.",
 )
 DELEGATED_CANCEL_CALL: Topic[CancelCall] = Topic(
     name="delegated call cancel",

@@ -36,14 +36,14 @@ EFFECT: Topic[EffectRecord] = Topic(
     subject=Subject("trunkline.journal.effect.{call}"),
     payload=EffectRecord,  # type: ignore[arg-type]
     stream=EFFECT_STREAM,
-    doc="Started and finished tool calls, so that none has its effect twice.",
+    doc="The starts and ends of tool calls, so that no call has its effect twice.",
 )
 FEED: Topic[FeedItem] = Topic(
     name="turn feed",
     subject=Subject("trunkline.feed.turn.{conversation}.{turn}"),
     payload=FeedItem,
     stream=FEED_STREAM,
-    doc="What a turn shows while it runs.",
+    doc="The events that a turn shows while it runs.",
 )
 TURN_FACT: Topic[TurnFact] = Topic(
     name="turn facts",

@@ -14,17 +14,17 @@ from trunkline_bus import (
 
 SPANS: Topic[SpanBatch] = Topic(
     name="spans", subject=Subject("trunkline.evt.trace.{trace}.spans"), payload=SpanBatch, stream=SPAN_STREAM,
-    doc="Spans, by trace: the finished ones, and once each that takes longer.",
+    doc="Spans by trace: finished spans, and once each span that takes longer.",
 )  # fmt: skip
 
 PANIC: Topic[Panic] = Topic(
     name="panic", subject=Subject("trunkline.ctl.panic"), payload=Panic,
-    doc="Stop everything, or let it go on. Heard by every tools worker and monitor; said by the operator alone.",
+    doc="Stop everything, or release it. Every tools worker and monitor receives it; only the operator sends it.",
 )  # fmt: skip
 
 PANIC_STOPPED: Topic[PanicStopped] = Topic(
     name="stopped", subject=Subject("trunkline.ctl.panic.stopped"), payload=PanicStopped,
-    doc="A tools worker or monitor that heard panic has ended all that it had under way. Heard by the operator.",
+    doc="A tools worker or monitor has ended everything that it ran, because of panic. The operator receives it.",
 )  # fmt: skip
 
 PULSE_BUCKET: BucketSpec[BlockStatusHeartbeat] = BucketSpec(
@@ -42,5 +42,5 @@ DEAD_LETTER_SUBJECT = "trunkline.dead.letters"
 
 DEAD_LETTER_TOPIC: Topic[DeadLetter] = Topic(
     name="dead letters", subject=Subject(DEAD_LETTER_SUBJECT), payload=DeadLetter, stream=DEAD_STREAM,
-    doc="What could not be decoded or handled, with the reason and its bytes.",
+    doc="Messages that could not be decoded or handled, with the reason and their bytes.",
 )  # fmt: skip
