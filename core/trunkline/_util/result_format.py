@@ -4,7 +4,10 @@ Pure."""
 import json
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
+
+from trunkline._util.local_time import format_local_time
 
 MAX_CHARACTERS = 1_000_000
 """The number of characters from which a result is shown unchanged."""
@@ -13,7 +16,7 @@ WIDTH = 100
 """The number of characters that an object or list with plain values may take on one line."""
 
 _EMPTY: tuple[object, ...] = (None, "", [], {})
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 
 def format_result(result: str) -> str:
@@ -82,5 +85,9 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     text = str(value)
-    time = _TIME.fullmatch(text)
-    return f"{time[1]} {time[2]} UTC" if time else text
+    if _TIME.fullmatch(text) is None:
+        return text
+    try:
+        return format_local_time(datetime.fromisoformat(text), seconds=True)
+    except (ValueError, OverflowError):  # it has the form of a time, and is none
+        return text
