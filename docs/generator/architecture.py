@@ -95,9 +95,10 @@ MESSAGE_PATH = (
 """The steps of a message: sender, receiver, arrow's text, the file that does it, and a sentence."""
 
 LAYER_NOTES = """
-A module imports only from its own and lower layers. Only `trunkline_bus` imports the NATS client, and only
-`core/trunkline/telemetry/setup.py` imports the OpenTelemetry SDK. The five workers do not import each other. These are
-contracts with names in `pyproject.toml`, and the tests check them.
+A module imports only from its own and lower layers. Only `trunkline_bus` imports the NATS client. Only
+`core/trunkline/telemetry/setup.py` and `core/trunkline/telemetry/prometheus.py` import the OpenTelemetry SDK. The five
+workers do not import each other. `pyproject.toml` and `tests/architecture/test_layers.py` define these rules, and the
+tests enforce them.
 
 The public API for plugins is `trunkline`, with the names that most plugins need, and the modules of `trunkline.api`, one
 for each kind of extension. Plugins import nothing else of Trunkline, those of this repository included: a test checks that

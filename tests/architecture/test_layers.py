@@ -14,13 +14,31 @@ from trunkline._util.lazy_names import public_modules
 ROOT = Path(__file__).parents[2]
 
 
+MOST_LAYERS = 12
+MOST_ENTRIES = 16
+
+
 def imports(file: Path) -> Iterator[tuple[str, int]]:
-    """Every module that a file imports, with the line; ``from a import b`` counts as ``a``."""
+    """Every module that a file imports, with the line. ``from a import b`` counts as ``a.b`` when that is a module of
+    Trunkline, and as ``a`` otherwise.
+    """
     for node in ast.walk(ast.parse(file.read_text(), str(file))):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield str(node.module), node.lineno
+            module = str(node.module)
+            below = {name: f"{module}.{name}" for name in (alias.name for alias in node.names)}
+            yield from {
+                below[name] if is_module(below[name]) else module: node.lineno for name in below
+            }.items()
+
+
+def is_module(name: str) -> bool:
+    """Report whether the source of Trunkline has this module."""
+    top, _, rest = name.partition(".")
+    sources = {"trunkline": "core", "trunkline_bus": "bus"}
+    path = ROOT.joinpath(sources.get(top, ""), top, *rest.split("."))
+    return top in sources and (path.with_suffix(".py").exists() or (path / "__init__.py").exists())
 
 
 def within(module: str, *packages: str) -> bool:
@@ -48,6 +66,16 @@ def test_the_contracts_of_pyproject_hold():
     lint = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_core_is_narrow():
+    """The core has at most 16 entries, and its import contract has at most 12 layers."""
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    (layers,) = (found["layers"] for found in tools["importlinter"]["contracts"] if found["id"] == "layers")
+    assert len(layers) <= MOST_LAYERS
+    core = ROOT / "core" / "trunkline"
+    entries = [*core.glob("*.py"), *(file.parent for file in core.glob("*/__init__.py"))]
+    assert 10 < len(entries) <= MOST_ENTRIES
 
 
 def test_no_plugin_imports_another():

@@ -1,1 +1,1 @@
-"""Traces, metrics and logs. Only ``setup`` imports the OpenTelemetry SDK; everything else uses the API."""
+"""Traces, metrics and logs. Only ``setup`` and ``prometheus`` import the OpenTelemetry SDK."""
