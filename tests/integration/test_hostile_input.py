@@ -67,7 +67,7 @@ SLIPS = {
 WHERE = {"no TOML": "line 2", "a wrong type": "line 2", "an unknown key": "line 1", "a wrong table": "line 2"}
 
 
-@pytest.mark.parametrize("slip", SLIPS)
+@pytest.mark.parametrize("mistake", SLIPS)
 async def test_mb_f3_a_block_whose_file_is_broken_takes_no_message_and_harms_no_other(
     tmp_path: Path, mistake: str
 ) -> None:

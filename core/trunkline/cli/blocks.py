@@ -216,7 +216,7 @@ def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
     if as_json:
         print_json(block)
     else:
-        click.echo(f"Block {name} has forgotten what it was told{' and who it was' if hard else ''}.")
+        click.echo(f"Block {name} has forgotten its conversations{' and its identity' if hard else ''}.")
 
 
 def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> None:

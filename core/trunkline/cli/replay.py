@@ -87,7 +87,7 @@ def _print(done: "ReplayReport", with_text: bool) -> None:
     checks = (
         ("entries", done.entries_same),
         ("end", done.end_same),
-        ("told", done.messages_same),
+        ("messages", done.messages_same),
         ("feed", done.feed_same),
     )
     words = {True: "same", False: "DIFFERS", None: "nothing to compare"}

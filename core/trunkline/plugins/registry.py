@@ -68,7 +68,7 @@ class Plugins:
         if worker is not None and relay.report.missing:
             raise PluginError(
                 _missing_reason(relay.report),
-                hint="Install or mend it, or take it out of [plugins] required.",
+                hint="Install or repair it, or remove it from [plugins] required.",
             )
         return cls(relay, version)
 

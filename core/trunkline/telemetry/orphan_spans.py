@@ -59,7 +59,7 @@ class OrphanSpanExporter:
             for process in await self._dead(left):
                 await self._tell(trace, process, left[process])
         except BusError as error:
-            log.debug("what was left open in trace %s could not be told: %s", trace, error)
+            log.debug("open spans of trace %s could not be exported: %s", trace, error)
 
     async def _dead(self, processes: Collection[SpanProcess]) -> Collection[SpanProcess]:
         """Those of which no worker lives, now and somewhat later."""

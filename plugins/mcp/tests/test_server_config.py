@@ -89,7 +89,7 @@ def test_mn_t12_numbers_in_env_and_args_are_texts_and_disabled_servers_are_kept_
     assert {name: one.reveal({}) for name, one in active.env.items()} == {"N": "5", "B": "true"}
 
 
-@pytest.mark.parametrize("slip", ["disbled", "netwrok", "trsut", "readble"])
+@pytest.mark.parametrize("mistake", ["disbled", "netwrok", "trsut", "readble"])
 def test_a_misspelled_key_keeps_the_server_from_starting(tmp_path, mistake):
     """What was meant to shut it off or in would not be heeded otherwise; the reason names the key that was meant."""
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "x", mistake: True}}}))

@@ -216,7 +216,7 @@ def server() -> Iterator[tuple[str, list[str]]]:
     if host.startswith("127."):
         pytest.skip("this machine has no address but loopback")
     reported: list[str] = []
-    listening = ThreadingHTTPServer((host, 0), type("Here", (Listening,), {"told": reported}))
+    listening = ThreadingHTTPServer((host, 0), type("Here", (Listening,), {"reported": reported}))
     thread = threading.Thread(target=listening.serve_forever)
     thread.start()
     try:

@@ -73,7 +73,7 @@ async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: 
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ({"subject": "block:No Such"}, "does not name a block"),
         ({"subject": "agent"}, "not a subject"),

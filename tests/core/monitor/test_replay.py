@@ -171,7 +171,8 @@ def test_the_command_prints_and_leaves_with_a_status(tmp_path: Path) -> None:
     shown = trunkline("replay", "last", "--text")
     assert shown.returncode == 0, shown.stderr
     assert (
-        "entries: same  end: same  told: same  feed: same" in shown.stdout and "Created a.md" in shown.stdout
+        "entries: same  end: same  messages: same  feed: same" in shown.stdout
+        and "Created a.md" in shown.stdout
     )
     found = json.loads(trunkline("replay", "last", "--json").stdout)
     assert found["same"] is True and "text" not in found

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 SAID = {
     "ask": "Nobody can be asked from here. Put the question into your answer.",
-    "tell": "Nobody can be told anything from here. Put it into your answer.",
+    "tell": "No message can be sent to a person from here. Put it into your answer.",
     "plan": "Planning cannot be begun from here.",
     "plans": "Whether the agent only plans cannot be known from here.",
     "read": "Documents cannot be reached from here.",

@@ -211,7 +211,7 @@ def _naming_the_file() -> Iterator[None]:
     try:
         yield
     except SettingsFileError as error:
-        hint = "Until it is mended this block's agent may use no tools."
+        hint = "Until it is corrected this block's agent may use no tools."
         raise ConfigError(f"{error} Nothing was changed.", hint=hint) from error
 
 

@@ -407,7 +407,7 @@ class AuthorizingTransport:
         return path_in_block(self._block, path)
 
 
-_ELSEWHERE = "{} was learned of somebody else or in another block, and is told there alone."
+_ELSEWHERE = "{} was learned of somebody else or in another block, and is shown only there."
 
 
 def _paths(file: FileDifference) -> tuple[str, ...]:

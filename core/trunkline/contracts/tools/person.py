@@ -43,4 +43,6 @@ class Nobody(Person):
 
     async def tell(self, channel: str, text: str) -> None:
         """Raises ToolError."""
-        raise ToolError("Nobody can be told anything from here. Put it into your answer.", kind="unsupported")
+        raise ToolError(
+            "No message can be sent to a person from here. Put it into your answer.", kind="unsupported"
+        )

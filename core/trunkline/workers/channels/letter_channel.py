@@ -164,7 +164,7 @@ class LetterChannel(Channel):
                 try:
                     await self.tell_owner(printable(approval_news(approval)))
                 except Unavailable as unreachable:
-                    log.info("approval %s is not told in %s: %s", approval.id, self.name, unreachable)
+                    log.info("approval %s is not shown in %s: %s", approval.id, self.name, unreachable)
 
     async def _decide(self, gateway: Gateway, letter: Letter, verdict: ApprovalDecision) -> None:
         try:

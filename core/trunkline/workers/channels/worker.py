@@ -94,6 +94,6 @@ async def _tell_owner(channel: Channel, request: Request[TellOwner]) -> CommandS
         raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(unreachable)) from unreachable
     except Exception as error:
         log.exception("channel %s could not tell its owner something", channel.name)
-        sentence = f"The channel {channel.name} failed to tell the owner. It may have been told in part."
+        sentence = f"The channel {channel.name} failed to send the message. Part of it may have arrived."
         raise Refusal(ErrorCode.INTERNAL, sentence) from error
     return CommandSucceeded()

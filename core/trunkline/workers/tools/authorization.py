@@ -132,7 +132,7 @@ class CallAuthorizer:
         host_network = decide(replace(request, resources=(HOST_NETWORK,)), policies, now, {}).allowed
         return ProgramBounds(
             network=decision.allowed or host_network,
-            host="lent" if host_network else "no",
+            host="granted" if host_network else "no",
             seconds=(await self.table_of(call.block)).max_timeout,
             hint=refusal_hint(call.block, request, decision.by),
         )

@@ -32,7 +32,7 @@ ASK_AGAIN = 10.0
 restart."""
 
 HOST_NETWORK_HINT = (
-    "A person can lend it for some minutes, at a terminal: trunkline permissions BLOCK --host-network 30."
+    "A person can allow it for some minutes, at a terminal: trunkline permissions BLOCK --host-network 30."
 )
 
 NO_SANDBOX_HINT = (
@@ -91,12 +91,12 @@ class ProgramBounds:
 
     ``network`` permits a network, ``seconds`` is the time limit, ``hint`` states how to permit a network.
     ``read_only``: the call passed because it only reads, so its programs cannot write. ``host`` is the use of
-    this machine's own network: ``no``, ``asked`` (for programs that ask for it) or ``lent`` (for all programs
+    this machine's own network: ``no``, ``asked`` (for programs that ask for it) or ``granted`` (for all programs
     with a network).
     """
 
     network: bool = False
-    host: Literal["no", "asked", "lent"] = "no"
+    host: Literal["no", "asked", "granted"] = "no"
     seconds: float | None = None
     hint: str = ""
     read_only: bool = False
@@ -122,7 +122,7 @@ class ProgramBounds:
                 f"Programs may not use a network here. {self.hint}. Nothing was run.",
                 kind="permission_denied",
             )
-        if limits.network and self.host == "lent":
+        if limits.network and self.host == "granted":
             limits = replace(limits, host_network=True)
         if self.seconds is None or limits.timeout <= self.seconds:
             return limits
@@ -200,7 +200,7 @@ class CallSandbox(Sandbox):
         bounded = await self._within(limits)
         if limits.host_network:
             raise ToolError(
-                "A background program may not use this machine's own network, which is lent for minutes only.",
+                "A background program may not use this machine's own network, which is granted for minutes only.",
                 kind="unsupported",
             )
         spec = ProgramSpec(

@@ -97,5 +97,5 @@ class _ToolJob:
 def _timed_out(invocation: ToolInvocation, timeout: float) -> ToolOutcome:
     """Return the outcome of a timeout. It does not claim that the tool stopped: a thread ends its system call
     first."""
-    text = f"{invocation.spec.name} did not finish within {timeout:g} seconds and was told to stop."
+    text = f"{invocation.spec.name} did not finish within {timeout:g} seconds and was asked to stop."
     return error_outcomes.interrupted_outcome(invocation.context.call, invocation.spec, text, "timeout")

@@ -33,7 +33,7 @@ class ChangePublisher:
             try:
                 await self._bus.publish(MEMORY_CHANGED, changed, part=_subject_part(changed))
             except BusError as error:
-                _log.warning("the change %s could not be told: %s", changed.version, error)
+                _log.warning("the change %s could not be published: %s", changed.version, error)
 
     async def run(self) -> None:
         """Tell of what nobody asked for, edits made by hand, until cancelled."""
