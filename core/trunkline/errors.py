@@ -89,7 +89,7 @@ FIXED_SENTENCES: dict[ErrorCode, str] = {
     ErrorCode.PROVIDER_ERROR: "The model provider failed to answer.",
     ErrorCode.TOOL_ERROR: "A tool failed in a way the turn could not recover from.",
     ErrorCode.CONTEXT_OVERFLOW: "The conversation no longer fits the model's context window.",
-    ErrorCode.PANIC: "Everything was stopped. The owner lets it go on with: trunkline panic --release",
+    ErrorCode.PANIC: "Everything was stopped. The owner releases it with: trunkline panic --release",
     ErrorCode.INTERNAL: "Something went wrong. The log has the details.",
 }
 """The sentence that a client receives for each code. Raw details go to the log only."""

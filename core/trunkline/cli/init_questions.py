@@ -119,7 +119,7 @@ def _choices(settings: InitSettings) -> list[ModelChoice]:
         if name not in (COMPATIBLE, OFFLINE)
     ]
     offline = ModelChoice(
-        "nobody yet: Trunkline searches memory and quotes it, without a model", OFFLINE, works=True
+        "no model yet: Trunkline searches memory and quotes what it finds", OFFLINE, works=True
     )
     if COMPATIBLE not in settings.sections:
         return [*others, offline]
@@ -127,7 +127,7 @@ def _choices(settings: InitSettings) -> list[ModelChoice]:
     state = "is set" if has_key else "is not set here"
     return [
         ModelChoice(f"OpenAI (its key is read from a variable; {OWN_KEY} {state})", COMPATIBLE, works=has_key),
-        ModelChoice("another server that speaks OpenAI's protocol, on any machine", COMPATIBLE, None),
+        ModelChoice("another server with OpenAI's protocol, on any machine", COMPATIBLE, None),
         *others,
         offline,
     ]  # fmt: skip

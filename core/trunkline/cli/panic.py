@@ -60,7 +60,7 @@ def command(release: bool, as_json: bool) -> int:
         if as_json:
             print_json({"released": held, "bus": heard})
         else:
-            click.echo("Everything goes on." if held else "Nothing was stopped on this machine.")
+            click.echo("Everything was released." if held else "Nothing was stopped on this machine.")
         return 0
     latch.engage(_who())
     ended, failed, answers = run(_stopped, config)

@@ -174,7 +174,7 @@ def _worker(beat: "WorkerHeartbeat", now: "datetime") -> tuple[str, ...]:
 
 def _partition(one: "PartitionState", holders: dict[str, str]) -> tuple[str, ...]:
     oldest = "-" if one.oldest is None else _span(one.oldest)
-    holder = holders.get(one.pin, f"pin {one.pin[:8]}") if one.pin else "nobody yet"
+    holder = holders.get(one.pin, f"pin {one.pin[:8]}") if one.pin else "none"
     waits = one.messages - one.held
     return str(one.partition), str(waits), str(one.held), str(one.conversations), oldest, holder
 

@@ -51,7 +51,7 @@ def require_known_format(home: Path, known: int = FORMAT_VERSION) -> None:
     if mark is not None and mark.form > known:
         raise NewerFormatError(
             f"{home} was written by Trunkline {mark.version!r}, which is newer: it is of form {mark.form}, and this "
-            f"one ({trunkline.__version__}) knows up to {known}.",
+            f"one ({trunkline.__version__}) supports up to {known}.",
             hint="Update Trunkline, or restore a backup of before the update into another home. Nothing was changed.",
         )
 

@@ -111,7 +111,7 @@ STREAMS = (
         subjects=("trunkline.evt.approval.*",),
         max_msgs_per_subject=1,
         allow_msg_ttl=True,
-        description="Where each approval stands",
+        description="The state of each approval",
     ),
     StreamSpec(
         name=TIMER_STREAM,

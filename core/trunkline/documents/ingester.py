@@ -128,7 +128,7 @@ class Ingester:
     async def remove(self, paths: Sequence[str]) -> None:
         """Take files out of memory; history keeps them."""
         for path in paths:
-            request = DeleteMemory(path=path, actor=self._actor, reason="Its source is gone")
+            request = DeleteMemory(path=path, actor=self._actor, reason="Its source no longer exists")
             await self._bus.call(MEMORY_DELETE, request, timeout=CALL_SECONDS)
 
     async def _bring(self, portion: list[SourceFile], outcome: IngestReport) -> None:

@@ -232,7 +232,7 @@ def _label(tar: tarfile.TarFile, archive: Path) -> BackupManifest:
     if label.schema > SCHEMA or label.form > FORMAT_VERSION:
         raise TrunklineError(
             f"{archive} was made by Trunkline {label.version!r}, which is newer (form {label.schema} of a home of form "
-            f"{label.form}; this one, {trunkline.__version__}, knows up to {SCHEMA} and {FORMAT_VERSION}).",
+            f"{label.form}; this one, {trunkline.__version__}, supports up to {SCHEMA} and {FORMAT_VERSION}).",
             hint="Update Trunkline, then restore. Nothing was changed.",
         )
     return label

@@ -65,7 +65,7 @@ async def migrate_bus(
     if form > steps[-1].to:
         raise NewerFormatError(
             f"The streams at {bus.link.settings.redacted_url} were written by Trunkline {version!r}, which is newer: "
-            f"they have format {form}, and this one ({trunkline.__version__}) knows up to {steps[-1].to}.",
+            f"they have format {form}, and this one ({trunkline.__version__}) supports up to {steps[-1].to}.",
             hint="Update Trunkline on this machine too, or use another bus. Nothing was changed.",
         )
     todo = [step for step in steps if step.to > form]

@@ -64,7 +64,7 @@ def worker_bound_hooks(candidate: Candidate) -> tuple[str, ...]:
 def isolation_refusal(hooks: tuple[str, ...]) -> tuple[str, str]:
     """The reason and the cure for a plugin that cannot run apart."""
     return (
-        f"It is to run in a process of its own, but {', '.join(hooks)} works only inside a worker: what it yields "
-        "stands in the way of turns or requests there.",
-        'Take isolation = "process" away, or split the plugin: tools and channels can run apart.',
+        f"It is set to run in its own process, but {', '.join(hooks)} works only inside a worker, where what it yields "
+        "takes part in every turn or request.",
+        'Remove isolation = "process", or split the plugin: tools and channels can run in their own process.',
     )

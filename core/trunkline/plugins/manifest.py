@@ -77,11 +77,13 @@ def check_agreed(
     asks = None if text is None else parse_manifest(text, owner)
     if agreed is None:
         return asks
-    cure = f'Look at it and agree again: "trunkline plugins install {owner}".'
+    cure = f'Review it and agree again: "trunkline plugins install {owner}".'
     if asks is None:
-        raise PluginError(f"It no longer says what it asks for: its {MANIFEST_FILE} is gone.", hint=cure)
+        raise PluginError(
+            f"It no longer declares its permissions: its {MANIFEST_FILE} is missing.", hint=cure
+        )
     if more := asks.additions_to(agreed):
-        raise PluginError(f"It asks for more than was agreed to: {', '.join(more)}.", hint=cure)
+        raise PluginError(f"It requests more than was agreed to: {', '.join(more)}.", hint=cure)
     return asks
 
 

@@ -22,19 +22,19 @@ from trunkline_bus.connection.claim_check import CLAIM_HEADER
 from trunkline_bus.streams.admin import raw_history, resend
 
 REFUSAL_REASONS: Mapping[str, str] = {
-    MOVED_INBOX.subject.template: "it lies in the inbox, and is sent again as what it was there",
-    JOURNAL.subject.template: "a journal is only written at its end, by the turn's owner; late it would break the turn",
-    EFFECT.subject.template: "the ledger says what a tool did when; written late it would say what is not true",
-    FEED.subject.template: "a feed is read by position, and what is missing in it is read from the journal",
-    TURN_FACT.subject.template: "its stream has the fact; sent again, everybody else would count it twice",
-    APPROVAL.subject.template: "the journal has the question and republishes it; a late copy would be asked again",
-    APPROVAL_TIMER.subject.template: "the server keeps the time; sent again, a question would end at another",
+    MOVED_INBOX.subject.template: "it is in the inbox, and is sent again as the inbox message",
+    JOURNAL.subject.template: "a journal is only appended to, by the turn's owner; a late record would break the turn",
+    EFFECT.subject.template: "the ledger records when a tool did what; a late record would be false",
+    FEED.subject.template: "a feed is read by position, and readers complete it from the journal",
+    TURN_FACT.subject.template: "its stream has the fact; sent again, every other reader would count it twice",
+    APPROVAL.subject.template: "channels read the question in the journal; sent late, it would be asked again",
+    APPROVAL_TIMER.subject.template: "the server keeps the time; sent again, a question would end at another time",
     APPROVAL_DUE.subject.template: "a gateway acts on it when it is due; a question that is open can still be answered",
-    AUDIT.subject.template: "its stream has the line; sent again, it would be noted twice",
-    SPANS.subject.template: "its stream has the spans; sent again, they would be drawn twice",
-    "trunkline.cmd.": "it is a request: its caller received an error, and has retried or given up",
-    "trunkline.ctl.": "control is for the moment in which it is sent",
-    "trunkline.x.": "it belongs to a plugin, and only that one knows whether it may come twice",
+    AUDIT.subject.template: "its stream has the line; sent again, it would be recorded twice",
+    SPANS.subject.template: "its stream has the spans; sent again, they would be shown twice",
+    "trunkline.cmd.": "it is a request: its caller received an error, and has repeated the request or given up",
+    "trunkline.ctl.": "a control message applies only at the moment when it is sent",
+    "trunkline.x.": "it belongs to a plugin, and only the plugin can decide whether it may arrive twice",
     "trunkline.evt.": "it is an event that nothing stores; a late reader requests the state instead",
 }
 """The reasons why messages are not sent again: by the template of their topic, or by the prefix of their

@@ -211,7 +211,7 @@ def _enrolled_remotes(registry: RemoteRegistry) -> tuple[Remote, ...]:
     try:
         return registry.all()
     except ConfigError as error:
-        log.error("no remote is let in: %s", error)
+        log.error("no remote is admitted: %s", error)
         return ()
 
 
@@ -225,7 +225,7 @@ async def _watch_remotes(server: EmbeddedServer, registry: RemoteRegistry) -> No
             last_stamp = stamp
             log.info(
                 "the remotes changed: %s",
-                ", ".join(one.name for one in _enrolled_remotes(registry)) or "none is let in",
+                ", ".join(one.name for one in _enrolled_remotes(registry)) or "none is admitted",
             )
             server.reload()
 
@@ -333,7 +333,9 @@ class _WorkerPool:
 
     def _log_crash(self, kind: WorkerKind, pause: float) -> None:
         self.instance.restarts[kind] = self.instance.restarts.get(kind, 0) + 1
-        log.exception("the %s worker crashed; the others go on and it starts again in %g s", kind, pause)
+        log.exception(
+            "the %s worker crashed; it starts again in %g s, and the other workers continue", kind, pause
+        )
 
     async def drain(self) -> None:
         """Drain all workers in DRAIN_ORDER."""

@@ -191,7 +191,7 @@ async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: Worker
             await stack.enter_async_context(owned.item(LifespanContext(kind, bus, owned.owner)))
             stack.enter_context(plugins.record_activity(owned.owner, "lifespan"))
         except Exception:
-            log.exception("the lifespan of plugin %s failed; the worker goes on without it", owned.owner)
+            log.exception("the lifespan of plugin %s failed; the worker continues without it", owned.owner)
 
 
 async def _serve(worker: Worker, heartbeat: "_Heartbeat", stop: anyio.Event) -> None:

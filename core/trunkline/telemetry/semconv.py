@@ -135,7 +135,7 @@ TURNS_PARKED: Final = MetricSpec(
     "trunkline.turns.parked",
     "counter",
     "{turn}",
-    "Times that a turn came to wait for a decision.",
+    "Times that a turn started to wait for a decision.",
     plain=True,
 )
 TURNS_RESUMED: Final = MetricSpec(

@@ -104,8 +104,8 @@ def test_enter_selects_an_available_model(environ: dict[str, str], home: Path) -
     with Tmux(command, columns=60, rows=40) as terminal:
         terminal.wait_shows("Number [")
         shown = terminal.screen()
-        assert f"Number [{number_of(terminal, 'nobody yet')}]" in shown
-        assert "quotes it,\n" in shown or "memory and\n" in shown, shown
+        assert f"Number [{number_of(terminal, 'no model yet')}]" in shown
+        assert "quotes\n" in shown or "quotes what\n" in shown, shown
         terminal.type("")
         terminal.wait_shows("Name of the first block")
         terminal.type("")

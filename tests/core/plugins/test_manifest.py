@@ -92,7 +92,7 @@ def test_more_than_was_agreed_to_is_not_imported(install, load, state, home, man
     install("acme-runner", "raise SystemExit('imported')", manifest=manifest)
     found = state(load(), "acme-runner")
     assert found.status == "failed" and "imported" not in found.reason
-    assert "effects exec" in found.reason if manifest else "no longer says" in found.reason
+    assert "effects exec" in found.reason if manifest else "no longer declares" in found.reason
     assert "trunkline plugins install acme-runner" in found.hint
 
 
@@ -111,7 +111,7 @@ def test_agreed_permissions_apply_to_each_plugin_of_a_distribution(load, home, t
     monkeypatch.syspath_prepend(str(site))
     reasons = {one.owner: one.reason for one in load().report.plugins if one.owner.startswith("acme-runner")}
     assert "imported" in reasons["acme-runner:one"]
-    assert "no longer says what it asks for" in reasons["acme-runner:two"]
+    assert "no longer declares its permissions" in reasons["acme-runner:two"]
 
 
 def test_pins_that_cannot_be_read_stop_the_start(load, home):

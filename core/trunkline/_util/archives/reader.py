@@ -109,7 +109,7 @@ def _manifest(tar: tarfile.TarFile) -> ArchiveManifest:
     if manifest.schema > SCHEMA:
         raise InvalidArchive(
             f"it was made by Trunkline {manifest.version[:40]!r}, which is newer (form {manifest.schema}; this one "
-            f"knows up to {SCHEMA})",
+            f"supports up to {SCHEMA})",
             hint="Nothing was changed. Update Trunkline, then import.",
         )
     return manifest

@@ -84,7 +84,7 @@ def _summary(done: "MemoryPurged") -> str:
     return (
         f"{_count(len(done.paths), 'file is', 'files are')} gone with all versions{part}{erased}. "
         f"{_count(done.commits, 'commit was', 'commits were')} written anew.\n"
-        f"{left}What is kept stands at the end. This is noted in audit/purges.jsonl as {done.version[:10]}."
+        f"{left}What was not purged is listed at the end. audit/purges.jsonl records this purge as {done.version[:10]}."
     )
 
 

@@ -49,9 +49,7 @@ async def _reindex(bus: "Bus", vectors: bool, quiet: bool) -> "IndexStats":
                 return said
             if not quiet:
                 _show(said)
-    raise Unavailable(
-        "Memory ended before the index was done.", hint="It goes on by itself at the next start."
-    )
+    raise Unavailable("Memory ended before the index was done.", hint="It continues at the next start.")
 
 
 def _show(progress: "IndexProgress") -> None:

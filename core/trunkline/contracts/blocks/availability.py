@@ -11,7 +11,7 @@ def block_not_found(name: str) -> str:
 def unavailable_reason(name: str, config: BlockConfig, problem: str) -> str:
     """Why a block takes no messages; "" for one that does. ``problem`` says which file about it cannot be read."""
     if problem:
-        return f"The block {name!r} takes no messages until a person mends a file. {problem}"
+        return f"The block {name!r} accepts no messages until a person corrects a file. {problem}"
     if not config.enabled:
         return f"The block {name!r} is switched off. Switch it on: trunkline blocks start {name}"
     return ""

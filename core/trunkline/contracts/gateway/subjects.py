@@ -126,7 +126,7 @@ TRANSCRIPT_BUCKET: BucketSpec[TranscriptHead] = BucketSpec(
     payload=TranscriptHead,
     ttl=30 * 86_400.0,
     max_bytes=64 * 1024 * 1024,
-    description="Which conversation an OpenAI client's transcript goes on with, by the hash of its messages",
+    description="Which conversation an OpenAI client's transcript continues, by the hash of its messages",
 )
 REQUEST_BUCKET: BucketSpec[ClientRequest] = BucketSpec(
     name="requests",

@@ -113,13 +113,13 @@ class _Conversion:
             self.gaps.append(_secret_gap(path, "its name says that it holds keys"))
             return
         if self._source.file(path).stat().st_size > MAX_UNUSED_FILE_BYTES:
-            self.gaps.append(ImportGap(what=path, why="it is large, and nothing here knows its form"))
+            self.gaps.append(ImportGap(what=path, why="it is large, and its format is unknown"))
             return
         data = self._source.data(path)
         if not data.strip():
             return
         if not _is_text(data):
-            self.gaps.append(ImportGap(what=path, why="it is no text, and nothing here knows its form"))
+            self.gaps.append(ImportGap(what=path, why="it is not text, and its format is unknown"))
         elif (why := _find_secret(data)) is not None:
             self.gaps.append(_secret_gap(path, why))
         elif self._add_file(f"imported/{system}/{path}", data, path):

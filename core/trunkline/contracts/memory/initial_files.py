@@ -172,7 +172,7 @@ def block_files(block: str, name: str | None, emoji: str | None) -> dict[str, st
         ),
         "memory.md": (
             f"# What {name or block} remembers\n\n"
-            "(A summary of what this block knows and is at. The agent keeps it with its tool block_memory.)\n\n"
+            "(A summary of what this block knows and works on. The agent updates it with its tool block_memory.)\n\n"
             "## History\n\n(What it knew before, newest first. A new summary never throws the old one away.)\n"
         ),
     }

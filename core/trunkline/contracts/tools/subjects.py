@@ -50,7 +50,7 @@ REMOTE_CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
 )  # fmt: skip
 CHECK_LIVENESS = Endpoint(
     "tools.alive", Subject("trunkline.cmd.tools.{worker}.alive"), CheckLiveness, LivenessReply, traced=False,
-    doc="Whether that tools worker is alive and runs a call. Without an answer the worker and its calls are gone.",
+    doc="Whether that tools worker is alive and runs a call. Without an answer the worker and its calls have ended.",
 )  # fmt: skip
 END_TASKS = Endpoint(
     "tools.end", Subject("trunkline.cmd.tools.{worker}.end"), EndTasks, TasksEnded,

@@ -93,7 +93,7 @@ class TranscriptIndex:
                 await self._bucket.update(key, replace(head, next=turn), entry.revision)
                 return ContinuedConversation(head.conversation)
         except SequenceConflict:
-            log.debug("another message goes on with %s", head.conversation)
+            log.debug("another message continues %s", head.conversation)
         except BusError as error:
             log.warning("a transcript begins a new conversation, because it cannot be looked up: %s", error)
             return None

@@ -193,7 +193,7 @@ def _audited(approval: Approval, settled: Settlement) -> tuple[AuditDecision, st
     if settled.withdrawn:
         return "withdrawn", f"{describe_withdrawal(settled.withdrawn, settled.by)}, so it was not decided."
     if settled.by == DECIDED_BY_DEADLINE:
-        return "expired", f"nobody {'answered' if is_question else 'decided'} in time."
+        return "expired", f"nobody {'answered' if is_question else 'decided'} before the deadline."
     if is_question:
         return ("answered" if settled.allow else "unanswered"), ""
     return ("approved", f"for {settled.scope}.") if settled.allow else ("denied", "")

@@ -160,7 +160,7 @@ def _refuse_missing(spec: CallSchema, schema: Mapping[str, Any], given: Argument
         wanted = ", ".join(f'"{name}" ({_asked(spec, properties.get(name, {}))})' for name in missing)
         came = ", ".join(f'"{name}"' for name in given) or "nothing"
         raise ToolError(
-            f"{spec.name}: {wanted} is missing; {came} came. {_NOT_RUN}", kind="invalid_arguments"
+            f"{spec.name}: {wanted} is missing; the call gave {came}. {_NOT_RUN}", kind="invalid_arguments"
         )
 
 
@@ -191,7 +191,7 @@ def _fitted(spec: CallSchema, part: Mapping[str, Any], name: str, value: Any) ->
         return coerce(part, value, name, root=spec.parameters)
     except SchemaMismatch as misfit:
         raise ToolError(
-            f'{spec.name}: "{misfit.where}" must be {misfit.expected}, but {misfit.came} came. {_NOT_RUN}',
+            f'{spec.name}: "{misfit.where}" must be {misfit.expected}, not {misfit.came}. {_NOT_RUN}',
             kind="invalid_arguments",
         ) from misfit
 

@@ -208,7 +208,9 @@ class CallRegistry:
         if len(self._early_stops) > MAX_EARLY_STOPS:
             forgotten = next(iter(self._early_stops))
             del self._early_stops[forgotten]
-            log.warning("the stop of call %s is forgotten: too many stops came before their calls", forgotten)
+            log.warning(
+                "the stop of call %s is dropped: too many stops arrived before their calls", forgotten
+            )
 
     def stop_all(self, why: str) -> None:
         """Stop every active call."""

@@ -19,7 +19,7 @@ class SchemaMismatch(ValueError):
     """A value does not fit. ``where`` is the parameter, ``expected`` and ``came`` are parts of a sentence."""
 
     def __init__(self, where: str, expected: str, came: str) -> None:
-        super().__init__(f"{where}: expected {expected}, but {came} came")
+        super().__init__(f"{where}: expected {expected}, got {came}")
         self.where = where
         self.expected = expected
         self.came = came

@@ -69,15 +69,13 @@ def _unknown_subjects(subject: str, blocks: Sequence[str]) -> Iterator[UnknownNa
     if subject in ("*", "type:agent") or (kind == "block" and name in blocks):
         return
     if subject in blocks:
-        problem = f"{subject} stands for a person of that id, and binds the agents that work for them."
+        problem = f"{subject} names a person with that id, and applies to the agents that work for them."
         yield UnknownName(word=subject, problem=problem, similar=(f"block:{subject}",))
     elif kind == "block" and mark:
         matching = tuple(f"block:{one}" for one in closest_matches(name, blocks, MOST_NEAR))
         yield UnknownName(word=subject, problem=f"There is no block {name} now.", similar=matching)
     elif matching := tuple(closest_matches(subject, ("type:agent", *(f"block:{one}" for one in blocks)))):
-        yield UnknownName(
-            word=subject, problem=f"{subject} stands for a person of that id.", similar=matching
-        )
+        yield UnknownName(word=subject, problem=f"{subject} names a person with that id.", similar=matching)
 
 
 def _unknown_tools(policy: Policy, specs: Sequence[ToolSpec]) -> Iterator[UnknownName]:

@@ -223,7 +223,7 @@ def _text_of(outcome: ToolOutcome, remote: str) -> str:
             raise OutcomeUnknown(outcome.output)
         case "approval":
             raise ToolError(
-                f"{remote} wants a person's approval, which cannot be given from here. Nothing was run.",
+                f"{remote} requires a person's approval, which cannot be given from here. Nothing was run.",
                 kind="permission_denied",
             )
         case "error":

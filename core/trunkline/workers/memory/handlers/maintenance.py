@@ -50,5 +50,5 @@ class PurgeHandlers:
         except (BusError, OSError) as error:
             raise Refusal(
                 "unfinished",
-                f"The purge could not be finished: {error}. Ask for it again: it goes on where it was.",
+                f"The purge could not be finished: {error}. Request it again: it continues where it stopped.",
             ) from error
