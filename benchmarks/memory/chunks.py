@@ -14,11 +14,11 @@ from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.memory.chunk_files import CROWDED, chunk_path, encode_chunk, new_chunk_id
 from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, FindLinked, GetChunk, Recall, Remember
 from trunkline.contracts.memory.store import Change
+from trunkline.workers.memory.change_rules import RedactionRule
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
 from trunkline.workers.memory.chunks.reader import ChunkReader
 from trunkline.workers.memory.chunks.writer import ChunkWriter
-from trunkline.workers.memory.rules import RedactionRule
 from trunkline_bus import Scope
 from trunkline_git_store.store import GitMemoryStore
 

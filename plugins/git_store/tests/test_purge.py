@@ -12,8 +12,8 @@ from trunkline.contracts import subjects
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.purge import MemoryPurged, PurgeMemory
 from trunkline.contracts.memory.purger import Purger
+from trunkline.workers.memory.change_rules import PurgedTurnRule
 from trunkline.workers.memory.purge.service import PurgeService
-from trunkline.workers.memory.rules import PurgedTurnRule
 from trunkline_bus import Refusal, Scope
 from trunkline_git_store.store import GitMemoryStore
 

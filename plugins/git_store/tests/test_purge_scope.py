@@ -282,8 +282,8 @@ async def test_an_audit_line_that_names_the_file_loses_its_content(
 async def test_an_unreadable_purge_log_refuses_imports(chunks: Chunks, write: Write, damage: str) -> None:
     """Which turns were purged is not known then: what comes of any turn is refused, with the line, until the file is
     mended. Conversations are stored, and people write, all the same."""
+    from trunkline.workers.memory.change_rules import PurgedTurnRule
     from trunkline.workers.memory.purge.service import PurgeService
-    from trunkline.workers.memory.rules import PurgedTurnRule
 
     await write("letter.md", LETTER)
     await purge(chunks, "letter.md")
@@ -307,8 +307,8 @@ async def test_an_unreadable_purge_log_refuses_imports(chunks: Chunks, write: Wr
 async def test_a_write_after_the_purge_began_is_refused(chunks: Chunks) -> None:
     """A learner that was asking a model meanwhile cannot bring it back, but the conversation may begin anew."""
     from trunkline.contracts.memory.purge import PurgeMemory
+    from trunkline.workers.memory.change_rules import PurgedTurnRule
     from trunkline.workers.memory.purge.service import PurgeService
-    from trunkline.workers.memory.rules import PurgedTurnRule
 
     late = PurgedTurnRule()
     chunks.store._components.committer.rules = (late,)

@@ -10,7 +10,7 @@ from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.chunks import Layer, Remember
 from trunkline.contracts.memory.store import Change
-from trunkline.workers.memory.rules import RedactionRule
+from trunkline.workers.memory.change_rules import RedactionRule
 from trunkline_bus import Scope
 
 from .chunks.conftest import chunks_at

@@ -14,6 +14,7 @@ from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.workers.memory.audit_writer import AuditLogWriter
 from trunkline.workers.memory.background_jobs import BackgroundJobs
+from trunkline.workers.memory.change_rules import ExistingBlockRule, PurgedTurnRule, RedactionRule
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
 from trunkline.workers.memory.chunks.reader import ChunkReader
@@ -30,7 +31,6 @@ from trunkline.workers.memory.handlers.maintenance import IndexHandlers, PurgeHa
 from trunkline.workers.memory.handlers.transfer import TransferHandlers
 from trunkline.workers.memory.purge.external_data import ExternalData
 from trunkline.workers.memory.purge.service import PurgeService, boilerplate_lines
-from trunkline.workers.memory.rules import ExistingBlockRule, PurgedTurnRule, RedactionRule
 from trunkline.workers.memory.store_selection import choose_store, index_provider
 from trunkline.workers.memory.write_check import WriteCheck
 

@@ -24,11 +24,11 @@ from trunkline.contracts.memory.chunks import (
     RestoreChunk,
 )
 from trunkline.contracts.memory.store import Change, ChunkType, LinkType, StoreContext
+from trunkline.workers.memory.change_rules import RedactionRule
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
 from trunkline.workers.memory.chunks.reader import ChunkReader
 from trunkline.workers.memory.chunks.writer import ChunkWriter
-from trunkline.workers.memory.rules import RedactionRule
 from trunkline_bus import Scope
 from trunkline_git_store.store import GitMemoryStore
 

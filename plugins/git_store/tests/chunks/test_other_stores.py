@@ -8,12 +8,12 @@ import pytest
 from trunkline.contracts.memory.chunks import DeleteChunk, ForgetChunk, ListChunks, Recall, Remember
 from trunkline.contracts.memory.purge import PurgeMemory
 from trunkline.contracts.memory.store import Change, StoreContext
+from trunkline.workers.memory.change_rules import PurgedTurnRule
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
 from trunkline.workers.memory.chunks.reader import ChunkReader
 from trunkline.workers.memory.chunks.writer import ChunkWriter
 from trunkline.workers.memory.purge.service import PurgeService
-from trunkline.workers.memory.rules import PurgedTurnRule
 from trunkline_bus import Refusal, Scope
 from trunkline_git_store.chunks.git_index import GitChunkIndex
 from trunkline_git_store.chunks.in_memory_index import InMemoryChunkIndex

@@ -19,10 +19,10 @@ from trunkline.contracts.memory.purger import Purge, Purger
 from trunkline.contracts.memory.store import MemoryStore, PurgeResult
 from trunkline.contracts.memory.text_match import significant_lines, strip_marks, without_boilerplate
 from trunkline.contracts.tools.messages import ToolSpec
+from trunkline.workers.memory.change_rules import PurgedTurnRule
 from trunkline.workers.memory.purge.external_data import ExternalData
 from trunkline.workers.memory.purge.memory_purger import MemoryPurger, combined_filter
 from trunkline.workers.memory.purge.purge_log import PurgeLog, PurgeRecord
-from trunkline.workers.memory.rules import PurgedTurnRule
 from trunkline_bus import Refusal, Scope
 
 log = logging.getLogger(__name__)
