@@ -32,7 +32,10 @@ class RobotsPolicy:
 
     def is_allowed(self, target: str) -> bool:
         """Report whether a path with its query may be asked for: of the patterns that match, the longest counts."""
-        return self.rules is None or self.rules.can_fetch(target, self.user_agent)
+        if self.rules is None:
+            return True
+        # Protego takes URLs: without an origin it would read the first name of a path "//a/b" as a host.
+        return self.rules.can_fetch(f"http://host/{target.removeprefix('/')}", self.user_agent)
 
 
 def parse_robots(text: str, user_agent: str) -> RobotsPolicy:
