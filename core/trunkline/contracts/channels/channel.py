@@ -1,4 +1,4 @@
-"""A channel: a way in and out for people. It knows the gateway's face and nothing behind it."""
+"""The contract of a channel, and the gateway's methods that a channel calls."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -18,31 +18,53 @@ from trunkline.errors import Unavailable
 
 
 class TurnStream(Protocol):
-    """A reader of a turn's feed by position; it survives reconnects, restarts and takeovers."""
+    """A reader of a turn's feed by position. It continues after a reconnect, a restart and a takeover."""
 
     position: str
-    """Where the reader stands, as text to be taken as it is: what ``Last-Event-ID`` carries."""
+    """The position after the last event, as an opaque text: the value of ``Last-Event-ID``."""
 
     def __aiter__(self) -> AsyncIterator[FeedEvent]:
-        """The events, without gap or repeat, ending with ``TurnEnded``."""
+        """Iterate over the events, without gap or repetition, up to and including ``TurnEnded``."""
         ...
 
 
 class Gateway(Protocol):
-    """The gateway as a channel sees it. Every method raises RemoteFault with a code and a sentence for people, or
-    Unavailable when no gateway answers; none of them loses a message that was accepted.
+    """The gateway as a channel sees it.
 
-    ``waiting`` are the calls that wait for a person now. ``approvals`` gives the same, whichever channel began their
-    turns, then each change of one: asked, reminded of (``reminded_at``), settled. It never ends by itself and waits
-    while the bus is away. A channel shows them to its owner and hands in what the owner says by ``decide``, bound to
-    ``call_hash``: a yes or no, or to a question (``detail.is_question``) an ``answer``, which ``allow=False`` declines
-    to give. Who comes second is refused with ``conflict`` and a sentence that says who was first.
+    Every async method raises RemoteFault with a code and a sentence for people, and Unavailable when no gateway
+    answers. After Unavailable the request may or may not have been carried out; all of them may be repeated.
+    """
 
-    ``answerer`` is the model that answers in a block, to be shown before anything is said."""
+    async def send(self, message: SendMessage) -> MessageAccepted:
+        """Send a message. When this returns, the message is on disk and will be answered, even if every process is
+        killed. Messages with the same ``client_id`` in the same conversation are one message, however often they are
+        sent. When the answer arrives is not guaranteed.
 
-    async def send(self, message: SendMessage) -> MessageAccepted: ...
-    def watch(self, conversation: str, turn: str, *, after: str = "") -> TurnStream: ...
-    async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None: ...
+        Raises:
+            RemoteFault: ``not_found``: there is no such block or conversation. ``conflict``: the block takes no messages
+                now, or the conversation belongs to another block. ``too_large``: the message exceeds its limit.
+                ``forbidden``: the channel has no access. ``storage_failure``: the inbox is full or unreachable.
+        """
+        ...
+
+    def watch(self, conversation: str, turn: str, *, after: str = "") -> TurnStream:
+        """Return the events of a turn after a position, from the beginning without one. Nothing is requested before
+        the iteration begins.
+
+        Raises:
+            ValueError: ``after`` is no position.
+        """
+        ...
+
+    async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
+        """Cancel a turn, at once or after its running step. A turn that has ended stays as it is. The turn may still
+        run when this returns; its feed ends with ``TurnEnded``.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such turn.
+        """
+        ...
+
     async def decide(
         self,
         turn: str,
@@ -52,43 +74,99 @@ class Gateway(Protocol):
         allow: bool,
         scope: ApprovalScope = "once",
         answer: str = "",
-    ) -> None: ...
-    async def waiting(self) -> tuple[Approval, ...]: ...
-    def approvals(self) -> AsyncGenerator[Approval, None]: ...
-    async def turn(self, turn: str) -> TurnView: ...
-    async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView: ...
-    async def conversations(self, query: ListConversations) -> ConversationPage: ...
-    async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary: ...
-    async def answerer(self, block: str | None = None) -> Answerer: ...
-    async def blocks(self) -> tuple[Block, ...]: ...
+    ) -> None:
+        """Decide about a call that waits for approval. The first decision counts. It holds for the call with this
+        ``call_hash`` only; with a wider ``scope``, approval also covers later calls like it. A question
+        (``detail.is_question``) takes an ``answer``; ``allow=False`` declines to answer.
+
+        Raises:
+            RemoteFault: ``conflict``: somebody decided before, and the sentence names who. ``forbidden``: this person
+                is not the owner. ``not_found``: nothing was asked.
+        """
+        ...
+
+    async def waiting(self) -> tuple[Approval, ...]:
+        """Return the calls that wait for a decision now, whichever channel began their turns."""
+        ...
+
+    def approvals(self) -> AsyncGenerator[Approval, None]:
+        """Iterate over the calls that wait for a decision, then over each change of one: requested, reminded of
+        (``reminded_at``), decided. The iteration does not end by itself. It waits while the bus is unreachable."""
+        ...
+
+    async def turn(self, turn: str) -> TurnView:
+        """Return the state of a turn, which may change at any time.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such turn.
+        """
+        ...
+
+    async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
+        """Return a conversation with its messages, those of the running turn included.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such conversation.
+        """
+        ...
+
+    async def conversations(self, query: ListConversations) -> ConversationPage:
+        """Return a page of conversations, newest first. Two pages are not one snapshot: a conversation that changes
+        between two calls may appear twice or be skipped."""
+        ...
+
+    async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary:
+        """Set the title of a conversation. None restores the title that is derived from the first message.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such conversation. ``invalid_request``: a list cannot show the
+                title.
+        """
+        ...
+
+    async def answerer(self, block: str | None = None) -> Answerer:
+        """Return the model that answers in a block, or in the default block, to be shown before the first message.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such block.
+            Unavailable: no monitor replies at once. Messages are accepted nevertheless.
+        """
+        ...
+
+    async def blocks(self) -> tuple[Block, ...]:
+        """Return all blocks that are not archived."""
+        ...
 
 
 class Channel(ABC):
     """One channel, run by a channels worker."""
 
     name: str
-    """Lower-case; it is a subject key, so the channel's credentials speak for nobody else."""
+    """Lower-case. It is part of the subjects on which the channel may publish."""
 
     shows: str = ""
-    """What a person sees here of an answer, in a sentence or two for the model, such as "Plain text: Markdown is not
-    drawn."; at most ``MAX_SHOWS`` characters. "" says nothing."""
+    """The format that a person sees here, in a sentence or two for the model, such as "Plain text: Markdown is not
+    rendered."; at most ``MAX_SHOWS`` characters. "" tells the model nothing."""
 
     render: Callable[[FeedEvent], str | None] | None = None
-    """How plugins want an event worded (``trunkline_render``); whoever runs the channel sets it. None or an answer of
-    None leaves the wording to the channel; "" leaves the event out. Ends of turns and approvals are never left out."""
+    """The text that plugins give an event (hook ``trunkline_render``). The channels worker sets this attribute. None,
+    here or as a result, leaves the text to the channel; "" omits the event. A channel never omits the end of a turn
+    or an approval."""
 
     async def tell_owner(self, text: str) -> None:
-        """Tell the owner something that answers no message: a call of some turn waits, or an agent has news.
+        """Send the owner a text that is no reply to a message: a call waits for approval, or an agent has news. The
+        channel accepted the text when this returns; whether the owner has read it is not known.
 
         Raises:
-            Unavailable: the owner cannot be told anything through this channel, now or ever, as here.
+            Unavailable: this channel cannot reach its owner now, or never can, as by default.
         """
         raise Unavailable(f"The channel {self.name} cannot tell its owner anything that answers no message.")
 
     @abstractmethod
     async def run(self, gateway: Gateway) -> None:
-        """Take people's messages in and show what comes back, until cancelled.
+        """Send people's messages to the gateway and show them the replies, until cancelled.
 
-        Returning means that the channel is done (a person left the terminal). An exception is logged and the
-        channel is started again after a pause.
+        Return only when the channel has finished, for example because a person left the terminal. After an exception
+        the channels worker logs it and starts the channel again after a pause. Do not acknowledge a message to its
+        sender's service before ``Gateway.send`` returns.
         """

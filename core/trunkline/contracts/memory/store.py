@@ -149,8 +149,12 @@ class StoreContext:
 class MemoryStore(ABC):
     """The one writer of a memory root. Every method that changes returns after the change is committed to history.
 
-    Paths are POSIX, relative to the root. All raise Refusal with one of the codes ``invalid_path``, ``not_found``,
-    ``write_conflict``, ``write_failure``; nothing is left half-written.
+    Paths are POSIX, relative to the root. Every method that takes a path raises Refusal ``invalid_path`` for one
+    outside the root. Every method that changes files raises Refusal ``write_failure`` when the disk refuses, and
+    what a rule raises; a change that is refused changes nothing. Concurrent changes are committed one after another.
+    The order among them is not guaranteed.
+
+    ``expected`` is the hash that a file must have: "" for no file, None for any content.
 
     A store that can look up chunks and documents is an ``IndexProvider`` (``trunkline.api.chunks``) too. For one that
     is not, the memory worker uses the indexes of another loaded store that is.
@@ -193,7 +197,13 @@ class MemoryStore(ABC):
         """Commit what is waiting and let go of the root."""
 
     @abstractmethod
-    async def read(self, path: str, version: str | None = None) -> MemoryFile: ...
+    async def read(self, path: str, version: str | None = None) -> MemoryFile:
+        """Return the text of a file, as it is now or as it was at a version. Every change acknowledged before the call
+        is seen. The file may change before the caller writes: pass its hash as ``expected``.
+
+        Raises:
+            Refusal: ``not_found``: there is no such file or version. ``invalid_path``.
+        """
 
     async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
         """Several small files as they are now, each or why it cannot be read, in the order of the paths. Every turn
@@ -208,7 +218,12 @@ class MemoryStore(ABC):
 
     @abstractmethod
     async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
-        """Commit files together and return the version. ``expected`` maps a path to the hash it must have."""
+        """Commit files together and return the version: all of them or none. Files that already have the new text
+        are not written again. ``expected`` maps a path to the hash that it must have.
+
+        Raises:
+            Refusal: ``write_conflict``: a file does not have the expected hash. ``invalid_path``, ``write_failure``.
+        """
 
     @abstractmethod
     async def edit(
@@ -222,7 +237,12 @@ class MemoryStore(ABC):
         scope: Scope = NOWHERE,
         expected: str | None = None,
     ) -> str:
-        """Replace the first occurrence of ``old``. ``expected`` is the hash that the file must have, as below."""
+        """Replace the first occurrence of ``old`` and return the version.
+
+        Raises:
+            Refusal: ``not_found``: there is no such file. ``write_conflict``: ``old`` is empty or not in the file, or
+                the file does not have the expected hash. ``invalid_path``, ``write_failure``.
+        """
 
     @abstractmethod
     async def move(
@@ -234,19 +254,41 @@ class MemoryStore(ABC):
         reason: str,
         scope: Scope = NOWHERE,
         expected: str | None = None,
-    ) -> str: ...
+    ) -> str:
+        """Move a file, or a folder with everything in it, in one commit, and return the version. A file at the target
+        is never replaced.
+
+        Raises:
+            Refusal: ``not_found``: there is nothing at the source. ``write_conflict``: the target exists, or the file
+                does not have the expected hash. ``invalid_path``: the target lies within the source.
+                ``write_failure``.
+        """
 
     @abstractmethod
     async def delete(
         self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
-    ) -> str: ...
+    ) -> str:
+        """Delete a file, or a folder with everything in it, in one commit, and return the version. History keeps the
+        text: only ``purge`` removes it.
+
+        Raises:
+            Refusal: ``not_found``: there is nothing at the path. ``write_conflict``: the file does not have the
+                expected hash. ``invalid_path``, ``write_failure``.
+        """
 
     async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
         """Take a change back as a change of its own. A store that cannot refuses with ``not_found``."""
         raise _cannot("take changes back")
 
     @abstractmethod
-    async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]: ...
+    async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
+        """Return the best hits, at most ``query.limit``. Every change acknowledged before the call is searched. The
+        scores of two stores are not comparable, and a store may ignore the filters of ``SearchMemory`` that it does
+        not know.
+
+        Raises:
+            Refusal: ``invalid_path``.
+        """
 
     @property
     def vectors(self) -> float | None:
@@ -267,7 +309,13 @@ class MemoryStore(ABC):
         return await self.index_stats()
 
     @abstractmethod
-    async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]: ...
+    async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
+        """Return the files and folders in a folder, with ``recursive`` at every depth; "" is the root. Every change
+        acknowledged before the call is seen.
+
+        Raises:
+            Refusal: ``not_found``: there is no such folder. ``invalid_path``.
+        """
 
     async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
         """Return the entries under a folder, at whatever depth, that are not read, such as links; nothing where
@@ -276,7 +324,13 @@ class MemoryStore(ABC):
         return ()
 
     @abstractmethod
-    async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]: ...
+    async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
+        """Return the changes of a file or folder, newest first, at most ``limit``. Deleted paths have a history too;
+        a purged text has none.
+
+        Raises:
+            Refusal: ``not_found``: there was never anything at the path. ``invalid_path``.
+        """
 
     async def blame(
         self,
@@ -339,16 +393,30 @@ class MemoryStore(ABC):
 
     @abstractmethod
     async def append_conversation(self, append: AppendConversation) -> int:
-        """Append the messages that are not stored yet, commit, and return how many there are."""
+        """Append the messages whose ids are not stored yet, commit them together, and return the number of messages
+        in the conversation. Repeating the call changes nothing, so a caller may retry after a crash.
+
+        Raises:
+            Refusal: ``write_failure``, ``invalid_path``: the block or the conversation has no valid name.
+        """
 
     @abstractmethod
-    async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice: ...
+    async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice:
+        """Return the messages of a conversation after the first ``after``, in the order in which they were appended.
+        ``exists`` is false for an unknown conversation: that is no error.
+
+        Raises:
+            Refusal: ``invalid_path``: the block or the conversation has no valid name.
+        """
 
     @abstractmethod
-    async def list_conversations(self, query: ListConversations) -> ConversationPage: ...
+    async def list_conversations(self, query: ListConversations) -> ConversationPage:
+        """Return a page of the conversations that match, newest first. Two pages are not one snapshot: a conversation
+        that changes between two calls may appear twice or be skipped."""
 
     @abstractmethod
-    async def find_conversation(self, conversation: str) -> ConversationSummary | None: ...
+    async def find_conversation(self, conversation: str) -> ConversationSummary | None:
+        """Return the summary of a conversation in whichever block it is; None for an unknown id."""
 
 
 def _cannot(what: str) -> Refusal:
