@@ -35,6 +35,7 @@ REMOVED = {
 _OLD_OPTION = re.compile(
     r"\btool\(\) got an unexpected keyword argument '(\w+)'|'FunctionTool' object has no attribute '(\w+)'"
 )
+_OLD_ATTRIBUTE = re.compile(rf"module '({FACE})' has no attribute '({'|'.join(REMOVED)})'")
 
 _CORE = str(Path(trunkline.__file__).parent)
 
@@ -43,6 +44,8 @@ def describe_outdated_use(error: BaseException) -> str | None:
     """Name the outdated parts of the API that caused the error, with their new names; None for other errors."""
     if isinstance(error, RenamedName):
         return f"It is written for another version: {error}."
+    if isinstance(error, AttributeError) and (removed := _OLD_ATTRIBUTE.match(str(error))):
+        return f"It is written for another version: {_describe(removed[1], removed[2])}."
     if isinstance(error, TypeError | AttributeError):
         return _describe_option(str(error))
     if not isinstance(error, ImportError) or (error.name or "").partition(".")[0] != FACE:

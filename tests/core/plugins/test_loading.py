@@ -71,6 +71,11 @@ OUTDATED = {
         'trunkline.api.store.LogStore is gone: "trunkline plugins new store" writes a whole store '
         "(docs/how-to/write-a-store.md).",
     ),
+    "removed attribute": (
+        "import trunkline\nclass Notes(trunkline.LogStore): pass",
+        'trunkline.LogStore is gone: "trunkline plugins new store" writes a whole store '
+        "(docs/how-to/write-a-store.md).",
+    ),
     "option": (
         "import trunkline\n@trunkline.tool(effect='exec', look=True)\ndef t() -> str: 'Do.'",
         "look of @tool is now read_only.",

@@ -41,9 +41,9 @@ class Gateway(Protocol):
         sent. When the answer arrives is not guaranteed.
 
         Raises:
-            RemoteFault: ``not_found``: there is no such block or conversation. ``conflict``: the block takes no messages
-                now, or the conversation belongs to another block. ``too_large``: the message exceeds its limit.
-                ``forbidden``: the channel has no access. ``storage_failure``: the inbox is full or unreachable.
+            RemoteFault: ``not_found``: there is no such block or conversation. ``conflict``: the block is switched off,
+                or the conversation belongs to another block. ``too_large``: the message exceeds its limit.
+                ``forbidden``: the channel has no access. ``storage_failure``: the disk is nearly full.
         """
         ...
 

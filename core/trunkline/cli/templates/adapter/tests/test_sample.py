@@ -1,4 +1,4 @@
-"""The sample adapter does what every adapter must, as far as it can yet."""
+"""The sample adapter passes the parts of the contract suite that it can meet."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,14 +19,14 @@ def anyio_backend() -> str:
 
 
 class TestSample(AdapterSuite):
-    """The contract. Does your vendor speak OpenAI's protocol? Inherit
-    ``ScriptedProviderSuite`` instead, and nothing is lacking."""
+    """The contract suite. If your vendor uses OpenAI's protocol, inherit
+    ``ScriptedProviderSuite`` instead."""
 
     counts = False
     lacks: ClassVar = dict.fromkeys(PROGRAMS.keys() - {"text"}, "nobody is asked yet")
 
     @asynccontextmanager
     async def situation(self, name: SituationName) -> AsyncIterator[Situation]:
-        """Bring a situation about."""
+        """Yield an adapter and a request for a situation."""
         asked = Message(id="msg_1", role="user", content=SENTENCE)
         yield Situation(SampleAdapter(), ModelRequest(messages=(asked,)))

@@ -1,4 +1,4 @@
-"""The sample channel does what every channel must."""
+"""The sample channel passes the contract suite."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ def anyio_backend() -> str:
 
 
 class TestSample(ChannelSuite):
-    """The contract. The suite plays the person."""
+    """The contract suite, which plays the person."""
 
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ class TestSample(ChannelSuite):
 
     @asynccontextmanager
     async def person(self) -> AsyncIterator[ChannelUser]:
-        """How a person says something, and what they see."""
+        """Return the person of the suite, who writes and reads here."""
 
         async def say(text: str) -> None:
             number = len(list(self.folder.iterdir()))

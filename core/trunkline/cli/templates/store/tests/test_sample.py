@@ -1,4 +1,4 @@
-"""The sample store does what every store must."""
+"""The sample store passes the contract suite."""
 
 from pathlib import Path
 
@@ -17,10 +17,10 @@ def anyio_backend() -> str:
 
 
 class TestSample(StoreSuite):
-    """The contract."""
+    """The contract suite."""
 
     def store(self) -> SampleStore:
-        """A store that is not open yet."""
+        """Return a store that is not open yet."""
         return SampleStore()
 
 
@@ -36,7 +36,7 @@ async def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_half_a_line_is_no_change(tmp_path: Path) -> None:
-    """What a power cut left is passed over, and what follows is kept."""
+    """A line cut short by a power failure is skipped, and later lines are kept."""
     for number in range(3):
         store = SampleStore()
         await store.open(StoreContext(tmp_path, tmp_path))

@@ -1,4 +1,4 @@
-"""The sample tool does what every tool must, and what it is for."""
+"""The sample tool passes the contract suite and does its work."""
 
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,14 @@ def anyio_backend() -> str:
 
 
 class TestSample(ToolSuite):
-    """The contract."""
+    """The contract suite."""
 
     def tool(self) -> Any:
-        """The tool to try."""
+        """Return the tool to test."""
         return sample_hello
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
-        """Arguments with which it does its work."""
+        """Return arguments with which the tool succeeds."""
         return {"who": "Ada"}
 
 

@@ -1,4 +1,4 @@
-"""The sample adapter: a model that repeats. Ask your vendor in its place."""
+"""The sample adapter: a model that repeats the question. Call your vendor in its place."""
 
 from collections.abc import AsyncIterator, Iterable
 
@@ -7,13 +7,13 @@ from trunkline.api.model import Finish, ModelAdapter, ModelEvent, ModelRequest, 
 
 
 class SampleAdapter(ModelAdapter):
-    """Says the question again."""
+    """Answers with the question."""
 
     name = "sample"
     vendor = "sample"
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The answer, in pieces."""
+        """Yield the answer, in pieces."""
         for word in request.messages[-1].content.split(" "):
             yield Text(word if word.endswith(".") else f"{word} ")
         yield Finish()
@@ -21,5 +21,5 @@ class SampleAdapter(ModelAdapter):
 
 @trunkline.hookimpl
 def trunkline_models() -> Iterable[ModelAdapter]:
-    """What this plugin adds."""
+    """Return the adapters of this plugin."""
     return [SampleAdapter()]

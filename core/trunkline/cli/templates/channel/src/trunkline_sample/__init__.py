@@ -8,11 +8,11 @@ import trunkline
 from trunkline.api.channel import Channel, Letter, LetterChannel
 
 PAUSE = 0.2
-"""Seconds between two looks."""
+"""Seconds between two reads of the folder."""
 
 
 class SampleChannel(LetterChannel):
-    """Takes NAME.in and writes NAME.out."""
+    """Reads NAME.in and writes NAME.out."""
 
     name = "sample"
     shows = "Plain text: Markdown is not drawn."
@@ -22,7 +22,7 @@ class SampleChannel(LetterChannel):
         self._folder = folder
 
     async def letters(self) -> AsyncGenerator[Letter, None]:
-        """What people have written and was not answered yet."""
+        """Yield the messages that were not answered yet."""
         self._folder.mkdir(parents=True, exist_ok=True)
         while True:
             for file in sorted(self._folder.glob("*.in")):
@@ -32,20 +32,20 @@ class SampleChannel(LetterChannel):
             await anyio.sleep(PAUSE)
 
     async def show(self, letter: Letter, text: str, *, done: bool) -> None:
-        """Write the answer; at its end the letter is out of the way."""
+        """Write the answer so far. When it is complete, delete the letter."""
         assert isinstance(letter.origin, Path)
         letter.origin.with_suffix(".out").write_text(text)
         if done:
             letter.origin.unlink()
 
     async def tell_owner(self, text: str) -> None:
-        """Calls that wait for a decision, whichever channel began their turns."""
+        """Write what the owner must know, such as calls that wait for approval."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / "approvals.out").open("a") as file:
             file.write(f"{text}\n\n")
 
     def is_owner(self, letter: Letter) -> bool:
-        """Who can write into this folder is its owner. Where others can write too, ask who wrote."""
+        """Whoever can write into this folder is the owner. Where others can write, check the sender."""
         return True
 
 
@@ -53,5 +53,5 @@ class SampleChannel(LetterChannel):
 def trunkline_channels(
     settings: trunkline.PluginSettings,
 ) -> Iterable[Channel]:
-    """What this plugin adds."""
+    """Return the channels of this plugin."""
     return [SampleChannel(settings.home / "sample")]

@@ -1,4 +1,4 @@
-"""The sample store: memory as lines of one file. Put your own place in its stead."""
+"""The sample store: memory as lines of one file. Put your own storage in its place."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ class SampleStore(RecordStore):
     """Keeps one line for each change."""
 
     def load(self, root: Path) -> Iterator[MemoryRecord]:
-        """Every record, oldest first."""
+        """Yield every record, oldest first."""
         self._file = (root / "sample.jsonl").open("a+b")
         flock(self._file, LOCK_EX | LOCK_NB)
         self._file.seek(0)
@@ -29,7 +29,7 @@ class SampleStore(RecordStore):
         self._file.truncate(whole)
 
     def keep(self, record: MemoryRecord) -> None:
-        """Put one at the end; it is on disk when this returns."""
+        """Append a record. It is on disk when this returns."""
         end = self._file.seek(0, os.SEEK_END)
         try:
             self._file.write(record.encode() + b"\n")
@@ -40,11 +40,11 @@ class SampleStore(RecordStore):
             raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file, which releases its lock."""
         self._file.close()
 
 
 @trunkline.hookimpl
 def trunkline_memory_stores() -> Iterable[MemoryStore]:
-    """What this plugin adds."""
+    """Return the stores of this plugin."""
     return [SampleStore()]

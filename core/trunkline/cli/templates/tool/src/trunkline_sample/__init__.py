@@ -17,5 +17,5 @@ def sample_hello(who: str = "world") -> str:
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    """What this plugin adds."""
+    """Return the tools of this plugin."""
     return [sample_hello]
