@@ -1,7 +1,8 @@
-"""Breadcrumbs: which plugins a process is at work in, readable by the next process when this one died at once.
+"""The activity log of a worker: the plugins whose code runs now, readable after a crash.
 
-One small file a worker, mapped into memory: a few bytes are written before a plugin's code runs and cleared behind it.
-They cost no system call, and outlive a segmentation fault, ``os._exit`` and a kill. ``quarantine.py`` judges by them.
+Each worker has one small file, mapped into memory. A few bytes are written before a plugin's code runs, and cleared
+after it. That needs no system call, and the bytes survive a segmentation fault, ``os._exit`` and a kill.
+``quarantine.py`` reads them.
 """
 
 import contextlib
@@ -33,7 +34,7 @@ ACTIVITY_KINDS: tuple[ActivityKind, ...] = (
 )
 
 LONG_LIVED_KINDS: frozenset[ActivityKind] = frozenset({"channel", "lifespan"})
-"""What goes on for as long as a worker lives: such a plugin is suspected only when no other is."""
+"""Activities that last as long as a worker. Their plugin is a suspect only if no other plugin is."""
 
 HEADER_SIZE, SLOTS = 65_536, 1_024
 _SLOT = struct.Struct("<HHI")
@@ -42,8 +43,9 @@ _EMPTY = bytes(_SLOT.size)
 
 
 class ActivityLogHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """Who left the crumbs. ``boot_id`` names the system's run, ``oom_kills`` is what its memory killer had done when
-    the process began. A process that is ``leaving`` was asked to, so that its end tells nothing."""
+    """The process that wrote the log. ``boot`` is the id of the system's boot, ``memory_kills`` the number of processes
+    that the OOM killer had ended when the process started. ``leaving`` means that the process was asked to end, so
+    its end is no crash."""
 
     worker: str
     pid: int
@@ -55,7 +57,7 @@ class ActivityLogHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A plugin at work: ``at`` counts up, so the highest began last."""
+    """A plugin whose code runs. ``at`` is a counter: the highest began last."""
 
     owner: str
     doing: ActivityKind
@@ -63,7 +65,7 @@ class Activity:
 
 
 class ActivityLog:
-    """The crumbs of one worker. Without a ``run`` folder in the home they lie in memory only and help nobody."""
+    """The activity log of one worker. Without a ``run`` folder in the home it is kept in memory only."""
 
     def __init__(self, folder: Path, worker: str) -> None:
         self._head = ActivityLogHeader(
@@ -76,20 +78,20 @@ class ActivityLog:
         self._map = mmap.mmap(-1 if file is None else file.fileno(), _SIZE)
         self._write_head()
         self.close = weakref.finalize(self, _removed, file, os.getpid())
-        """Forget the crumbs: the worker came to its end in order."""
+        """Remove the file, after a worker has ended normally."""
 
     def recording(self, owner: str, doing: ActivityKind) -> "_Recording":
-        """A context in which the plugin is at work."""
+        """Return a context in which the plugin counts as active."""
         index = self._indexes.get(owner)
         return _Recording(self, self._known(owner) if index is None else index, ACTIVITY_KINDS.index(doing))
 
     def mark_leaving(self) -> None:
-        """The process was asked to end; whatever ends it now is nobody's fault."""
+        """Record that the process was asked to end, so that its end is no crash."""
         self._head = msgspec.structs.replace(self._head, leaving=True)
         self._write_head()
 
     def add(self, index: int, doing: int) -> int:
-        """Lay a crumb; returns its slot, or -1 when too many lie there already."""
+        """Record an activity. Return its slot, or -1 when all slots are used."""
         if not self._free:
             return -1
         slot = self._free.pop()
@@ -98,7 +100,7 @@ class ActivityLog:
         return slot
 
     def remove(self, slot: int) -> None:
-        """Take the crumb away again."""
+        """Clear a slot."""
         if slot >= 0:
             at = HEADER_SIZE + slot * _SLOT.size
             self._map[at : at + _SLOT.size] = _EMPTY
@@ -117,28 +119,28 @@ class ActivityLog:
 
 
 class _Recording:
-    __slots__ = ("_crumbs", "_doing", "_index", "_slot")
+    __slots__ = ("_activity_log", "_doing", "_index", "_slot")
 
-    def __init__(self, crumbs: ActivityLog, index: int, doing: int) -> None:
-        self._crumbs, self._index, self._doing = crumbs, index, doing
+    def __init__(self, activity_log: ActivityLog, index: int, doing: int) -> None:
+        self._activity_log, self._index, self._doing = activity_log, index, doing
 
     def __enter__(self) -> None:
-        self._slot = self._crumbs.add(self._index, self._doing)
+        self._slot = self._activity_log.add(self._index, self._doing)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._crumbs.remove(self._slot)
+        self._activity_log.remove(self._slot)
 
 
 def activity_log_folder(home: Path) -> Path:
-    """Where the crumbs of a home lie."""
-    return home / "run" / "crumbs"
+    """Return the folder of the activity logs of a home."""
+    return home / "run" / "activity"
 
 
 def read_crashed(folder: Path) -> Iterator[tuple[ActivityLogHeader, tuple[Activity, ...]]]:
-    """The crumbs of processes that died without taking them away. Each is told once: the file is removed."""
-    for path in sorted(folder.glob("*.crumbs")):
+    """Yield the activity logs of processes that crashed. Each is yielded once: its file is removed."""
+    for path in sorted(folder.glob("*.activity")):
         with contextlib.suppress(OSError, msgspec.DecodeError, struct.error), path.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -151,12 +153,12 @@ def read_crashed(folder: Path) -> Iterator[tuple[ActivityLogHeader, tuple[Activi
 def _read(data: bytes) -> tuple[ActivityLogHeader, tuple[Activity, ...]]:
     head = msgspec.json.decode(data[:HEADER_SIZE].partition(b"\0")[0], type=ActivityLogHeader)
     slots = _SLOT.iter_unpack(data[HEADER_SIZE:_SIZE])
-    crumbs = [
+    activities = [
         Activity(head.owners[index - 1], ACTIVITY_KINDS[doing], at)
         for index, doing, at in slots
         if 0 < index <= len(head.owners) and doing < len(ACTIVITY_KINDS)
     ]
-    return head, tuple(crumbs)
+    return head, tuple(activities)
 
 
 def boot_id() -> str:
@@ -177,12 +179,12 @@ def oom_kills() -> int:
 
 
 def _made(folder: Path, worker: str) -> "_File | None":
-    """The file, held by a lock for as long as the process lives; None where none can be made."""
+    """Return the file, locked for as long as the process lives; None where it cannot be created."""
     if not folder.parent.is_dir():
         return None
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        path = folder / f"{worker}-{new_id()}.crumbs"
+        path = folder / f"{worker}-{new_id()}.activity"
         return _File(path)
     except OSError:
         return None

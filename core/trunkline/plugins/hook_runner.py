@@ -42,7 +42,7 @@ class HookRunner:
         self.config = config
         self.report = LoadReport()
         self._quarantine = Quarantine(config.home, config.settings.plugins.max_crashes)
-        self.crumbs = ActivityLog(activity_log_folder(config.home), worker)
+        self.activity_log = ActivityLog(activity_log_folder(config.home), worker)
         self._manager = validation.HookManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._order: dict[str, int] = {}
@@ -116,7 +116,7 @@ class HookRunner:
             self._refuse_writable(candidate)
             self._check_manifest(candidate)
             # what a plugin prints must not get into a command's output
-            with redirect_stdout(sys.stderr), self.crumbs.recording(candidate.owner, "import"):
+            with redirect_stdout(sys.stderr), self.activity_log.recording(candidate.owner, "import"):
                 plugin = candidate.load() if candidate.is_imported else import_within(seconds, candidate.load)
         except ImportTimeout as error:
             self._unusable(candidate, "failed", error.sentence, error.hint)
@@ -294,7 +294,7 @@ class HookRunner:
     def _call(self, implementation: Any, given: dict[str, Any]) -> Any:
         owner = implementation.plugin_name
         known = {"settings": self.settings_of(owner)} | given
-        with self.crumbs.recording(owner, "hook"):
+        with self.activity_log.recording(owner, "hook"):
             return implementation.function(*(known[name] for name in implementation.argnames))
 
     def settings_of(self, owner: str) -> ScopedPluginSettings:

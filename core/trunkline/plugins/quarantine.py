@@ -1,10 +1,10 @@
-"""Quarantine: which plugin ended its worker again and again, and is therefore not loaded until somebody lets it out.
+"""Quarantine: plugins that crashed their worker repeatedly, and are not loaded until the owner releases them.
 
-Judged from what dead processes left behind: their last words (``runtime/watchdog.py``), which name the code that
-ended them, and their crumbs (``activity_log.py``), which say what was at work. Being at work is no evidence: a
-process that was killed from outside leaves crumbs too, and no words. So a plugin is put away when the last words name
-its code in the thread that ended the process, or when processes end without a word while they import it, because then
-none could start. Kept in ``quarantine.json`` in the home.
+A crashed process leaves two files: its crash report (``runtime/watchdog.py``), which names the code that ended it, and
+its activity log (``activity_log.py``), which names the plugins whose code was running. An activity alone is no
+evidence: a process that was killed from outside leaves an activity log too, and no crash report. A plugin is
+quarantined when crash reports name its code in the thread that ended the process, or when processes end without a crash
+report while they import it, because then no worker could start. The list is ``quarantine.json`` in the home.
 """
 
 import fcntl
@@ -83,12 +83,12 @@ class Quarantine:
 
     def __init__(self, home: Path, limit: int) -> None:
         self._file = home / FILE
-        self._crumbs = activity_log.activity_log_folder(home)
+        self._folder = activity_log.activity_log_folder(home)
         self._limit = limit
 
     def update(self, versions: dict[str, str]) -> QuarantineRegister:
         """The register after the dead were heard. ``versions`` are those of the installed plugins, by owner."""
-        if not self._crumbs.is_dir():
+        if not self._folder.is_dir():
             return self.read()
         with self._locked_register() as register:
             fresh = tuple(self._crashes(versions))
@@ -105,7 +105,7 @@ class Quarantine:
 
     def add(self, owner: str, version: str, reason: str) -> None:
         """Put a plugin into quarantine at once. Silent where nothing can be written."""
-        if self._limit and self._crumbs.parent.is_dir():
+        if self._limit and self._folder.parent.is_dir():
             with self._locked_register() as register:
                 self._write(_with_entry(register, owner, version, reason))
 
@@ -124,17 +124,17 @@ class Quarantine:
     def _crashes(self, owners: Iterable[str]) -> Iterator[Crash]:
         """One crash for each process that died, whatever number of workers it had."""
         dead: dict[tuple[int, str], list[tuple[ActivityLogHeader, tuple[Activity, ...]]]] = {}
-        for head, found in activity_log.read_crashed(self._crumbs):
+        for head, found in activity_log.read_crashed(self._folder):
             dead.setdefault((head.pid, head.boot), []).append((head, found))
         for (pid, boot), left in dead.items():
             words = self._last_words(pid)
-            together = tuple(crumb for _, some in left for crumb in some)
+            together = tuple(activity for _, some in left for activity in some)
             asked = any(head.leaving for head, _ in left)
             if boot == activity_log.boot_id() and (together or words) and not asked and self._limit:
                 yield _crash(left[0][0], len(left), together, words, owners)
 
     def _last_words(self, pid: int) -> str:
-        path = last_words_path(self._crumbs, pid)
+        path = last_words_path(self._folder, pid)
         try:
             words = path.read_text(errors="replace")
             path.unlink()
@@ -173,7 +173,7 @@ class Quarantine:
         """The register, for one process at a time. Without a place to write, an empty one."""
         try:
             lock = os.open(
-                self._crumbs.parent / "quarantine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+                self._folder.parent / "quarantine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
         except OSError:
             yield self.read()
@@ -228,11 +228,16 @@ def last_words_path(folder: Path, pid: int) -> Path:
 def _crash(
     head: ActivityLogHeader, workers: int, found: Sequence[Activity], words: str, owners: Iterable[str]
 ) -> Crash:
-    passing = [crumb for crumb in found if crumb.doing not in LONG_LIVED_KINDS] or found
-    latest = {crumb.owner: crumb for crumb in sorted(passing, key=lambda crumb: crumb.at)}
+    passing = [activity for activity in found if activity.doing not in LONG_LIVED_KINDS] or found
+    latest = {activity.owner: activity for activity in sorted(passing, key=lambda activity: activity.at)}
     suspects = [
-        Suspect(owner=crumb.owner, doing=crumb.doing, at=crumb.at, named=_names_plugin(words, crumb.owner))
-        for crumb in latest.values()
+        Suspect(
+            owner=activity.owner,
+            doing=activity.doing,
+            at=activity.at,
+            named=_names_plugin(words, activity.owner),
+        )
+        for activity in latest.values()
     ]
     others = (owner for owner in owners if owner not in latest and _names_plugin(words, owner))
     suspects += [Suspect(owner=owner, doing="in a thread of its own", at=0, named=True) for owner in others]

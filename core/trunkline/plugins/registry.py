@@ -75,11 +75,11 @@ class Plugins:
     @property
     def activity_log(self) -> ActivityLog:
         """Where to note that a plugin is at work, for the case that it ends the process."""
-        return self._relay.crumbs
+        return self._relay.activity_log
 
     def record_activity(self, owner: str, doing: ActivityKind) -> AbstractContextManager[None]:
         """A context for the time in which a plugin's code runs."""
-        return self._relay.crumbs.recording(owner, doing)
+        return self._relay.activity_log.recording(owner, doing)
 
     @property
     def report(self) -> LoadReport:
@@ -300,7 +300,7 @@ def isolated_plugins(config: Config, extra: Iterable[object] = ()) -> tuple[Plug
     try:
         relay.load_all(extra, config.settings.runtime.tool_sources, imports=False)
     finally:
-        relay.crumbs.close()
+        relay.activity_log.close()
     return tuple(state for state in relay.report.plugins if state.status == "isolated")
 
 
