@@ -135,7 +135,7 @@ async def measure_one_turn(calls: int) -> list[float]:
     clock: list[float] = []
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
         async with platform(
-            Path(folder), plugins=[ApprovalPlugin()], config=config, patience=600.0
+            Path(folder), plugins=[ApprovalPlugin()], config=config, timeout=600.0
         ) as running:
             accepted = await running.send(str(calls))
             while len(asked := await running.gateway.waiting()) < calls:  # noqa: ASYNC110  asked over the bus

@@ -72,7 +72,7 @@ async def measure(calls: Sequence[int], steps: int) -> dict[str, Any]:
         {"runtime.provider_adapter": "scripted", "monitor.max_tool_calls": max(calls)},
     )
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
-        async with platform(Path(folder), plugins=[plugin], config=config, patience=600.0) as running:
+        async with platform(Path(folder), plugins=[plugin], config=config, timeout=600.0) as running:
             await running.say("warm up")
             found = [await _calls(running, count) for count in calls]
             progress(f"{steps} steps")

@@ -218,7 +218,7 @@ async def measure(
     }
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
         async with process_platform(
-            Path(folder), config=config, workers=WORKERS, plugins={"flooding": PLUGIN}, patience=TIMEOUT
+            Path(folder), config=config, workers=WORKERS, plugins={"flooding": PLUGIN}, timeout=TIMEOUT
         ) as running:
             await running.say("say:warm")
             headers = {"authorization": f"Bearer {running.token}"}

@@ -50,7 +50,7 @@ class Installation(PlatformClient):
     """The server's address, everybody's password, and the workers. Talks as the operator."""
 
     def __init__(self, bus: Bus, server: "NatsServer", passwords: Mapping[str, str], home: Path) -> None:
-        super().__init__(bus, patience=60.0)
+        super().__init__(bus, timeout=60.0)
         self.gateway = GatewayClient(bus, "cli")
         self.server, self.passwords, self.home = server, passwords, home
         self.processes: dict[str, WorkerProcess] = {}

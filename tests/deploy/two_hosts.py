@@ -213,7 +213,7 @@ class Hosts:
     async def talker(self) -> AsyncIterator[PlatformClient]:
         """Somebody who talks with the hub."""
         async with connect(self.bus) as bus:
-            yield PlatformClient(bus, patience=120.0)
+            yield PlatformClient(bus, timeout=120.0)
 
     async def start_hub(self) -> None:
         """Start the hub, and wait until it is ready."""

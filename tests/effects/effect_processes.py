@@ -27,7 +27,7 @@ PLUGIN = Path(__file__).with_name("boundary_plugin.py")
 
 STARTS = 3
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """Seconds for which the gateway is asked again: it may be busy with all that was struck."""
 
 
@@ -37,7 +37,7 @@ class Stage:
     def __init__(self, running: ProcessPlatform, wire: LossyWire) -> None:
         self.running = running
         self.wire = wire
-        self.gateway = GatewayClient(running.bus, "test", patience=PATIENCE)
+        self.gateway = GatewayClient(running.bus, "test", timeout=TIMEOUT)
         self.latch = KillSwitch(running.home.path)
         self.folder = running.home.path / "test-plugins"
         for name in ("held", "go"):

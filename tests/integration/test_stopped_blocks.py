@@ -236,7 +236,7 @@ async def test_a_killed_command_is_finished_by_repeating_it(
     """A worker dies by SIGKILL somewhere in a delete or an archiving of a block at work. The same command finishes it:
     nothing of it waits or runs, and memory and workspace went the same way."""
     async with manned(stage) as running:
-        gateway = GatewayClient(running.bus, "cli", patience=3.0)
+        gateway = GatewayClient(running.bus, "cli", timeout=3.0)
         await until_done(lambda one: one.create_block("garden"), gateway, "conflict")
         turns = [
             await speaking(running, "slow:4000:20", block="garden"),
@@ -279,7 +279,7 @@ async def test_a_killed_command_is_finished_by_repeating_it(
 async def test_a_restore_continues_after_a_kill(stage: ProcessPlatform, victim: str, delay: float) -> None:
     """Killed while it archives or restores: the block is back with its files."""
     async with manned(stage) as running:
-        gateway = GatewayClient(running.bus, "cli", patience=3.0)
+        gateway = GatewayClient(running.bus, "cli", timeout=3.0)
         workspace = running.home.workspace("garden")
         await until_done(lambda one: one.create_block("garden"), gateway, "conflict")
         workspace.mkdir(parents=True, exist_ok=True)

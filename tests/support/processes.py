@@ -118,9 +118,9 @@ class ProcessPlatform(PlatformClient):
         servers: Sequence[EmbeddedServer],
         environ: Mapping[str, str],
         *,
-        patience: float,
+        timeout: float,
     ) -> None:
-        super().__init__(bus, patience=patience)
+        super().__init__(bus, timeout=timeout)
         self.home = home
         self.servers = tuple(servers)
         self.environ = environ
@@ -187,7 +187,7 @@ async def process_platform(
     plugins: Mapping[str, str] | None = None,
     workers: Sequence[WorkerKind] = KINDS,
     servers: Sequence[EmbeddedServer] = (),
-    patience: float = 60.0,
+    timeout: float = 60.0,
 ) -> AsyncIterator[ProcessPlatform]:
     """Run workers as processes until the block is left, which kills them.
 
@@ -199,7 +199,7 @@ async def process_platform(
             ``runtime.tool_sources`` folder.
         workers: Which kinds to start; more can be started with ``start``.
         servers: Servers that run already, a cluster with one password; by default one is started.
-        patience: How long ``say`` waits for the end of a turn, in seconds.
+        timeout: How long ``say`` waits for the end of a turn, in seconds.
     """
     async with AsyncExitStack() as stack:
         if home is None:
@@ -221,7 +221,7 @@ async def process_platform(
         make_block(places.memory, workers)
         settings = msgspec.structs.replace(bus_settings(read), name="test")
         bus = await stack.enter_async_context(connect(settings))
-        running = ProcessPlatform(bus, places, servers, everything, patience=patience)
+        running = ProcessPlatform(bus, places, servers, everything, timeout=timeout)
         stack.callback(_kill_all, running)
         await running.start_all(workers)
         yield running

@@ -80,12 +80,12 @@ def text_of(events: Sequence[FeedEvent]) -> str:
 
 
 class PlatformClient:
-    """Talks with a platform over its bus, as a channel does. ``patience`` is in seconds."""
+    """Talks with a platform over its bus, as a channel does. ``timeout`` is in seconds."""
 
-    def __init__(self, bus: Bus, *, patience: float = 60.0) -> None:
+    def __init__(self, bus: Bus, *, timeout: float = 60.0) -> None:
         self.bus = bus
         self.gateway = GatewayClient(bus, CHANNEL)
-        self.patience = patience
+        self.timeout = timeout
 
     async def send(self, text: str, **given: Any) -> MessageAccepted:
         """Hand in a message; ``given`` are the other fields of ``SendMessage``."""
@@ -94,7 +94,7 @@ class PlatformClient:
     async def answer(self, accepted: MessageAccepted) -> TurnAnswer:
         """Wait for the end of a turn and return all that its feed showed. Raises TimeoutError."""
         events: list[FeedEvent] = []
-        with anyio.fail_after(self.patience):
+        with anyio.fail_after(self.timeout):
             async for event in self.gateway.watch(accepted.conversation, accepted.turn):
                 events.append(event)
         ended = events[-1]
@@ -109,8 +109,8 @@ class PlatformClient:
 class Platform(PlatformClient):
     """A platform that runs in this process. ``instance`` is what ``trunkline up`` has in its hands."""
 
-    def __init__(self, bus: Bus, instance: Instance, *, patience: float) -> None:
-        super().__init__(bus, patience=patience)
+    def __init__(self, bus: Bus, instance: Instance, *, timeout: float) -> None:
+        super().__init__(bus, timeout=timeout)
         self.instance = instance
 
     @property
@@ -151,7 +151,7 @@ async def platform(
     config: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
     workers: Sequence[WorkerKind] = KINDS,
-    patience: float = 60.0,
+    timeout: float = 60.0,
 ) -> AsyncIterator[Platform]:
     """Run workers on an embedded server until the block is left.
 
@@ -162,7 +162,7 @@ async def platform(
         environ: The environment that the configuration is read from; by default this process's without anything
             of Trunkline or of a model provider in it.
         workers: Which kinds to run. The block ``main`` is there without a gateway, too.
-        patience: How long ``say`` waits for the end of a turn, in seconds.
+        timeout: How long ``say`` waits for the end of a turn, in seconds.
     """
     async with AsyncExitStack() as stack:
         if home is None:
@@ -177,7 +177,7 @@ async def platform(
             running_platform(settings, load_worker, kinds=tuple(workers), extra=tuple(plugins))
         )
         bus = await stack.enter_async_context(connect(msgspec.structs.replace(instance.bus, name="test")))
-        yield Platform(bus, instance, patience=patience)
+        yield Platform(bus, instance, timeout=timeout)
 
 
 def clean_environ() -> dict[str, str]:

@@ -66,7 +66,7 @@ async def purge(running: Platform, target: str) -> MemoryPurged:
 
 async def purged(running: Platform, target: str) -> MemoryPurged:
     """Purge once the turn is over. Its feed shows the end before its message is acknowledged."""
-    with anyio.fail_after(running.patience):
+    with anyio.fail_after(running.timeout):
         while True:
             try:
                 return await purge(running, target)

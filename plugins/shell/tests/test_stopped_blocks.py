@@ -86,7 +86,7 @@ async def test_tasks_end_after_their_tools_worker_was_killed(tmp_path: Path) -> 
     config = {"permissions.allow_shell": True}
     workers = ("memory", "tools", "gateway")
     async with process_platform(tmp_path / "home", config=config, workers=workers) as platform:
-        gateway = GatewayClient(platform.bus, "cli", patience=60.0)
+        gateway = GatewayClient(platform.bus, "cli", timeout=60.0)
         await gateway.create_block("garden", FREE)
         said = await call_tool(platform.bus, "start_background_task", {"command": BEAT}, block="garden")
         assert said.status == "ok", said

@@ -66,7 +66,7 @@ async def journal(bus: Bus, *entries: JournalEntry) -> None:
 
 
 def reader(bus: Bus, after: str = "") -> FeedReader:
-    return FeedReader(bus, CONV, TURN, after=after, patience=0.4)
+    return FeedReader(bus, CONV, TURN, after=after, idle_timeout=0.4)
 
 
 async def seen(watch: FeedReader) -> list[FeedEvent]:

@@ -170,7 +170,7 @@ async def test_too_large_over_the_bus(own_house: House) -> None:
 async def test_a_missing_answer_times_out(nats: Bus) -> None:
     """Without a gateway the client says so, and what to do."""
     with pytest.raises(Unavailable, match="No gateway answers") as refused:
-        await GatewayClient(nats, "terminal", patience=0.3).blocks()
+        await GatewayClient(nats, "terminal", timeout=0.3).blocks()
     assert "trunkline up" in refused.value.hint
 
 

@@ -173,7 +173,7 @@ async def test_hundreds_of_approvals_at_once() -> None:
     async with platform(plugins=[crowd], config=config) as running:
         crowd.gate.set()
         accepted = await running.send("make 300 wait")
-        with anyio.fail_after(running.patience):
+        with anyio.fail_after(running.timeout):
             asked = []
             async for event in running.gateway.watch(accepted.conversation, accepted.turn):
                 asked += [event] if isinstance(event, ApprovalRequested) else []
@@ -181,7 +181,7 @@ async def test_hundreds_of_approvals_at_once() -> None:
                     break
         one = asked[-1]
         await running.gateway.decide(accepted.turn, one.call.id, one.call_hash, allow=True)
-        with anyio.fail_after(running.patience):
+        with anyio.fail_after(running.timeout):
             while not crowd.ran:  # noqa: ASYNC110 - the tool says it by a number
                 await anyio.sleep(0.01)
         await running.gateway.cancel(accepted.turn)
@@ -190,6 +190,6 @@ async def test_hundreds_of_approvals_at_once() -> None:
         assert answered_once(
             (await running.gateway.conversation(accepted.conversation, include_tools=True)).messages
         )
-        with anyio.fail_after(running.patience):
+        with anyio.fail_after(running.timeout):
             while await running.gateway.waiting():  # noqa: ASYNC110 - asked over the bus
                 await anyio.sleep(0.1)

@@ -68,18 +68,18 @@ STOPPING = 30.0
 
 
 class GatewayClient:
-    """The gateway's client for channels and commands. ``channel`` is its name and a subject key; ``patience`` is
+    """The gateway's client for channels and commands. ``channel`` is its name and a subject key; ``timeout`` is
     how long to try, in seconds; ``shows`` is what people see there of an answer, which goes along with each
     message.
 
     Every method raises RemoteFault with a code and a sentence for people, or Unavailable when no gateway answers.
     """
 
-    def __init__(self, bus: Bus, channel: str, *, patience: float = 20.0, shows: str = "") -> None:
+    def __init__(self, bus: Bus, channel: str, *, timeout: float = 20.0, shows: str = "") -> None:
         self._bus = bus
         self._shows = shows
         self._channel = channel
-        self._patience = patience
+        self._timeout = timeout
         self._looks = PollLimiter()
 
     async def send(self, message: SendMessage) -> MessageAccepted:
@@ -231,13 +231,13 @@ class GatewayClient:
         await self._call_once(gateway.DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
 
     async def _call_until_answered(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
-        """Ask until somebody answers or ``patience`` is over. Only for requests that may be repeated."""
+        """Ask until somebody answers or ``timeout`` is over. Only for requests that may be repeated."""
 
         async def ask() -> Rep:
-            deadline = anyio.current_time() + self._patience
+            deadline = anyio.current_time() + self._timeout
             while True:
                 try:
-                    return await self._call(endpoint, request, min(5.0, self._patience), repeatable=True)
+                    return await self._call(endpoint, request, min(5.0, self._timeout), repeatable=True)
                 except (CallTimeout, NoResponders):
                     if anyio.current_time() >= deadline:
                         raise
@@ -245,7 +245,7 @@ class GatewayClient:
         return await _answered(ask)
 
     async def _call_once(self, endpoint: Endpoint[Any, Rep], request: Any, longer: float = 0.0) -> Rep:
-        return await _answered(lambda: self._call(endpoint, request, self._patience + longer))
+        return await _answered(lambda: self._call(endpoint, request, self._timeout + longer))
 
     async def _call(
         self, endpoint: Endpoint[Any, Rep], request: Any, timeout: float, *, repeatable: bool = False

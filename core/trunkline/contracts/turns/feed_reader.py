@@ -44,7 +44,7 @@ class TurnNotFound(RemoteFault, LookupError):
 
 
 class FeedReader:
-    """A ``Watch``: iterate over it once. ``patience`` is how many silent seconds pass before the journal is asked.
+    """A ``TurnStream``: iterate over it once. After ``idle_timeout`` seconds without an event it reads the journal.
     ``fresh`` says that the turn was accepted just now: nothing is looked up before something turns out to be missing.
     ``looks`` is what it shares with other readers, so that very many of them look less often each.
 
@@ -59,7 +59,7 @@ class FeedReader:
         turn: str,
         *,
         after: str = "",
-        patience: float = 2.0,
+        idle_timeout: float = 2.0,
         fresh: bool = False,
         looks: PollLimiter | None = None,
     ) -> None:
@@ -68,7 +68,7 @@ class FeedReader:
         self._bus = bus
         self._conversation = conversation
         self._turn = turn
-        self._patience = patience
+        self._idle_timeout = idle_timeout
         self._looks = looks or PollLimiter()
         self._fresh = fresh and not after
         self._merge = FeedMerge()
@@ -173,7 +173,7 @@ class FeedReader:
         else:
             self._live.lost = False
             self._merge.offer_stored(await self._read_stored())
-        if self._silence() >= self._patience and not self._merge.is_ready:
+        if self._silence() >= self._idle_timeout and not self._merge.is_ready:
             await self._fall_back_to_journal()
 
     async def _fall_back_to_journal(self) -> None:
