@@ -8,17 +8,16 @@ from typing import Any
 _ESCAPES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}
 _C1 = dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 _DIRECTION = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
-_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 _TABLE: dict[int, int | None] = {
     **_ESCAPES,
     **_C1,
     **_DIRECTION,
-    **_SURROGATES,
     0x7F: 0x2421,
     0x0D: None,
     0x2028: 0x0A,
     0x2029: 0x0A,
 }
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
@@ -29,7 +28,7 @@ def printable(text: str) -> str:
     a text may be passed in pieces. This protects against model and tool output that moves the cursor, changes
     the window title, writes to the clipboard or shows text in another order than it runs.
     """
-    return text.translate(_TABLE)
+    return _SURROGATE.sub("\ufffd", text).translate(_TABLE)
 
 
 _UNSEEN = re.compile(

@@ -13,7 +13,6 @@ from trunkline._util.batch import batched
 from trunkline.contracts.memory.authorization import AccessCheck, AuthorizingTransport, allow_all
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.export_transfer import export_memory
-from trunkline.contracts.memory.import_preparation import prepare_import
 from trunkline.contracts.memory.import_transfer import import_memory
 from trunkline.contracts.memory.importer import Importer
 from trunkline.contracts.memory.learned_visibility import Recipient
@@ -126,6 +125,8 @@ class BusTransport:
     async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
         """Prepare the archive, hand it over, and have memory import it."""
         with ExitStack() as held:
+            from trunkline.contracts.memory.import_preparation import prepare_import
+
             ready = prepare_import(source, self._importers(), source.parent, kind=kind, block=self._block)
             try:
                 archive = await anyio.to_thread.run_sync(held.enter_context, ready)

@@ -19,19 +19,9 @@ _HEAD = 4096
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
-_HIDDEN = {
-    code: None
-    for code in (
-        *range(0x20),
-        *range(0x7F, 0xA0),
-        *range(0x202A, 0x202F),
-        *range(0x2060, 0x2070),
-        0xFEFF,
-        *range(0xD800, 0xE000),
-        *range(0xE0000, 0xE1000),
-    )
-    if chr(code) not in "\t\n"
-}
+_HIDDEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
 """Characters that a model reads and a person does not see: control characters, direction marks and tag characters."""
 
 
@@ -52,7 +42,7 @@ def decode_body(data: bytes, said: str, *, cut: bool = False) -> str:
 def visible_text(text: str) -> str:
     """The text without what nobody sees, and with the usual ends of lines."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    return unicodedata.normalize("NFC", plain.translate(_HIDDEN))
+    return unicodedata.normalize("NFC", _HIDDEN.sub("", plain))
 
 
 def _decode_as(data: bytes, name: str, cut: bool) -> str | None:
