@@ -1,4 +1,4 @@
-"""Measurements into OpenTelemetry's instruments, by its API alone: who set up no exporter pays next to nothing."""
+"""Records measurements in OpenTelemetry's instruments. Uses the API only, so without an exporter the cost is small."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,14 +10,14 @@ from trunkline.telemetry.turn_metrics import Attributes
 
 
 class Instruments:
-    """The instruments of a meter, made when they are first used."""
+    """The instruments of a meter. Each is created when it is first used."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
         self._made: dict[MetricSpec, Callable[[float, Attributes], Any]] = {}
 
     def add(self, measure: MetricSpec, value: float, attributes: Attributes) -> None:
-        """Count ``value`` up, put it into the histogram, or make it the gauge. An attribute that is "" is left out."""
+        """Add ``value`` to the counter, record it in the histogram, or set the gauge to it. Omits empty attributes."""
         if measure not in self._made:
             self._made[measure] = _made(self._meter, measure)
         self._made[measure](value, {key: text for key, text in attributes.items() if text})

@@ -1,7 +1,8 @@
-"""Tells a collector of spans that killed workers had open.
+"""Exports to a collector the spans that killed workers left open.
 
-A collector is told of a span when it ends. So of what a killed worker had open it never hears, and what others did for
-that worker has no parent there. The bus has such spans: whoever ran the turn last looks for them some seconds later.
+A process exports a span when the span ends. A killed worker never exports its open spans, so at the collector the spans
+that other workers made for it have no parent. The bus's span stream has the open spans. Some seconds after a run of a
+turn ended, the monitor that ran the turn reads the stream and exports them.
 """
 
 import logging
@@ -22,14 +23,14 @@ from trunkline_bus import Bus, BusError
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 8.0
-"""Seconds after which a trace is looked at: by then a dead worker's last beat is gone."""
+"""Seconds before a trace is checked: by then the last heartbeat of a dead worker has expired."""
 
 RECHECK_SECONDS = 2.0
-"""Seconds after which it is looked whether a worker is still missing: a server that restarts has no beats at first."""
+"""Seconds before a missing worker is checked again: a restarted server has no heartbeats at first."""
 
 
 class SpanProcess(NamedTuple):
-    """A process that had spans; see ``SpanBatch``."""
+    """A process that made spans. The fields are those of ``SpanBatch``."""
 
     host: str
     pid: int
@@ -37,7 +38,7 @@ class SpanProcess(NamedTuple):
 
 
 class OrphanSpanExporter:
-    """Looks at traces, each in a task of ``tasks``."""
+    """Exports the open spans of dead processes. Each trace is checked in a task of ``tasks``."""
 
     def __init__(self, bus: Bus, tasks: TaskGroup) -> None:
         self._bus = bus
@@ -45,7 +46,7 @@ class OrphanSpanExporter:
         self._looking: set[str] = set()
 
     def check_later(self, trace: str) -> None:
-        """Look at this trace in some seconds, and export what dead processes left open in it."""
+        """Check the trace after SETTLE_SECONDS, and export the spans that dead processes left open in it."""
         if trace not in self._looking:
             self._looking.add(trace)
             self._tasks.start_soon(self._look, trace)
@@ -62,7 +63,7 @@ class OrphanSpanExporter:
             log.debug("open spans of trace %s could not be exported: %s", trace, error)
 
     async def _dead(self, processes: Collection[SpanProcess]) -> Collection[SpanProcess]:
-        """Those of which no worker lives, now and somewhat later."""
+        """Return the processes without a live worker, both now and after RECHECK_SECONDS."""
         for pause in (0.0, RECHECK_SECONDS):
             if processes:
                 await anyio.sleep(pause)
@@ -72,8 +73,8 @@ class OrphanSpanExporter:
         return processes
 
     async def _tell(self, trace: str, process: SpanProcess, spans: list[SpanRecord]) -> None:
-        """Export them, and say on the bus that this is done, so that nobody exports them again."""
-        from trunkline.telemetry.setup import export_orphan_spans  # which loads the SDK
+        """Export the spans, and publish them as ended, so that no other worker exports them again."""
+        from trunkline.telemetry.setup import export_orphan_spans  # the import loads the SDK
 
         export_orphan_spans(spans, process.instance)
         batch = SpanBatch(spans=tuple(spans), instance=process.instance, host=process.host, pid=process.pid)
@@ -81,7 +82,7 @@ class OrphanSpanExporter:
 
 
 def find_orphan_spans(batches: Iterable[SpanBatch]) -> Mapping[SpanProcess, list[SpanRecord]]:
-    """The spans that have not ended, by process, ended where the last thing ended that was done for them."""
+    """Return the spans that have not ended, by process. Each gets the latest end among itself and its descendants."""
     whose: dict[str, SpanProcess] = {}
     spans: list[SpanRecord] = []
     for batch in batches:

@@ -1,4 +1,4 @@
-"""The OTLP collector, by OpenTelemetry's own variables. Reads the environment, loads nothing."""
+"""The settings of the OTLP collector, from OpenTelemetry's environment variables. Does not import the SDK."""
 
 import os
 from collections.abc import Mapping
@@ -8,11 +8,12 @@ Signal = Literal["traces", "metrics"]
 
 
 def is_exported(signal: Signal, environ: Mapping[str, str] | None = None) -> bool:
-    """Report whether the signal is to be exported.
+    """Report whether the signal is exported to a collector.
 
-    ``OTEL_EXPORTER_OTLP_ENDPOINT``, or the signal's own ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`` or
-    ``..._METRICS_ENDPOINT``, names the collector. ``OTEL_TRACES_EXPORTER`` or ``OTEL_METRICS_EXPORTER`` may say
-    ``none``, and ``OTEL_SDK_DISABLED`` ``true`` (OpenTelemetry specification, SDK environment variables).
+    ``OTEL_EXPORTER_OTLP_ENDPOINT``, or the signal's ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`` or
+    ``..._METRICS_ENDPOINT``, names the collector. The signal is not exported without a collector, with
+    ``OTEL_TRACES_EXPORTER`` or ``OTEL_METRICS_EXPORTER`` set to ``none``, or with ``OTEL_SDK_DISABLED`` set to
+    ``true`` (OpenTelemetry specification, SDK environment variables).
     """
     variables = os.environ if environ is None else environ
     name = signal.upper()
@@ -25,7 +26,10 @@ def is_exported(signal: Signal, environ: Mapping[str, str] | None = None) -> boo
 
 
 def export_interval(environ: Mapping[str, str] | None = None) -> float:
-    """Return the seconds between exports of metrics: ``OTEL_METRIC_EXPORT_INTERVAL``, 60 when that says nothing."""
+    """Return the seconds between exports of metrics, from ``OTEL_METRIC_EXPORT_INTERVAL`` in milliseconds.
+
+    The default is 60. A value that is not a number counts as unset.
+    """
     variables = os.environ if environ is None else environ
     try:
         return float(variables.get("OTEL_METRIC_EXPORT_INTERVAL", "")) / 1000

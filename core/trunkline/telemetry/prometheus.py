@@ -1,4 +1,4 @@
-"""Measurements in Prometheus' text form, by OpenTelemetry's exporter. Whoever imports this loads the SDK's metrics."""
+"""Measurements in Prometheus' text format, by OpenTelemetry's exporter. Importing this module loads the SDK."""
 
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
@@ -11,7 +11,7 @@ from trunkline.telemetry.turn_metrics import Attributes
 
 
 class Exposition:
-    """All that was measured so far; a gauge has its last value. Nothing of the process or its host is in it."""
+    """All measurements so far; a gauge has its last value. Contains no data about the process or its host."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -21,13 +21,13 @@ class Exposition:
         provider = MeterProvider([reader], resource=Resource({}), shutdown_on_exit=False)
         self._instruments = Instruments(provider.get_meter("trunkline.gateway"))
         for measure in METRICS:
-            if measure.plain:  # it is told as 0 before anything is counted, so that a rate has a beginning
+            if measure.plain:  # reported as 0 before the first count, so that a rate can be computed
                 self.add(measure, 0, {})
 
     def add(self, measure: MetricSpec, value: float, attributes: Attributes) -> None:
-        """Count ``value`` up, put it into the histogram, or make it the gauge's."""
+        """Add ``value`` to the counter, record it in the histogram, or set the gauge to it."""
         self._instruments.add(measure, value, attributes)
 
     def text(self) -> str:
-        """Everything, in Prometheus' text form."""
+        """Return all measurements in Prometheus' text format."""
         return generate_latest(self._registry).decode()

@@ -1,7 +1,8 @@
-"""Every span name, attribute key and measure in one table.
+"""The names of all spans, attributes and metrics.
 
-GenAI and messaging names follow the OpenTelemetry semantic conventions (gen-ai spans and metrics, messaging spans);
-names of our own begin with ``trunkline.``. Prometheus' endpoint and OTLP's exporter both draw measures from here.
+GenAI and messaging names follow the OpenTelemetry semantic conventions (gen-ai spans and metrics, messaging spans).
+Trunkline's additional names begin with ``trunkline.``. The Prometheus endpoint and the OTLP exporter use the same
+metrics.
 """
 
 from dataclasses import dataclass
@@ -12,11 +13,11 @@ INVOKE_AGENT: Final = "invoke_agent"
 CHAT: Final = "chat"
 EXECUTE_TOOL: Final = "execute_tool"
 REQUEST_APPROVAL: Final = "request_approval"
-"""A tool call that ended with a question to a person. It has not run; the span ``execute_tool`` follows its yes."""
+"""A tool call that ended with a question to a person. The call has not run; ``execute_tool`` follows an approval."""
 HAND_BACK: Final = "hand_back"
-"""A tool call that a worker gave back unrun or unfinished; another worker has its outcome."""
+"""A tool call that a worker returned unrun or unfinished. Another worker produces the outcome."""
 WAIT_FOR_MEMORY: Final = "wait for memory"
-"""A tool call that is not judged yet, because memory, which has the owner's rules, is away."""
+"""A tool call that is not decided yet, because memory, which has the owner's rules, is unavailable."""
 STORE: Final = "store conversation"
 ACCEPT: Final = "accept message"
 
@@ -52,28 +53,28 @@ SERVICE_NAME: Final = "service.name"
 SERVICE_INSTANCE: Final = "service.instance.id"
 SERVICE_VERSION: Final = "service.version"
 
-# Our own
+# Trunkline
 TURN: Final = "trunkline.turn.id"
 EPOCH: Final = "trunkline.turn.epoch"
 STEP: Final = "trunkline.turn.step"
 CHANNEL: Final = "trunkline.channel"
 FIRST_TOKEN: Final = "trunkline.first_token"
 CONTEXT_LEFT_OUT: Final = "trunkline.context.left_out"
-"""The event of a turn that began without something: which source, and why."""
+"""The event that a turn began without a context source. Its attributes name the source and the reason."""
 CONTEXT_SOURCE: Final = "trunkline.context.source"
 UNFINISHED: Final = "trunkline.span.unfinished"
-"""True on a span that a killed worker had open: somebody else told a collector of it, and its end is not known."""
+"""True on a span that a killed worker left open. Another worker exported the span, and its true end is not known."""
 REPEATED: Final = "trunkline.tool.repeated"
 TOOL_STATUS: Final = "trunkline.tool.status"
 TOOL: Final = "trunkline.tool.name"
 CALL: Final = "trunkline.tool.call.id"
 PURPOSE: Final = "trunkline.model.purpose"
 MODEL: Final = "trunkline.model.label"
-"""Who answers, as preferences and journals write it: ``adapter/model``, or the adapter alone until it said which."""
+"""The answering model, as preferences and journals write it: ``adapter/model``, or the adapter while it is unknown."""
 COST: Final = "trunkline.model.cost"
 """Millionths of a US dollar."""
 
-# Attributes of measures
+# Attributes of metrics
 GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"
 REASON: Final = "reason"
 STATUS: Final = "status"
@@ -88,9 +89,9 @@ _PROMETHEUS_UNITS: Final = {"s": "_seconds", "By": "_bytes"}
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """Something that is measured. ``unit`` is in UCUM; ``bounds`` are a histogram's, in that unit.
+    """A metric. ``unit`` is a UCUM unit; ``bounds`` are the bucket bounds of a histogram in that unit.
 
-    ``plain`` says that it has no attributes, so its zero is worth telling.
+    ``plain`` is true for a metric without attributes; it is reported as 0 before the first measurement.
     """
 
     name: str
@@ -102,7 +103,7 @@ class MetricSpec:
 
     @property
     def prometheus(self) -> str:
-        """The name as OpenTelemetry's rules for Prometheus spell it."""
+        """The name in Prometheus, by OpenTelemetry's rules."""
         unit = _PROMETHEUS_UNITS.get(self.unit, "")
         return self.name.replace(".", "_") + unit + ("_total" if self.kind == "counter" else "")
 
@@ -112,11 +113,11 @@ _SECONDS: Final = tuple(0.01 * 2**power for power in range(14))
 _FIRST_SECONDS: Final = (
     0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 )  # fmt: skip
-"""These three as the conventions advise; the last one for a first token."""
+"""The bucket bounds that the conventions advise; these are for the time to the first token."""
 
 _TURN_SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3_600.0)
 
-# What turns come to
+# Metrics of turns
 TOKEN_USAGE: Final = MetricSpec(
     "gen_ai.client.token.usage", "histogram", "{token}", "Tokens of a model call, as its provider counts them.",
     _TOKENS,
@@ -172,12 +173,12 @@ UNREADABLE_RECORDS: Final = MetricSpec(
     plain=True,
 )
 
-# What a tools worker knows alone
+# Metrics of a tools worker
 TOOL_DURATION: Final = MetricSpec(
     "gen_ai.execute_tool.duration", "histogram", "s", "How long a tool call took in its worker.", _SECONDS
 )
 
-# How the platform stands
+# Metrics of the platform
 WORKERS: Final = MetricSpec("trunkline.workers", "gauge", "{worker}", "Workers that live.")
 RESTARTS: Final = MetricSpec(
     "trunkline.worker.restarts", "gauge", "{restart}", "How often workers that live now had crashed before."
@@ -198,4 +199,4 @@ DEAD_LETTERS: Final = MetricSpec(
 STREAM_SIZE: Final = MetricSpec("trunkline.stream.size", "gauge", "By", "What a stream takes on the server.")
 
 METRICS: Final = tuple(value for value in tuple(globals().values()) if isinstance(value, MetricSpec))
-"""All of them."""
+"""All metrics."""

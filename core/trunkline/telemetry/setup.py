@@ -1,7 +1,7 @@
-"""Turning traces and metrics on for a process. Nothing else sets the OpenTelemetry SDK up for a process.
+"""Sets up the OpenTelemetry SDK for a process: traces and metrics. No other module does.
 
-Spans go, by trace, to the bus's span stream, so that ``trunkline trace`` needs no collector. Spans and metrics
-go to an OTLP collector when the standard variables name one (``telemetry/otlp_settings.py``).
+Spans are published to the bus's span stream, by trace, so ``trunkline trace`` needs no collector. Spans and metrics
+are also exported to an OTLP collector when the standard variables name one (``telemetry/otlp_settings.py``).
 """
 
 import logging
@@ -38,17 +38,17 @@ log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 0.25
 MAX_BUFFERED_SPANS = 20_000
-"""How many finished spans wait for a bus that is away; older ones are dropped."""
+"""The largest number of finished spans that wait while the bus is unavailable. The oldest ones are dropped first."""
 
 SHUTDOWN_FLUSH_SECONDS = 1.0
-"""How long a process that leaves waits for its collector. The SDK's own good-bye, which waits longer, is not used."""
+"""Seconds that an exiting process waits for its collector. The SDK's shutdown is not used, because it waits longer."""
 
 
 @asynccontextmanager
 async def export_spans_to_bus(bus: Bus, service: str, instance: str) -> AsyncIterator[None]:
-    """Trace this process as ``service`` and send its finished spans to the bus for the length of the block.
+    """Trace this process as ``service`` and send its spans to the bus within the context.
 
-    ``instance`` tells processes of one service apart.
+    ``instance`` distinguishes the processes of one service.
     """
     outlet = SpanBuffer(instance)
     exits = _exits(_resource(service, instance))
@@ -65,20 +65,25 @@ async def export_spans_to_bus(bus: Bus, service: str, instance: str) -> AsyncIte
 
 @asynccontextmanager
 async def export_metrics(service: str, instance: str) -> AsyncIterator[None]:
-    """Export what this process measures, at the interval that the SDK's variables say. What comes after the last
-    interval is for ``flush_on_exit``."""
-    from opentelemetry.sdk.metrics import MeterProvider  # which most processes have no use for
+    """Export the metrics of this process, at the interval that the SDK's variables set.
+
+    ``flush_on_exit`` exports the measurements after the last interval.
+    """
+    from opentelemetry.sdk.metrics import MeterProvider  # most processes do not need the import
 
     if not isinstance(
         metrics.get_meter_provider(), MeterProvider
-    ):  # else the program around us exports already
+    ):  # otherwise the embedding program already exports
         metrics.set_meter_provider(_measuring(_resource(service, instance)))
     yield
 
 
 @asynccontextmanager
 async def flush_on_exit() -> AsyncIterator[None]:
-    """At the block's end, send the collector what waits for it. To be entered before the two above."""
+    """At the end of the context, send waiting spans and metrics to the collector.
+
+    Enter this context before ``export_spans_to_bus`` and ``export_metrics``.
+    """
     try:
         yield
     finally:
@@ -88,14 +93,16 @@ async def flush_on_exit() -> AsyncIterator[None]:
 
 
 class ShutdownFlush:
-    """Sends what waits when a worker ends: a process may leave without the interpreter's own good-byes. Once a
-    collector has not answered, the other workers of the process do not wait for it any more."""
+    """Sends waiting spans and metrics when a worker ends, because a process may exit without running exit handlers.
+
+    After a collector failed to answer once, the other workers of the process do not wait for that collector.
+    """
 
     def __init__(self) -> None:
         self._in_vain: set[Exporting] = set()
 
     async def run(self, providers: "Iterable[Exporting]") -> None:
-        """Wait for the collectors of spans and of metrics, for a moment and at once: they may be two."""
+        """Flush these providers concurrently, for at most SHUTDOWN_FLUSH_SECONDS. Each may have its own collector."""
         waiting = set(providers) - self._in_vain
         with anyio.move_on_after(SHUTDOWN_FLUSH_SECONDS, shield=True):
             async with anyio.create_task_group() as tasks:
@@ -111,19 +118,19 @@ class ShutdownFlush:
 
 
 async def _flush(provider: "Exporting", waiting: "set[Exporting]") -> None:
-    """In a thread that no process waits for at its end: an exporter waits longer than it is told to."""
+    """Flush in a daemon thread, which does not delay the exit: an exporter may exceed its timeout."""
     thread = threading.Thread(
         target=_flush_here, args=(provider, waiting), name="trunkline-flush", daemon=True
     )
     thread.start()
-    while thread.is_alive():  # noqa: ASYNC110 - it may end when there is no loop any more to tell
+    while thread.is_alive():  # noqa: ASYNC110 - the thread may end after the event loop, so it cannot set an event
         await anyio.sleep(0.01)
 
 
 def _flush_here(provider: "Exporting", waiting: "set[Exporting]") -> None:
     try:
         sent = provider.force_flush(int(SHUTDOWN_FLUSH_SECONDS * 1000))
-    except Exception as error:  # an exporter's, which may be anything; the caller says what is lost
+    except Exception as error:  # an exporter may raise any exception; the caller logs what is lost
         log.debug("the last flush of %s failed: %s", _signal_of(provider), error)
         return
     if sent:
@@ -131,7 +138,7 @@ def _flush_here(provider: "Exporting", waiting: "set[Exporting]") -> None:
 
 
 def _exporting() -> "Iterator[Exporting]":
-    """Export the spans and metrics of this process to a collector."""
+    """Yield the providers of this process that export to a collector."""
     tracing, measuring = trace.get_tracer_provider(), metrics.get_meter_provider()
     if isinstance(tracing, ProcessTracerProvider) and is_exported("traces"):
         yield tracing
@@ -147,55 +154,58 @@ def _signal_of(provider: "Exporting") -> str:
 
 
 class SpanFanOut(SpanProcessor):
-    """Hands finished spans to whoever is there now. The SDK's own list of processors cannot be shortened."""
+    """Passes started and finished spans to the present outlets. The SDK cannot remove a processor from its own list."""
 
     def __init__(self) -> None:
         self.outlets: set[SpanBuffer] = set()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Called in the thread that began the span."""
+        """Pass on a span that has started. Called in the thread that started the span."""
         if span.context is not None and span.context.trace_flags.sampled:
             for outlet in tuple(self.outlets):
                 outlet.begin(span)
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Called in the thread that ended the span."""
+        """Pass on a span that has ended. Called in the thread that ended the span."""
         if span.context is not None and span.context.trace_flags.sampled:
             for outlet in tuple(self.outlets):
                 outlet.put(span)
 
 
 class SpanBuffer:
-    """Spans that wait to be sent: those that ended, and those under way of which nobody was told yet. A process that is
-    killed takes its spans along, and what others did for it would have no parent."""
+    """The spans that wait to be sent to the bus: the ended ones, and the open ones that were not sent yet.
+
+    Open spans are sent because a killed process cannot send them later: the spans that other processes made for it
+    would have no parent.
+    """
 
     def __init__(self, instance: str) -> None:
         self.instance = instance
         self.spans: deque[ReadableSpan] = deque(maxlen=MAX_BUFFERED_SPANS)
         self._untold: dict[int, ReadableSpan] = {}
         self.dropped = 0
-        """How many were dropped or could not be sent, and were not told of yet."""
+        """The number of spans that were dropped or could not be sent and that no log line has counted yet."""
 
     def begin(self, span: ReadableSpan) -> None:
-        """Note a span that has begun."""
+        """Add a span that has started."""
         if span.context is not None:
             self._untold[span.context.span_id] = span
 
     def put(self, span: ReadableSpan) -> None:
-        """Add a span that ended, in place of the oldest when there are too many."""
+        """Add a span that has ended. With MAX_BUFFERED_SPANS waiting, the oldest one is dropped."""
         if span.context is not None:
             self._untold.pop(span.context.span_id, None)
         self.dropped += len(self.spans) == MAX_BUFFERED_SPANS
         self.spans.append(span)
 
     def tell_dropped(self) -> None:
-        """Say in the log how many are missing in the traces."""
+        """Log the number of spans that are missing in the traces, and reset it."""
         if self.dropped:
             log.warning("%d spans are missing in the traces: they could not be sent in time", self.dropped)
             self.dropped = 0
 
     def take(self) -> Mapping[str, list[SpanRecord]]:
-        """Return the waiting spans, by trace."""
+        """Remove and return the waiting spans, by trace."""
         by_trace: defaultdict[str, list[SpanRecord]] = defaultdict(list)
         while self.spans:
             record = _record(self.spans.popleft())
@@ -207,14 +217,14 @@ class SpanBuffer:
 
 
 class ProcessTracerProvider(TracerProvider):
-    """This process's provider, made once: OpenTelemetry allows no second one."""
+    """The tracer provider of this process. It is created once, because OpenTelemetry allows no second one."""
 
     def __init__(self, resource: Resource) -> None:
         super().__init__(resource=resource, shutdown_on_exit=False)
         self.exits = SpanFanOut()
         self.last_flush = ShutdownFlush()
         self.collecting: SpanProcessor | None = None
-        """What exports to a collector, if one is named."""
+        """The processor that exports to a collector; None when no collector is configured."""
         self.add_span_processor(self.exits)
 
 
@@ -241,7 +251,7 @@ def _exits(resource: Resource) -> SpanFanOut:
     provider = trace.get_tracer_provider()
     if isinstance(provider, ProcessTracerProvider):
         return provider.exits
-    if isinstance(provider, TracerProvider):  # the program around us traces already: join it
+    if isinstance(provider, TracerProvider):  # the embedding program already traces
         exits = SpanFanOut()
         provider.add_span_processor(exits)
         return exits
@@ -263,9 +273,10 @@ def _export_to_collector(provider: ProcessTracerProvider) -> None:
 
 
 def export_orphan_spans(spans: Iterable[SpanRecord], instance: str) -> None:
-    """Export spans that a process left open when it was killed, as that process's, with the end that they are given.
+    """Export the spans that a killed process left open, under that process's name and with the given ends.
 
-    Nothing is sent twice by this: a span that is exported when it ends was not left open.
+    No span is exported twice: a span that its own process exported has ended, so it was not left open. Does nothing
+    when this process exports to no collector.
     """
     provider = trace.get_tracer_provider()
     if not isinstance(provider, ProcessTracerProvider) or provider.collecting is None:

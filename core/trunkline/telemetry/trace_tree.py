@@ -1,4 +1,4 @@
-"""A trace as a tree of lines: times, tokens and errors. Pure; reads records, prints nothing."""
+"""Formats a trace as a tree of lines with times, tokens and errors. Pure; the caller prints the lines."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,11 @@ from trunkline.telemetry import semconv
 
 @dataclass(frozen=True, slots=True)
 class SpanLine:
-    """A span in its place. ``depth`` counts from 0; ``start`` and ``length`` are seconds, from the trace's begin."""
+    """A span in the tree.
+
+    ``depth`` is 0 for a root. ``start`` is the number of seconds since the trace began, ``length`` the duration in
+    seconds. ``branch`` is the text of the tree's lines before the span.
+    """
 
     span: SpanRecord
     depth: int
@@ -21,7 +25,7 @@ class SpanLine:
 
 
 def latest_spans(spans: Iterable[SpanRecord]) -> tuple[SpanRecord, ...]:
-    """Each span once: as it ended, or as far as it was told of."""
+    """Return each span once: the ended record, or the open one when the span has not ended."""
     known: dict[str, SpanRecord] = {}
     for span in spans:
         if not span.unfinished or span.span_id not in known:
@@ -30,7 +34,7 @@ def latest_spans(spans: Iterable[SpanRecord]) -> tuple[SpanRecord, ...]:
 
 
 def tree_lines(spans: Iterable[SpanRecord]) -> tuple[SpanLine, ...]:
-    """The tree, oldest first. A span whose parent is missing (it was never told) stands at the top."""
+    """Return the lines of the tree, the oldest span first. A span whose parent was never recorded is a root."""
     known = {span.span_id: span for span in latest_spans(spans)}
     children: defaultdict[str | None, list[SpanRecord]] = defaultdict(list)
     for span in sorted(known.values(), key=lambda s: (s.start, s.end)):
@@ -53,7 +57,7 @@ def _walk(
 
 
 def span_notes(span: SpanRecord) -> str:
-    """Return the notes that a person wants to see of a span besides its name."""
+    """Return the notes to show beside the name of a span: step, tokens, first token, omitted context and error."""
     found = span.attributes
     notes = []
     if semconv.STEP in found:
@@ -81,13 +85,16 @@ def span_notes(span: SpanRecord) -> str:
 
 
 def span_title(span: SpanRecord) -> str:
-    """The span's name as people read it: names are templates, so that there are few; here the subject stands."""
+    """Return the name of the span with the subject in place of the subject's template.
+
+    Recorded names contain the template, so that there are few different names.
+    """
     found = span.attributes
     template, subject = found.get(semconv.MESSAGING_TEMPLATE), found.get(semconv.MESSAGING_DESTINATION)
     return span.name.replace(str(template), str(subject)) if template and subject else span.name
 
 
 def span_worker(span: SpanRecord) -> str:
-    """Who did it: the worker by its connection's name, or the part of the program that made the span."""
+    """Return the worker that made the span, by the name of its connection; else the part of the program."""
     client = str(span.attributes.get(semconv.MESSAGING_CLIENT, ""))
     return client.rpartition("_")[0] or span.service.removeprefix("trunkline.")

@@ -1,6 +1,6 @@
-"""Counts what journals say. Pure: records in, measurements out, and never a turn's content.
+"""Derives measurements from journal records. Pure. Measurements never contain the content of a turn.
 
-The gateway counts for Prometheus what all monitors wrote; each monitor counts for OTLP what it writes itself.
+The gateway counts the records of all monitors for Prometheus. Each monitor counts the records that it writes for OTLP.
 """
 
 from collections import OrderedDict
@@ -26,7 +26,8 @@ from trunkline.telemetry import semconv
 from trunkline.telemetry.semconv import MetricSpec
 
 MAX_MODELS = 100
-"""How many models are told apart; who may name a model must not be able to fill a monitoring system with names."""
+"""The largest number of models with values of their own. Clients may name models, and arbitrary names must not fill a
+monitoring system."""
 
 MAX_TURNS = 10_000
 OTHER, UNKNOWN = "other", "unknown"
@@ -35,10 +36,10 @@ Attributes = dict[str, str]
 
 
 class MetricSink(Protocol):
-    """Where measurements go. An attribute that is "" says nothing."""
+    """A receiver of measurements. An empty attribute counts as absent."""
 
     def add(self, measure: MetricSpec, value: float, attributes: Attributes) -> None:
-        """Count ``value`` up, or into the histogram."""
+        """Add ``value`` to the counter, or record it in the histogram."""
         ...
 
 
@@ -52,7 +53,7 @@ class _Running:
 
 
 class TurnMetrics:
-    """Takes the journal's records in their order and tells ``sink`` what they amount to."""
+    """Takes journal records in order and adds the measurements to ``sink``."""
 
     def __init__(self, sink: MetricSink) -> None:
         self._sink = sink
@@ -126,7 +127,7 @@ class TurnMetrics:
         self._sink.add(measure, 1, attributes)
 
     def _model(self, label: str) -> tuple[str, str]:
-        """Adapter and model of an ``adapter/model``; those above the limit are all one."""
+        """Return adapter and model of an ``adapter/model``. Beyond MAX_MODELS, all further models are ``other``."""
         provider, _, model = label.partition("/")
         found = (provider or UNKNOWN, model or UNKNOWN)
         if found not in self._models and len(self._models) >= MAX_MODELS:

@@ -1,8 +1,8 @@
 """Publishes the approvals of turns and schedules their timers on the server.
 
-The journal is the source of truth; everything published here is derived from it and may be published again.
-Published are a state for lists and channels, and two timers: a reminder and the deadline. A turn is parked
-only after they are published.
+For each approval it publishes a state, for lists and channels, and two timers: a reminder and the deadline. A turn is
+parked only after these are published. The journal is the source of truth; state and timers are derived from the
+journal and may be published again.
 """
 
 import logging
@@ -131,10 +131,11 @@ class ApprovalPublisher:
                 continue  # a gateway sent a reminder meanwhile
 
     async def _audit(self, approval: Approval, settled: Settlement) -> None:
-        """Record in the audit log who decided, or that nobody will any more.
+        """Record the decision, or the withdrawal of the question, in the audit log.
 
-        The line comes before the settlement: a crash between them has both made again, and the line is written once,
-        by its id. Raises BusError: then both are published later, at the latest before the turn parks or ends.
+        The audit line is written before the settlement. After a crash in between, both are written again, and the
+        line's id prevents a second line. Raises BusError; then both are published later, at the latest before the turn
+        parks or ends.
         """
         decision, why = _audited(approval, settled)
         line = AuditEntry(
@@ -188,7 +189,7 @@ def affected_calls(entries: Iterable[JournalEntry]) -> set[str] | None:
 
 
 def _audited(approval: Approval, settled: Settlement) -> tuple[AuditDecision, str]:
-    """Return what the audit log says of a settlement: the decision, and why, as a sentence."""
+    """Return the decision for the audit log, and a sentence with the reason."""
     is_question = approval.detail.is_question
     if settled.withdrawn:
         return "withdrawn", f"{describe_withdrawal(settled.withdrawn, settled.by)}, so it was not decided."

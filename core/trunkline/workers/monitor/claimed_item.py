@@ -20,26 +20,26 @@ class ClaimedItem:
     def __init__(self, bus: Bus, stored: StoredMessage[InboxItem]) -> None:
         self._bus = bus
         self.id = stored.envelope.id
-        """Identifies the item for good; a server whose folder was deleted assigns the same sequence numbers
-        again."""
+        """The permanent id of the item. Sequence numbers are not permanent: a server whose folder was deleted assigns
+        them again."""
         self.seq = stored.seq
         self.partition = int(stored.keys["partition"])
         self.conversation = stored.keys["conversation"]
         self.item = stored.data
         self.delivery = stored if isinstance(stored, Delivery) else None
         self.first = isinstance(stored, Delivery) and not stored.redelivered
-        """True when nobody has worked on the item: the server delivers it for the first time, and no attempt
-        has failed here. The server may be wrong about this after its own crash."""
+        """True when the server delivers the item for the first time and no attempt has failed here. After its own crash
+        the server may wrongly report a first delivery."""
         self.done = False
 
     async def mark_in_progress(self) -> None:
-        """Tell the server that the item is still being worked on."""
+        """Extend the claim on the item: report to the server that work continues."""
         if self.delivery is not None:
             await self.delivery.in_progress()
 
     async def finish(self) -> None:
-        """Remove the finished item from the inbox. If the server does not receive this, the journal tells the
-        next owner."""
+        """Remove the finished item from the inbox. If the server does not receive the removal, the next owner finds in
+        the journal that the item is finished."""
         self.done = True
         if self.delivery is not None:
             await self.delivery.ack()
@@ -50,17 +50,16 @@ class ClaimedItem:
             return  # already deleted, or redelivered soon and settled then
 
     async def nak(self, delay: float | None = None) -> None:
-        """Let the server deliver the item again, to whoever owns the partition then."""
+        """Return the item to the server, which delivers it again to the owner of the partition at that time."""
         if self.delivery is not None:
             await self.delivery.nak(delay)
 
 
 class RecoveredItem(ClaimedItem):
-    """A turn that is resumed from the journal, because its inbox item lies behind other items or is already
-    acknowledged.
+    """A turn that is resumed from the journal, because its inbox item is behind other items or already acknowledged.
 
-    It comes before everything that waits. ``behind`` is the item that led to it; the inbox keeps that item
-    until this one is done.
+    The item precedes all waiting items. ``behind`` is the waiting item that caused the recovery; the inbox keeps that
+    item until the recovered one is done.
     """
 
     def __init__(self, request: TurnRequested, behind: ClaimedItem) -> None:
@@ -74,7 +73,7 @@ class RecoveredItem(ClaimedItem):
         self.done = False
 
     async def finish(self) -> None:
-        """Mark the turn as done or parked; the inbox contains nothing of it."""
+        """Mark the turn as done or parked. The inbox contains no item of the turn to remove."""
         self.done = True
 
 

@@ -2,8 +2,7 @@
 
 Cancels, steering and decisions reach a running turn at once; other items wait in order. Turns start in the
 order of the inbox, and no turn starts while the journal ends with another turn that has not ended. So a
-parked turn keeps its place: the decision that resumes it lies in the inbox behind messages that came while a
-person was asked.
+parked turn keeps its place, although the decision that resumes it follows later messages in the inbox.
 """
 
 import logging
@@ -46,8 +45,7 @@ MAX_ATTEMPTS = 3
 
 
 class ConversationQueue:
-    """The queue of one conversation in this monitor. ``work()`` runs as one task while there is anything to
-    do."""
+    """The queue of one conversation in this monitor. ``work()`` runs as one task while the queue has work."""
 
     def __init__(
         self,
@@ -83,8 +81,8 @@ class ConversationQueue:
         return tuple(self._queue)
 
     def offer(self, claimed: ClaimedItem) -> None:
-        """Take an item in: pass it to the running turn if it concerns that turn, else queue it. Reopens a
-        closed queue."""
+        """Pass the item to the running turn if the item concerns that turn, else queue the item. Reopens a closed
+        queue."""
         self.partition, self.closed = claimed.partition, False
         if self._mailbox is None or not self._mailbox.put(claimed):
             self._enqueue(claimed)
@@ -105,8 +103,8 @@ class ConversationQueue:
     async def has_stale_items(self) -> bool:
         """Report whether another monitor continued the conversation while items wait here for a person.
 
-        As long as this monitor claims them, the server delivers them to nobody else. A running turn detects
-        this by its next write. Raises BusError.
+        While this monitor claims the items, the server delivers them to no other monitor. A running turn detects
+        the other owner by its next write. Raises BusError.
         """
         return self._has_waiting_items() and await self._journal.is_fenced() and self._has_waiting_items()
 
@@ -114,8 +112,8 @@ class ConversationQueue:
         return bool(self._queue) and not self.working
 
     def _enqueue(self, *items: ClaimedItem) -> None:
-        """Insert items in inbox order: an item that a turn or a crashed owner returns may be older than the
-        rest."""
+        """Insert items in inbox order. An item that a turn or a crashed owner returns may be older than the queued
+        items."""
         for claimed in items:
             insort(self._queue, claimed, key=lambda other: other.seq)
 
@@ -129,8 +127,7 @@ class ConversationQueue:
             raise
 
     async def _handle_next(self, expected: ClaimedItem) -> None:
-        """Handle one item in a slot of its own, so that a conversation with many items leaves slots to
-        others.
+        """Acquire a slot and handle one item, so that a conversation with many items leaves slots to others.
 
         ``expected`` is the next item before the slot is acquired; afterwards it may be another item, or none.
         """
@@ -163,7 +160,7 @@ class ConversationQueue:
             return False
 
     async def _handle_with_retry(self, claimed: ClaimedItem) -> None:
-        """Handle an item until it is done. While the bus or another worker is unavailable, it keeps its
+        """Handle an item until it is done. While the bus or another worker is unavailable, the item keeps its
         place."""
         backoff, attempts = Backoff(0.2, 5.0), 0
         while True:
@@ -190,49 +187,50 @@ class ConversationQueue:
 
     async def _handle(self, claimed: ClaimedItem) -> None:
         # The item leaves the inbox last, in every branch: until then the server delivers it again after a crash, and
-        # the journal tells how far the turn came (ADR 0002, 0005). So each branch may run twice, in two monitors.
+        # the journal records the progress of the turn (ADR 0002, 0005). So each branch may run twice, in two monitors.
         #
         # The message that starts a conversation, delivered for the first time, needs no read of the journal. If the
-        # server errs about that after its own crash, the first write is Fenced and the item is delivered again
-        # (ADR 0003).
+        # server reports a first delivery wrongly after its own crash, the first write is Fenced and the item is
+        # delivered again (ADR 0003).
         if claimed.first and isinstance(claimed.item, TurnRequested) and claimed.item.begins:
             self._journal.assume_empty()
-        # The cache counts only while the journal ends where the turn was parked. Otherwise somebody else has written,
-        # and the journal is replayed below.
+        # The cached turn is valid only while the journal ends where the turn was parked. Otherwise another monitor has
+        # written, and the journal is replayed below.
         if isinstance(claimed.item, ApprovalDecided | TurnCancelRequested):
             parked = self._executor.take_parked(claimed.item.turn, self._journal.last_seq)
             if parked is not None and parked.turn.request is not None:
                 return await self._run(claimed, parked.turn, parked.turn.request, parked.epoch, parked)
-        # From here on the journal decides. It is read only when no monitor that hands the conversation over still
-        # writes to it (ADR 0008). If one writes all the same, whichever writes second is Fenced.
+        # From here on the journal decides. It is read after the monitor that hands the conversation over has stopped
+        # writing (ADR 0008). If two monitors write nevertheless, the second writer is Fenced.
         records = await self._settled_records(claimed)
         turn, request = _replay_turn(records), _request(records, claimed.item)
         if isinstance(claimed.item, TurnSteered) and _is_too_late(turn, claimed.item):
-            claimed.item = claimed.item.request  # a turn of its own
+            claimed.item = claimed.item.request  # the message starts a new turn
             return await self._handle(claimed)
         if request is None:
             return await self._inbox.settle(claimed)
         if turn.phase is Phase.DONE:
-            # A monitor or the server may have died between the record of the end and its publication, so both are
-            # published again. An approval is appended by compare-and-set (ADR 0025). The fact may be out twice:
-            # learning passes over a turn that it has learned from (ADR 0022).
+            # A monitor or the server may have crashed after the end was recorded and before the approvals and the fact
+            # were published, so both are published again. An approval is appended by compare-and-set (ADR 0025). The
+            # fact may be published twice: learning skips a turn that it has learned from (ADR 0022).
             if not claimed.first:
                 await self._publish_end(turn, request, PublishedApprovals())
             return await self._inbox.settle(claimed)
-        # The same crash between the record that the turn is parked and the settling of its message. The question must
-        # be out with its timers before the message goes: nothing else would bring the turn back (ADR 0025).
+        # A monitor or the server may also have crashed after the turn was recorded as parked and before its message was
+        # settled. The question and its timers must be published before the message is removed from the inbox: nothing
+        # else would resume the turn (ADR 0025).
         if turn.phase is Phase.PARKED and isinstance(claimed.item, TurnRequested):
             await self._approvals.publish_missing(turn, PublishedApprovals())
             return await self._inbox.settle(claimed)
-        # Only a turn that has to run is checked for its place: what is settled above begins nothing (ADR 0040).
+        # Only a turn that must run is checked for its place: the items that are settled above start no turn (ADR 0040).
         if self._journal.unfinished not in (None, request.turn):
             return await self._requeue_behind(self._journal.unfinished, claimed)
-        # A new epoch even after a crash of this same monitor: readers of the feed tell the two runs apart (ADR 0004).
+        # Each run has a new epoch, even after a crash of this monitor, so that readers of the feed can distinguish the
+        # runs (ADR 0004).
         await self._run(claimed, turn, request, records[-1].epoch + 1 if records else 1)
 
     async def _requeue_behind(self, first_turn: str, claimed: ClaimedItem) -> None:
-        """Queue the item again and let the turn ahead of it run first, unless that turn waits for a
-        person."""
+        """Queue the item again. Run the turn ahead of the item first, unless that turn waits for a person."""
         if not self._journal.parked and not any(other.item.turn == first_turn for other in self._queue):
             request = await self._journal.request_of(first_turn)
             if request is None:
@@ -253,8 +251,8 @@ class ConversationQueue:
         epoch: int,
         parked: ParkedTurn | None = None,
     ) -> None:
-        # The mailbox is there before the queue is searched, so an item that is offered meanwhile is in one of the two.
-        # Cancels are taken out of it at once: they count before the run starts anything.
+        # The mailbox is created before the queue is searched, so an item that is offered meanwhile is in one of the
+        # two. Cancels are taken out of the mailbox at once: they apply before the run starts any work.
         controls = [] if isinstance(claimed.item, TurnRequested) else [claimed]
         self._mailbox = TurnMailbox(request.turn)
         for queued in tuple(self._queue):
@@ -275,30 +273,28 @@ class ConversationQueue:
         try:
             await self._executor.run(run)
         finally:
-            # Whatever ended the run, what the journal does not have goes back into the queue: it came too late for
-            # the turn, or the run failed. An item that the journal has was settled by the runner.
+            # Items that the journal does not have return to the queue, also after an error: they arrived too late for
+            # the turn, or the run failed. The runner has settled the items that the journal has.
             self._enqueue(*self._mailbox.unsettled())
             self._mailbox = None
         if isinstance(claimed.item, TurnSteered) and _is_too_late(turn, claimed.item):
             return self._enqueue(claimed)
-        # The carrier last. A crash before this line has the server deliver it again: _handle finds the turn done or
-        # parked, publishes what is missing, and settles it (ADR 0025). A BusError here has the queue try again in
-        # the same way.
+        # The carrier is settled last. After a crash before this line the server delivers the carrier again: _handle
+        # finds the turn done or parked, publishes what is missing, and settles the carrier (ADR 0025). After a BusError
+        # here the queue does the same.
         await self._publish_end(turn, request, run.published)
         await self._inbox.settle(claimed)
 
     async def _publish_end(self, turn: Turn, request: TurnRequested, published: PublishedApprovals) -> None:
-        """Publish what follows from the end or parking of a turn: approvals, and the fact that the turn
-        finished."""
+        """Publish the approvals of a turn that ended or parked, and the fact that the turn finished, if it did."""
         await self._approvals.publish_missing(turn, published)
         if turn.finished is not None:
             await self._recorder.publish_finished(request, turn.finished)
 
     async def _settled_records(self, current: ClaimedItem) -> list[TurnRecord]:
-        """Return the turn's journal, once no monitor that is handing the conversation over still writes to
-        it.
+        """Wait until a monitor that hands the conversation over has finished the turn; return the turn's journal.
 
-        A cancel does not wait: it takes the turn over at once.
+        An immediate cancel does not wait: this monitor takes the turn over at once.
         """
         turn = current.item.turn
         records = await self._journal.replay(turn)
@@ -315,7 +311,7 @@ class ConversationQueue:
         return records
 
     async def _give_up(self, claimed: ClaimedItem) -> None:
-        """End the turn with an error, so that nobody waits forever and the next turn can start."""
+        """End the turn with an error, so that clients do not wait forever and the next turn can start."""
         entries, epoch = await self._journal.salvage(claimed.item.turn)
         turn = await self._readable_turn(claimed.item.turn)
         missing: tuple[JournalEntry, ...] = ()

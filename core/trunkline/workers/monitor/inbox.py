@@ -1,13 +1,12 @@
-"""The monitor's end of the durable inbox: pinned partitions in, items in the order in which they were
-accepted.
+"""The monitor's end of the durable inbox: pulls pinned partitions and offers items in the order of acceptance.
 
 The server delivers each partition to one live monitor. It redelivers the unfinished items of a crashed
-monitor only after a while, and later items would overtake them. So a new owner first reads the stream for
+monitor only after a delay, and later items would overtake them. So a new owner first reads the stream for
 items before its first delivery, and takes those first.
 
-``Membership`` decides which partitions are pulled. When a partition is given up, items that have not started
-are returned, running turns are finished here, and other monitors are told before the server may pin the
-partition to them.
+``Membership`` decides which partitions are pulled. When this monitor gives a partition up, it returns the items
+that have not started and finishes its running turns. It announces these turns before the server can pin the
+partition to another monitor.
 """
 
 import logging
@@ -33,7 +32,7 @@ IN_PROGRESS_INTERVAL = 0.3
 MAX_DONE_IDS = 10_000
 
 TAKEOVER_LOOKAHEAD = 1_000
-"""Further items that a new owner reads at once, so that its predecessor's unfinished items do not come one by
+"""Further items that a new owner reads at once, so that it does not receive its predecessor's unfinished items one by
 one."""
 
 MEMBERSHIP_INTERVAL = 1.0
@@ -105,10 +104,10 @@ class Inbox:
         self.release(claimed)
 
     def release(self, claimed: ClaimedItem) -> None:
-        """End the claim on an item that is done or given up: it is no longer extended."""
+        """End the claim on an item that is done or given up: the claim is no longer extended."""
         self._claimed.pop(claimed.id, None)
         if not claimed.done:
-            # The server redelivers it only after a while, so the partition is searched before a later item starts.
+            # The server redelivers the item after a delay: before a later item starts, the partition is searched.
             self._searched.pop(claimed.partition, None)
             return
         self._done[claimed.id] = None
@@ -116,7 +115,7 @@ class Inbox:
             self._done.popitem(last=False)
 
     async def _balance_partitions(self, pulls: TaskGroup) -> None:
-        """Start and stop pulling as monitors come and go."""
+        """Start and stop pulling partitions whenever the live monitors change."""
         while True:
             unpulled: set[int] = set()
             try:
@@ -133,20 +132,19 @@ class Inbox:
             await anyio.sleep(MEMBERSHIP_INTERVAL)
 
     async def _unpulled_partitions(self) -> set[int]:
-        """Return the partitions that belong to another monitor but that nobody else pulls."""
+        """Return the partitions that are assigned to another monitor and that no other monitor pulls."""
         unconfirmed = self._membership.unconfirmed_partitions(self._partitions)
         return {
             one for one in unconfirmed if await waiting_pulls(self._bus, one) <= (one in self._pull_scopes)
         }
 
     async def _pull(self, partition: int, scope: anyio.CancelScope) -> None:
-        """Take items of a partition until the scope is cancelled, then give the partition up; its pin is
-        given up last."""
-        # The order of ADR 0008: take nothing more, start nothing more, announce which conversations are still being
-        # finished, and only then give up the pin, by leaving ``pinned``. So whoever is given the partition already
-        # reads that it has to wait for those. The items that have not started go back last: before that the server
-        # would deliver them here again. After a crash anywhere the pin expires, and the new owner finds the items in
-        # the stream (``_take_earlier``); what this monitor was finishing it takes over as from a dead one.
+        """Take items of a partition until the scope is cancelled, then give up the partition and its pin."""
+        # The order of ADR 0008: take no more items, start no more turns, announce the conversations that are being
+        # finished, and only then give up the pin, by leaving ``pinned``. So the next owner can already read for which
+        # conversations it must wait. The items that have not started are returned after the pin is given up, because
+        # the server would otherwise deliver them here again. After a crash at any point the pin expires. The new owner
+        # finds the items in the stream (``_take_earlier``), and takes over the turns that this monitor was finishing.
         async with self._bus.pinned(inbox_consumer(partition), INBOX) as deliveries:
             with scope:
                 await self._take_all(deliveries)
@@ -161,7 +159,7 @@ class Inbox:
             try:
                 await self._take(delivery)
             except BusError as error:
-                # It was not settled, so the server delivers it again, and the partition is searched again.
+                # The item was not settled, so the server delivers it again, and the partition is searched again.
                 log.warning("an inbox item could not be taken in: %s", error)
                 self._searched.pop(int(delivery.keys["partition"]), None)
 
@@ -169,9 +167,9 @@ class Inbox:
         partition = int(delivery.keys["partition"])
         if self._pins.get(partition) == delivery.pin:
             return await self._take_in(delivery)
-        # A new pin: another monitor may have had the partition meanwhile, so what is known of its conversations is
-        # forgotten before the first item under the pin is taken. The announcement has the standby of this partition
-        # pull (ADR 0008). It comes last, because it only shortens a later takeover.
+        # Under a new pin, another monitor may have had the partition meanwhile, so the cached state of the partition's
+        # conversations is dropped before the first item under the pin is taken. The announcement makes the standby of
+        # this partition pull (ADR 0008). The announcement is last, because it only shortens a later takeover.
         self._pins[partition] = delivery.pin
         self._leave(partition)
         await self._take_in(delivery)
@@ -188,11 +186,11 @@ class Inbox:
                 await self._claim(ClaimedItem(self._bus, delivery))
 
     async def _take_earlier(self, delivery: Delivery[InboxItem]) -> None:
-        """Take the unfinished items of a former owner: of the partition under a new pin, else of the
-        conversation."""
-        # The server delivers later items before it gives out again what a dead owner held, so the order is restored
-        # from the stream (ADR 0002). The search counts as done only behind it: if it fails, or this monitor dies in
-        # it, the next delivery searches again. Items that were taken twice are known by their id.
+        """Take the unfinished items of a former owner: of the partition under a new pin, of the conversation for a
+        redelivered item."""
+        # The server delivers later items before it redelivers the items that a dead owner claimed, so the order is
+        # restored from the stream (ADR 0002). The search is recorded after it has succeeded: after an error or a crash
+        # the next delivery searches again. Items that are read twice are recognised by their id.
         partition = int(delivery.keys["partition"])
         if self._searched.get(partition) != delivery.pin:
             await self._take_unfinished(delivery, TAKEOVER_LOOKAHEAD, partition=delivery.keys["partition"])
@@ -201,7 +199,7 @@ class Inbox:
             await self._take_unfinished(delivery, 0, **delivery.keys)
 
     async def _take_unfinished(self, delivery: Delivery[InboxItem], preceding: int, **keys: str) -> None:
-        """Take all items before the delivery, and ``preceding`` items from it on."""
+        """Take all items before the delivery, and the first ``preceding`` items from the delivery on."""
         async for stored in self._bus.history(INBOX, after=0, **keys):
             preceding -= stored.seq >= delivery.seq
             if preceding < 0:
@@ -213,8 +211,8 @@ class Inbox:
     async def _delete_done(self) -> None:
         """Delete finished items from the inbox.
 
-        After its disk was full, a server may come back with an item that is acknowledged but not deleted. It
-        delivers such an item to nobody.
+        A server whose disk was full may restart with items that are acknowledged but not deleted. The server delivers
+        such items to no monitor.
         """
         for partition in tuple(self._pins):
             async for stored in self._bus.history(INBOX, after=0, partition=str(partition)):

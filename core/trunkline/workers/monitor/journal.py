@@ -1,4 +1,4 @@
-"""The journal of one conversation: replay and compare-and-set writing. Knows no turn logic."""
+"""The journal of one conversation: replay and compare-and-set writing. Contains no turn logic."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class RawRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v1"):
-    """A ``TurnRecord`` with its entries as written, including those that only a later version knows."""
+    """A ``TurnRecord`` with its entries as written, including those that only a later version can read."""
 
     epoch: int
     entries: tuple[msgspec.Raw, ...]
@@ -40,7 +40,7 @@ class Journal:
     """Writes and reads the journal of a conversation.
 
     All turns of a conversation share one compare-and-set sequence, so an owner that was overtaken fails at its next
-    write, whichever turn it belongs to.
+    write to any turn of the conversation.
     """
 
     def __init__(self, bus: Bus, owner: str, conversation: str) -> None:
@@ -67,13 +67,12 @@ class Journal:
             self._last = 0
 
     def forget_last_seq(self) -> None:
-        """Forget where the journal ends, because another monitor may write to it; the next replay reads
-        it."""
+        """Forget where the journal ends, because another monitor may write to the journal; the next replay reads the
+        end."""
         self._last = None
 
     async def has_turn(self, turn: str) -> bool:
-        """Report whether a turn has records. Does not read where the journal ends. Raises StreamError
-        kinds."""
+        """Report whether a turn has records. Does not read the end of the journal. Raises StreamError kinds."""
         return await self._bus.last_seq(JOURNAL, conversation=self._conversation, turn=turn) > 0
 
     async def replay(self, turn: str) -> list[TurnRecord]:
@@ -82,9 +81,10 @@ class Journal:
         Raises DecodeError when a later version wrote a record that this one cannot read, and Fenced when
         another owner wrote after the known end: the known state of other turns is out of date too.
         """
-        # The end of the conversation's journal is learned before the turn is read. A write to the turn in between is
-        # then seen as a record behind the end, and any other fails the next write here. The other way round, this
-        # monitor would take an end for its own that it has not read up to, and nothing would fence it (ADR 0003).
+        # The end of the conversation's journal is read before the turn. A write to the turn in between then appears as
+        # a record behind the end, and a write to another turn makes the next write here fail. In the opposite order,
+        # this monitor would accept an end without having read all records before it, and no write would be fenced
+        # (ADR 0003).
         while True:
             known = self._last is not None
             if not known:
@@ -127,14 +127,14 @@ class Journal:
         self.unfinished, self.parked = None, False
 
     async def request_of(self, turn: str) -> TurnRequested | None:
-        """Return the message that a turn answers; None when its journal does not contain it. Raises
+        """Return the message that a turn answers; None when the turn's journal does not contain the message. Raises
         StreamError kinds."""
         entries, _ = await self.salvage(turn)
         return next((entry.request for entry in entries if isinstance(entry, TurnStarted)), None)
 
     async def salvage(self, turn: str) -> tuple[list[JournalEntry], int]:
-        """Return the readable entries of a turn's journal, skipping all others, and its last owner's epoch, 0
-        for none."""
+        """Return the readable entries of a turn's journal and the epoch of its last owner, 0 for none. Skips
+        unreadable entries."""
         if self._last is None:
             await self._load_last_seq()
         entries: list[JournalEntry] = []
@@ -150,8 +150,8 @@ class Journal:
     async def _records(self, turn: str) -> list[StoredMessage[TurnRecord]]:
         """Read up to the leader's newest record, because a replica that is behind may answer a direct get.
 
-        The leader is asked each time: after a restart a server that could not write may lack records that it
-        seemed to have.
+        The leader's newest record is read before each attempt: after a restart, a server that could not write to its
+        disk may lack records that it reported earlier.
         """
         while True:
             newest = await self._bus.last(JOURNAL, conversation=self._conversation, turn=turn)
@@ -167,9 +167,9 @@ class Journal:
 
         Raises Fenced when another owner has written since, and StreamError kinds.
         """
-        # One record holds all entries that belong together: a crash leaves all of them or none (ADR 0005). The
-        # expectation is about all turns of the conversation, so an owner that was overtaken in any of them fails here
-        # (ADR 0003). The end is noted only when the server has it.
+        # One record holds all entries that belong together: after a crash all of them are stored or none (ADR 0005).
+        # The expected sequence covers all turns of the conversation, so an owner that was overtaken in any of them
+        # fails here (ADR 0003). The new end is noted after the server has stored the record.
         turn = request.turn
         record = TurnRecord(turn=turn, epoch=epoch, owner=self._owner, entries=entries)
         try:
@@ -190,7 +190,7 @@ class Journal:
 
 
 def _readable(entries: Iterable[msgspec.Raw]) -> list[JournalEntry]:
-    """Return the entries that this version knows."""
+    """Return the entries that this version can read."""
     decoded: list[JournalEntry] = []
     for raw in entries:
         try:

@@ -1,13 +1,13 @@
-"""The turn as a state machine: journal entries in, commands out. No I/O, no clock, no randomness may be in here.
+"""The turn as a state machine: journal entries in, commands out. This module uses no I/O, clock or randomness.
 
-The table below is the whole protocol; ``docs/reference/turn.md`` is drawn from it. A turn's state is nothing but
-its journal applied in order, so a new owner that replays the journal stands where the old one stood::
+The table TRANSITIONS defines the whole protocol; ``docs/reference/turn.md`` is generated from it. A turn's state is its
+journal applied in order, so a new owner that replays the journal reaches the state of the former owner::
 
     turn = Turn()
-    for entry in journal:           # what was recorded, by whichever owner
+    for entry in journal:           # the entries that all owners recorded
         turn.apply(entry)
     entries, commands = turn.advance(Resumed())
-    # write `entries` by compare-and-set, then carry out `commands`; what comes of them is the next `advance`
+    # write `entries` by compare-and-set, then carry out `commands`; pass their results to the next `advance`
 
 A command is carried out only after the entries that plan it are on disk.
 """
@@ -58,7 +58,7 @@ class Phase(Enum):
 
 
 class TurnProtocolError(Exception):
-    """An entry came that the turn's phase does not allow: the journal or its writer is wrong."""
+    """The turn's phase does not allow an entry: the journal or its writer is wrong."""
 
 
 # Commands ----------------------------------------------------------------------------------------------------
@@ -127,13 +127,13 @@ class Turn:
         self.request: TurnRequested | None = None
         self.started: TurnStarted | None = None
         self.permissions = ActorPermissions(())
-        """The scopes that limit its calls: the intersection of the permissions of all people whose messages
-        it follows."""
+        """The scopes that limit the turn's calls: the intersection of the permissions of all people whose messages the
+        turn follows."""
         self.steps: list[Step] = []
         self.usage = Usage()
         self.last_input_tokens = 0
         self.cost: int | None = None
-        """The cost of its model calls in millionths of a US dollar; None as soon as one has no price."""
+        """The cost of the turn's model calls in millionths of a US dollar; None as soon as one call has no price."""
         self.early: list[Message] = []
         """Messages steered in before the first answer."""
         self.pending: list[Message] = []
@@ -324,8 +324,8 @@ def _keep_partial(turn: Turn, text: str) -> None:
 
 
 def _note_steered(turn: Turn, message: Message) -> None:
-    """Queue a message. During a model call it follows the answer, which cannot know it; else it follows the
-    last step."""
+    """Queue a message. A message that arrives during a model call follows the answer, because the call does not
+    contain the message; any other message follows the last step."""
     turn.pending.append(message)
     if turn.phase is not Phase.THINKING:
         _settle(turn)
@@ -351,10 +351,10 @@ def _note_of_call(turn: Turn, entry: ToolPlanned | ToolFinished | ApprovalAsked 
 
 
 def _note_question(action: ToolAction, entry: ApprovalAsked) -> None:
-    """Record a question. An approval covers the call as it was shown last, and a call that asks for one has
-    not run.
+    """Record a question.
 
-    A call that asks a question has started, and its earlier approval stays valid.
+    A call that asks for an approval has not run, and the approval covers the call as it was shown last. A call that
+    asks a question has started, and its earlier approval stays valid.
     """
     action.asked, action.decision = entry, None
     if entry.is_question:
@@ -394,12 +394,12 @@ def _action(turn: Turn, call_id: str) -> tuple[Step, ToolAction]:
 
 
 def _after_answer(turn: Turn) -> Phase:
-    """Run tools when the model called ours, continue when a message was steered in, else close."""
+    """Run tools when the model called Trunkline's, continue when a message was steered in, else close."""
     return Phase.ACTING if turn.steps[-1].open else _after_results(turn)
 
 
 def _after_tool(turn: Turn) -> Phase:
-    """Continue when every call has its result. A turn that is stopping asks nobody any more."""
+    """Continue when every call has its result. A turn that is stopping does not wait for a person's decision."""
     step = turn.steps[-1]
     owed = step.due or step.running or (step.waiting and not turn.stopping)
     return Phase.ACTING if owed else _after_results(turn)

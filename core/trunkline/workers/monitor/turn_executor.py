@@ -63,19 +63,19 @@ class TurnExecutor:
             raise _deciding_failure(failures) from failures
 
     async def _run(self, run: TurnRun) -> None:
-        # The feed is opened before anything can fail and closed whatever happens, since the registry repairs every
-        # feed that it has. A turn that was parked here goes on with its feed and translator, so that its readers keep
-        # their positions. A feed of a new owner begins a new epoch and tells everything again (ADR 0004, 0024). A
-        # crash leaves a feed that stops in the middle: the next owner of the conversation tells the rest.
+        # The feed is opened before anything can fail and is closed in every case, because the registry repairs every
+        # open feed. A turn that was parked here continues with its feed and translator, so that its readers keep their
+        # positions. The feed of a new owner begins a new epoch and repeats all events (ADR 0004, 0024). A crash leaves
+        # an incomplete feed: the next owner of the conversation sends the rest.
         parked = run.parked
         feed = parked.feed if parked is not None else self._open_feed(run.request, run.epoch)
         translator = parked.translator if parked is not None else JournalTranslator()
         cached = False
         try:
             await self._execute(run, await self._preparer.prepare(run), feed, translator)
-            # Only a turn that has parked without an error is kept in memory: after any other end the journal is the
-            # one state that counts (ADR 0005). The cache only saves the replay. A crash empties it, and the item
-            # that brings the decision has the turn replayed.
+            # Only a turn that has parked without an error is cached: in all other cases only the journal's state is
+            # valid (ADR 0005). The cache only saves the replay. After a crash the cache is empty, and the turn is
+            # replayed when the decision arrives.
             cached = self._keep_parked(run, feed, translator)
         finally:
             if not cached:
@@ -105,8 +105,8 @@ class TurnExecutor:
             await self._recorder.record(run, entries)
 
         async def settle(claimed: ClaimedItem) -> None:
-            # The carrier stays in the inbox until the queue has published what the turn leaves behind: until then it
-            # is what brings the turn back after a crash (ADR 0002).
+            # The carrier stays in the inbox until the queue has published the approvals and the end of the turn: until
+            # then its redelivery resumes the turn after a crash (ADR 0002).
             if claimed is not run.carrier:
                 await self._inbox.settle(claimed)
 
@@ -130,7 +130,7 @@ class TurnExecutor:
         return True
 
     def take_parked(self, turn: str, end: int | None) -> ParkedTurn | None:
-        """Take a parked turn out of the cache, if its conversation's journal still ends at ``end``."""
+        """Remove a parked turn from the cache and return it, if its conversation's journal still ends at ``end``."""
         return self._parked.take(turn, end)
 
     def cancel_all(self, by: str) -> None:
@@ -147,8 +147,9 @@ class TurnExecutor:
         """
         request = turn.request
         assert request is not None
-        # Stored first, then ended: a turn that the journal calls finished is in memory (ADR 0040), except what memory
-        # refuses for good. A crash in between stores the same messages again, which their ids make harmless.
+        # The messages are stored before the end is recorded: memory has the messages of every turn that has ended in
+        # the journal (ADR 0040), except those that memory refuses permanently. After a crash in between, the same
+        # messages are stored again; their ids make the repeat harmless.
         try:
             await self._messages.store(append_request(turn), _no_notice)
         except RemoteFault as fault:
@@ -170,8 +171,7 @@ async def _no_notice() -> None:
 
 
 def _deciding_failure(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the failure that decides the fate of the turn: the loss of its ownership counts before any
-    other."""
+    """Return the failure to raise for the group: Fenced takes precedence over all others."""
     flat: list[BaseException] = []
     for failure in failures.exceptions:
         flat.append(_deciding_failure(failure) if isinstance(failure, BaseExceptionGroup) else failure)

@@ -64,8 +64,8 @@ class TurnPreparer:
         choice = self._choose_model(context, hooks)
         if run.turn.phase is Phase.NEW:
             return PreparedTurn(context, choice, hooks, (await self._started(request, context, choice),))
-        # A turn that this monitor parked goes on where it was. Any other one tells its readers everything anew under
-        # the new epoch, which the entry TurnResumed begins (ADR 0004).
+        # A turn that this monitor parked continues in its epoch. For any other turn the entry TurnResumed begins a new
+        # epoch, in which the feed repeats all events (ADR 0004).
         first = (TurnResumed(),) if run.parked is None else ()
         partial_text = await self._partial_text(run) if _needs_partial_text(run, choice) else ""
         return PreparedTurn(context, choice, hooks, first, partial_text)
@@ -107,8 +107,8 @@ class TurnPreparer:
 
 
 def _needs_partial_text(run: TurnRun, choice: SelectedModel | ModelError) -> bool:
-    """Report whether the interrupted text is used: the model can continue it, or a cancel ends the turn with
-    it."""
+    """Report whether the interrupted text is used: the model can continue the text, or a cancel ends the turn with the
+    text."""
     if run.turn.phase is not Phase.THINKING:
         return False
     can_continue = isinstance(choice, SelectedModel) and choice.adapter.continues

@@ -41,11 +41,11 @@ class TurnRecorder:
 
     async def record(self, run: TurnRun, entries: tuple[JournalEntry, ...]) -> None:
         """Record entries of a running turn. Raises Fenced when another monitor owns it, and BusError."""
-        # The journal comes first: only its compare-and-set tells whether this monitor still owns the conversation
-        # (ADR 0003), and everything after it follows from the entries (ADR 0005). After a crash behind the write, the
-        # server delivers the carrier again, which is settled last. ConversationQueue then publishes the approvals
-        # (ADR 0025) and the fact that the turn finished (ADR 0022). The facts that it started or parked stay lost:
-        # they only count in statistics.
+        # The journal is written first: only its compare-and-set shows whether this monitor still owns the conversation
+        # (ADR 0003), and the metrics, facts and approvals are derived from the entries (ADR 0005). After a crash behind
+        # the write, the server delivers the carrier again, because the carrier is settled last. ConversationQueue then
+        # publishes the approvals (ADR 0025) and the fact that the turn finished (ADR 0022). The facts that the turn
+        # started or parked stay lost: they are used for statistics only.
         await self.write(run.journal, run.request, run.epoch, entries)
         for entry in entries:
             await self._publish_statistic(run.request, entry)
@@ -60,12 +60,11 @@ class TurnRecorder:
         self._metrics.record(record, utc_now())
 
     async def publish_finished(self, request: TurnRequested, end: TurnFinished) -> None:
-        """Store the fact that the turn finished in its stream; returns once the server has it.
+        """Store the fact that the turn finished in its stream; return once the server has stored it.
 
-        The message id is the turn's, so the stream has the fact once when it is stored again within the stream's
-        duplicate window (ADR 0022). A stream that is missing or refuses the fact although the server answers costs the
-        fact, not the conversation: the log has an error. Raises ConnectionFailed while the server
-        is away, and StorageFull.
+        The message id is derived from the turn, so a repeat within the stream's duplicate window is not stored again
+        (ADR 0022). When the stream is missing or the server refuses the fact, the fact is lost and an error is logged;
+        the conversation continues. Raises ConnectionFailed while the server is unavailable, and StorageFull.
         """
         fact = _fact(request, "finished", end.reason)
         try:
@@ -73,7 +72,7 @@ class TurnRecorder:
                 TURN_FACT, fact, msg_id=f"{request.turn}-finished", block=request.block, fact=fact.fact
             )
         except StorageFull:
-            raise  # a full disk stops every turn: the fact waits like everything else
+            raise  # a full disk stops every turn, so the caller retries
         except StreamError as error:
             log.error(
                 "nothing learns from turn %s, because the stream %s did not store that it finished: %s. A restart of "
@@ -84,7 +83,7 @@ class TurnRecorder:
             )
 
     async def _publish_statistic(self, request: TurnRequested, entry: JournalEntry) -> None:
-        """Publish that the turn started or parked, if the entry says so. No acknowledgement is awaited."""
+        """Publish the fact that the turn started or parked, if the entry records it. Awaits no acknowledgement."""
         kind = _STATISTICS.get(type(entry))
         if kind is None:
             return
