@@ -1,4 +1,4 @@
-"""Messages as a receiver sees them: ``ReceivedMessage`` (live), ``StoredMessage`` (from a stream). Data only."""
+"""The messages that a receiver gets: ``ReceivedMessage`` (live) and ``StoredMessage`` (from a stream)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,9 @@ T = TypeVar("T")
 
 
 class Ack(msgspec.Struct, frozen=True):
-    """The stream has the message on disk under ``seq``. ``duplicate``: it was there already."""
+    """The acknowledgement of a stream: the message is stored on disk as ``seq``. With ``duplicate`` the stream had it
+    already.
+    """
 
     seq: int
     duplicate: bool = False
@@ -20,7 +22,7 @@ class Ack(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage(Generic[T]):
-    """A live message. ``gap`` is True when messages before this one may have been missed."""
+    """A live message. ``gap`` is True if messages before this one may have been lost."""
 
     subject: str
     keys: dict[str, str]
@@ -35,7 +37,7 @@ class ReceivedMessage(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage(Generic[T]):
-    """A message kept by a stream under ``seq`` since ``time`` (the server's clock, UTC)."""
+    """A message of a stream. ``seq`` is its sequence number; ``time`` is when the server stored it (UTC)."""
 
     seq: int
     subject: str
@@ -50,10 +52,11 @@ class StoredMessage(Generic[T]):
 
 
 class DeadLetter(Payload, frozen=True, kw_only=True, tag="bus.dead_letter.v1"):
-    """A message nobody could use.
+    """A message that no consumer could process.
 
-    ``reason`` is ``garbage``, ``unknown_type``, ``invalid``, ``claim_missing``, ``bad_subject`` or
-    ``handler_failed``; ``data`` holds at most the first 64 KiB of the body in base64, ``size`` its whole length.
+    ``reason`` is ``garbage``, ``unknown_type``, ``invalid``, ``claim_missing``, ``bad_subject`` or ``handler_failed``.
+    ``data`` is the body in base64, of which it holds at most the first 64 KiB. ``size`` is the length of the whole body
+    in bytes.
     """
 
     subject: str
@@ -64,7 +67,7 @@ class DeadLetter(Payload, frozen=True, kw_only=True, tag="bus.dead_letter.v1"):
 
 
 class FaultReply(Payload, frozen=True, kw_only=True, tag="bus.fault.v1"):
-    """The reply of a service that could not do what was asked."""
+    """The reply of a service to a request that failed."""
 
     code: str
     message: str

@@ -1,4 +1,4 @@
-"""Looking up chunks: the contract of an index of them, and of what makes indexes for stores that have none."""
+"""ChunkIndex: the interface of an index of chunks, and of a store that makes indexes for other stores."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -23,21 +23,24 @@ from trunkline.contracts.memory.store import MemoryStore
 
 
 class ChunkVisibility(msgspec.Struct, frozen=True):
-    """The chunks that an actor may see: those in ``folders`` that have not expired by ``now``.
+    """The chunks that an actor may see: the chunks in ``folders`` that have not expired at ``now``.
 
-    The folders are those before ``chunks/``. Where two hold a chunk of the same id, the earlier folder counts.
+    Each folder is the part of a path before ``chunks/``. If two folders hold a chunk with the same id, the earlier
+    folder takes precedence.
     """
 
     folders: tuple[str, ...]
     now: datetime
 
     def rank(self, folder: str) -> int:
-        """Return the position of a folder; a lower one counts first. Raises ValueError for another folder."""
+        """Return the position of a folder; the lowest position takes precedence. Raises ValueError for an unknown
+        folder.
+        """
         return self.folders.index(folder)
 
 
 class ChunkLocation(msgspec.Struct, frozen=True):
-    """Where a chunk lies: ``path`` is that of its file, ``place`` the folder before ``chunks/``."""
+    """The location of a chunk: ``path`` is the path of its file, ``place`` the part of that path before ``chunks/``."""
 
     id: str
     path: str
@@ -48,8 +51,8 @@ class ChunkIndex(ABC):
     """Looks up the chunks of one memory.
 
     Every answer includes all changes that the store acknowledged before the call. The index changes no file; it may
-    count accesses, which need not survive its deletion. A file among the chunks that is not a valid chunk is in no
-    answer but that of ``count``. All methods raise Refusal when the store cannot be read.
+    count accesses, and the counts may be lost when the index is deleted. Only ``count`` reports files that are not
+    valid chunks. All methods raise Refusal if the store cannot be read.
     """
 
     @property
@@ -59,16 +62,17 @@ class ChunkIndex(ABC):
 
     @abstractmethod
     async def get(self, visible: ChunkVisibility, chunk: str, *, archived: bool = False) -> Chunk | None:
-        """Return a chunk by its id and count the access; None when there is none. With ``archived`` an archived one is
-        returned where there is no other."""
+        """Return a chunk by its id and count the access; None if there is none. With ``archived`` return an archived
+        chunk if there is no other.
+        """
 
     @abstractmethod
     async def page(self, visible: ChunkVisibility, request: ListChunks) -> ChunkPage:
-        """Return the chunks that match, the newest first, and how many match in all."""
+        """Return the chunks that match, the newest first, and the number of all matching chunks."""
 
     @abstractmethod
     async def linked(self, visible: ChunkVisibility, request: FindLinked) -> ChunksLinked | None:
-        """Return the links of a chunk, the strongest first; None when there is no such chunk."""
+        """Return the links of a chunk, the strongest first; None if there is no such chunk."""
 
     @abstractmethod
     async def recall(self, visible: ChunkVisibility, request: Recall) -> RecallResult:
@@ -82,33 +86,38 @@ class ChunkIndex(ABC):
     async def locate(
         self, visible: ChunkVisibility, chunk: str, *, archived: bool = False
     ) -> ChunkLocation | None:
-        """Return where a chunk lies, or an archived one; None when there is none. Counts no access."""
+        """Return the location of a chunk, with ``archived`` also of an archived chunk; None if there is none. Counts no
+        access.
+        """
 
     @abstractmethod
     async def stale(self, folder: str, now: datetime, days: int | None) -> Sequence[ChunkLocation]:
-        """Return the chunks of a block's folder, or ("") of the owner, that have expired by ``now``, or that were
-        neither changed nor used for ``days``."""
+        """Return the chunks of a block's folder, or of the owner (""), that have expired at ``now``, or that were
+        neither changed nor accessed for ``days``.
+        """
 
     @abstractmethod
     async def layers(self) -> Sequence[LayerLocation]:
-        """Return all layers that hold chunks, those that count first in front."""
+        """Return all layers that hold chunks, in the order of precedence."""
 
 
 class IndexProvider(ABC):
-    """A store that also makes indexes for stores that have none.
+    """A store that also makes indexes for other stores.
 
-    The memory worker asks the chosen store when it is one, and otherwise the first other store that is.
+    The memory worker uses the chosen store if it is an IndexProvider, and otherwise the first other store that is.
     """
 
     @abstractmethod
     def chunk_index(self, store: MemoryStore) -> ChunkIndex:
-        """Return an index of the chunks of a store, which may be this one. It is used once the store is open."""
+        """Return an index of the chunks of ``store``, which may be this store. The index is used after the store is
+        open.
+        """
 
     @abstractmethod
     def document_collections(self, folder: Path) -> DocumentCollections:
-        """Return the documents of conversations below a folder of the cache."""
+        """Return the documents of conversations that are stored in a folder of the cache."""
 
 
 def visible_folders(layers: Iterable[LayerLocation], now: datetime) -> ChunkVisibility:
-    """Return the visibility of some layers, which count in their order."""
+    """Return the visibility of the given layers, in their order of precedence."""
     return ChunkVisibility(tuple(layer.folder for layer in layers), now)

@@ -1,7 +1,7 @@
-"""Chunks: small pieces of what was said or learned, with type, tags and links.
+"""The messages of chunk operations. A chunk is a small piece of what was said or learned, with a type, tags and links.
 
-``block`` says whose memory is meant: that of a block, or with None the owner's own, which all blocks share.
-``actor`` is who asks: history names it, and its private layers are open to it alone.
+``block`` names the block whose chunks a request concerns; None means the owner's chunks, which all blocks share.
+``actor`` is who makes the request: history records it, and no other actor can read its private layers.
 """
 
 from datetime import datetime
@@ -14,29 +14,33 @@ from trunkline.contracts.memory.operation import change, query
 from trunkline_bus import Payload
 
 Layer = Literal["project_agent", "project_global", "user_agent", "user_global"]
-"""Where a chunk belongs. *project* is one block, *user* is the owner and so every block; *agent* is private to one
-actor, *global* is open to all. In this order the same id in two layers is settled: the first one counts."""
+"""The layer that holds a chunk.
+
+A *project* layer belongs to one block; a *user* layer belongs to the owner and applies to all blocks. An *agent* layer
+is private to one actor; a *global* layer is open to all actors. If two layers hold a chunk with the same id, the layer
+that comes first in this list takes precedence.
+"""
 
 Confidence = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-"""How sure a chunk is, from 0 to 1."""
+"""The confidence of a chunk, from 0 to 1."""
 
 ChunkLimit = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
 
 DEFAULT_CONFIDENCE = 0.7
-"""How sure a chunk is when nobody says."""
+"""The confidence of a chunk when the request gives none."""
 
 DEFAULT_SOURCE = "interaction"
-"""How a chunk came about when nobody says."""
+"""The ``source`` of a chunk when the request gives none."""
 
 MIN_RECALL_CONFIDENCE = 0.5
-"""How sure a chunk must be to answer a question, when nobody says."""
+"""The lowest confidence of a recalled chunk when the request gives none."""
 
 DEFAULT_RECALL_LIMIT, DEFAULT_LINK_LIMIT, DEFAULT_PAGE_SIZE = 5, 50, 100
-"""How many chunks answer a question, are told as linked, and are listed, when nobody says."""
+"""The number of chunks that a recall, a request for linked chunks, and a page return when the request gives none."""
 
 
 class ChunkLink(msgspec.Struct, frozen=True, kw_only=True):
-    """A link as a chunk's file holds it. ``strength`` is from 0 to 1."""
+    """A link in a chunk's file. ``strength`` is from 0 to 1."""
 
     target_id: str
     type: str
@@ -45,10 +49,11 @@ class ChunkLink(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChunkMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a chunk comes from and how far to trust it.
+    """The origin of a chunk and its confidence.
 
-    ``source`` says how it came about ("interaction", "learned", "import" ...). ``part`` and ``parts`` count the pieces
-    of a text that was cut. After ``expires_at`` nobody is shown it. ``fields`` are those of a custom type.
+    ``source`` says how the chunk was made ("interaction", "learned", "import" ...). ``part`` and ``parts`` number the
+    pieces of a text that was split; ``part`` counts from 1. No request returns the chunk after ``expires_at``.
+    ``fields`` are the fields of a custom chunk type.
     """
 
     created_at: datetime
@@ -78,7 +83,10 @@ class ChunkFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chunk(ChunkFile, frozen=True, kw_only=True):
-    """A chunk with where it lies. ``accessed_at`` and ``access_count`` come from the cache and may be lost with it."""
+    """A chunk with its layer and path.
+
+    ``accessed_at`` and ``access_count`` are stored in the cache only and are lost if the cache is deleted.
+    """
 
     layer: Layer
     path: str
@@ -88,9 +96,10 @@ class Chunk(ChunkFile, frozen=True, kw_only=True):
 
 
 class Remember(Payload, frozen=True, kw_only=True, tag="memory.remember.v1"):
-    """Keep a text: cut into chunks of 100 to 800 tokens, typed by its words unless ``chunk_type`` says more.
+    """Store a text as chunks of 100 to 800 tokens.
 
-    ``layer`` is by default the first one that the block's policy lets be written.
+    Without ``chunk_type`` the type of each chunk is detected from its words. Without ``layer`` the chunks are stored in
+    the first layer that the block's policy allows to write.
     """
 
     content: str
@@ -108,7 +117,10 @@ class Remember(Payload, frozen=True, kw_only=True, tag="memory.remember.v1"):
 
 
 class RememberResult(Payload, frozen=True, kw_only=True, tag="memory.remembered.v1"):
-    """The chunks that were kept, in the order of the text. Blank text is no success, and nothing is kept."""
+    """The reply to ``Remember``: the ids of the stored chunks, in the order of the text.
+
+    If the text is blank, nothing is stored and ``success`` is False.
+    """
 
     success: bool
     chunk_ids: tuple[str, ...] = ()
@@ -119,7 +131,7 @@ class RememberResult(Payload, frozen=True, kw_only=True, tag="memory.remembered.
 
 
 class Recall(Payload, frozen=True, kw_only=True, tag="memory.recall.v1"):
-    """Look for chunks that answer a question, best first. No model is asked."""
+    """Find the chunks that answer a question, the best first. No model is called."""
 
     query: str
     actor: str
@@ -132,8 +144,12 @@ class Recall(Payload, frozen=True, kw_only=True, tag="memory.recall.v1"):
 
 
 class RecalledChunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A chunk that was found. Its ``score`` is the sum of ``why``, what each signal gave (``phrase``, ``words``,
-    ``tags``, ``like``, ``meaning``), times all ``factors`` (``confidence``, ``age``, ``date``)."""
+    """A chunk that a recall found.
+
+    ``score`` is the sum of the values of ``why``, times all values of ``factors``. The keys of ``why`` are signals
+    (``phrase``, ``words``, ``tags``, ``like``, ``meaning``); the keys of ``factors`` are ``confidence``, ``age`` and
+    ``date``.
+    """
 
     chunk: Chunk
     score: float
@@ -142,11 +158,13 @@ class RecalledChunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecallResult(Payload, frozen=True, kw_only=True, tag="memory.recalled.v1"):
-    """The best chunk's text as ``answer``, how sure (0 when nothing was found), and where it comes from.
+    """The reply to ``Recall``. ``answer`` is the text of the best chunk; ``confidence`` (0 to 1) is the confidence in
+    it and is 0 if nothing was found.
 
-    ``traversal_path`` are the ids that were looked at on the way, in order. ``iterations_used`` and ``cost_usd`` are of
-    models, of which none was asked. ``vectors`` is the share of passages (0 to 1) that can be found by their meaning:
-    None without an embedder, when words alone are searched.
+    ``source_chunks`` are the ids of the chunks that the answer is from. ``traversal_path`` are the ids of the chunks
+    that were examined, in order. ``iterations_used`` and ``cost_usd`` are always 0, because a recall calls no model.
+    ``vectors`` is the share (0 to 1) of passages that a search by meaning can find. It is None without an embedder;
+    then the recall compared words only.
     """
 
     answer: str = ""
@@ -160,12 +178,12 @@ class RecallResult(Payload, frozen=True, kw_only=True, tag="memory.recalled.v1")
 
     @property
     def searched(self) -> str:
-        """The way of the search, as a sentence."""
+        """A sentence that says how the search worked."""
         return describe_search(self.vectors)
 
 
 class GetChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-get.v1"):
-    """Ask for one chunk by its id; ``archived`` ones too when so wished. Counts as an access."""
+    """Get a chunk by its id. The request counts as an access. With ``archived`` an archived chunk is returned too."""
 
     id: str
     actor: str
@@ -174,13 +192,15 @@ class GetChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-get.v1"):
 
 
 class ChunkFound(Payload, frozen=True, kw_only=True, tag="memory.chunk.v1"):
-    """The chunk; None when there is none, or it is broken, or another's."""
+    """The reply to ``GetChunk``. ``chunk`` is None if there is no such chunk, if its file is invalid, or if it is
+    private to another actor.
+    """
 
     chunk: Chunk | None = None
 
 
 class ListChunks(Payload, frozen=True, kw_only=True, tag="memory.chunk-list.v1"):
-    """Ask for chunks that have all of ``tags`` and whatever else is given, newest first."""
+    """List the chunks that have all of ``tags`` and match all other given fields, the newest first."""
 
     actor: str
     block: str | None = None
@@ -196,14 +216,14 @@ class ListChunks(Payload, frozen=True, kw_only=True, tag="memory.chunk-list.v1")
 
 
 class ChunkPage(Payload, frozen=True, kw_only=True, tag="memory.chunk-page.v1"):
-    """Some of the chunks, and how many match in all."""
+    """The reply to ``ListChunks``. ``total`` is the number of all matching chunks, including those on other pages."""
 
     chunks: tuple[Chunk, ...] = ()
     total: int = 0
 
 
 class FindLinked(Payload, frozen=True, kw_only=True, tag="memory.chunk-linked.v1"):
-    """Ask what a chunk is linked to, in both directions, strongest first."""
+    """List the links of a chunk in both directions, the strongest first."""
 
     id: str
     actor: str
@@ -213,9 +233,10 @@ class FindLinked(Payload, frozen=True, kw_only=True, tag="memory.chunk-linked.v1
 
 
 class LinkedChunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A link and the chunk at its other end. ``incoming``: that chunk is the one that points here.
+    """A link and the chunk at its other end.
 
-    ``automatic`` links are read off conversation, time and tags; the others somebody made.
+    ``incoming`` is True if that chunk links to the requested chunk. ``automatic`` links are derived from conversation,
+    time and tags; all other links were made by a request (``LinkChunks``).
     """
 
     type: str
@@ -227,13 +248,13 @@ class LinkedChunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChunksLinked(Payload, frozen=True, kw_only=True, tag="memory.chunk-links.v1"):
-    """The links, strongest first."""
+    """The reply to ``FindLinked``: the links, the strongest first."""
 
     links: tuple[LinkedChunk, ...] = ()
 
 
 class LinkChunks(Payload, frozen=True, kw_only=True, tag="memory.chunk-link.v1"):
-    """Link one chunk to another by hand, or with ``remove`` take such a link out."""
+    """Link one chunk to another. With ``remove`` such a link is removed."""
 
     source_id: str
     target_id: str
@@ -245,7 +266,7 @@ class LinkChunks(Payload, frozen=True, kw_only=True, tag="memory.chunk-link.v1")
 
 
 class UpdateChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-update.v1"):
-    """Change what is given of a chunk; its text is not cut anew."""
+    """Change the given fields of a chunk. A field that is None keeps its value. A new text is not split."""
 
     id: str
     actor: str
@@ -258,7 +279,7 @@ class UpdateChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-update.v
 
 
 class DeleteChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-delete.v1"):
-    """Archive a chunk. Searches no longer find it; "restore" brings it back."""
+    """Archive a chunk. Searches no longer find it; ``RestoreChunk`` reverses this."""
 
     id: str
     actor: str
@@ -266,7 +287,7 @@ class DeleteChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-delete.v
 
 
 class RestoreChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-restore.v1"):
-    """Take a chunk out of the archive, back to where it was."""
+    """Move a chunk from the archive back to its former path."""
 
     id: str
     actor: str
@@ -274,7 +295,7 @@ class RestoreChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-restore
 
 
 class ForgetChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-forget.v1"):
-    """Take a chunk out of the files and the indexes, archived or not. History keeps it until a purge."""
+    """Delete a chunk, archived or not, from the files and the indexes. History keeps the text until a purge."""
 
     id: str
     actor: str
@@ -283,7 +304,9 @@ class ForgetChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-forget.v
 
 
 class PruneChunks(Payload, frozen=True, kw_only=True, tag="memory.chunk-prune.v1"):
-    """Archive what has expired, and with ``days`` what was neither made nor used for so long."""
+    """Archive the chunks that have expired. With ``days`` also archive the chunks that were neither created nor
+    accessed in that many days.
+    """
 
     actor: str
     block: str | None = None
@@ -292,28 +315,29 @@ class PruneChunks(Payload, frozen=True, kw_only=True, tag="memory.chunk-prune.v1
 
 
 class ChunksPruned(Payload, frozen=True, kw_only=True, tag="memory.chunk-pruned.v1"):
-    """The chunks that were archived, or would be."""
+    """The reply to ``PruneChunks``: the archived chunks, or with ``dry_run`` the chunks that would be archived."""
 
     chunk_ids: tuple[str, ...] = ()
     version: str = ""
 
 
 class CountChunks(Payload, frozen=True, kw_only=True, tag="memory.chunk-stats.v1"):
-    """Ask how many chunks there are, of one block with the owner's own, or with None of everybody."""
+    """Count the chunks of one block and the owner's. ``block`` None counts all chunks of memory."""
 
     block: str | None = None
 
 
 class BrokenChunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A file among the chunks that is none. ``code``: ``invalid_json``, ``invalid_record_type``,
-    ``missing_required_fields`` or ``invalid_scope``."""
+    """A file in a folder of chunks that is not a valid chunk. ``code`` is ``invalid_json``, ``invalid_record_type``,
+    ``missing_required_fields`` or ``invalid_scope``.
+    """
 
     path: str
     code: str
 
 
 class ChunkCounts(Payload, frozen=True, kw_only=True, tag="memory.chunk-counts.v1"):
-    """The counts. ``links`` are those made by hand."""
+    """The reply to ``CountChunks``. ``links`` counts only links that were made by a request."""
 
     total_chunks: int = 0
     archived_chunks: int = 0

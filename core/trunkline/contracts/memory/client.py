@@ -1,7 +1,8 @@
-"""Memory: what tools, context sources and background work are given of one block's memory.
+"""The client of one block's memory, which tools, context sources and background work use.
 
-Each method is one operation: it fills a request type and sends it by a ``Transport``. The operations, and who may call
-them, are declared below their request types (``operation``). What a request may reach is decided in ``authorization``.
+Each method is one operation: it fills a request and sends it through a ``Transport``. The operations and their
+permitted callers are declared below the request types (``operation``). ``authorization`` decides what a request may
+reach.
 """
 
 from collections.abc import Sequence
@@ -78,17 +79,20 @@ from trunkline.contracts.memory.transport import Transport
 from trunkline.errors import ToolError
 
 SELF = ""
-"""The actor of a request as it leaves ``Memory``: ``AuthorizingTransport`` puts its own actor and block in."""
+"""The actor of a request before it is sent. ``AuthorizingTransport`` replaces it with its own actor and block."""
 
 
 class Memory:
-    """The memory of one block. A path is relative to the block's folder; one that begins with ``/`` is relative to the
-    whole memory, and so are the paths that come back from outside the block's folder.
+    """The memory of one block.
 
-    Every method raises ToolError with a text for the model: its ``kind`` is ``permission_denied`` for what this actor
-    may not reach, ``not_found``, ``conflict`` when ``expected`` does not hold, ``unavailable`` when memory is away, and
-    ``timeout`` when it is not known whether memory did the work. A change is committed when its method returns. Methods
-    may be called at the same time; only those that name ``expected`` notice a change in between. Keeps no state.
+    A path is relative to the block's folder; a path that begins with ``/`` is relative to the memory root. Returned
+    paths follow the same rule.
+
+    Every method raises ToolError with a text for the model. ``kind`` is ``permission_denied`` if this actor may not
+    reach the path, ``not_found``, ``conflict`` if ``expected`` does not match, ``unavailable`` if memory cannot be
+    reached, and ``timeout`` if it is unknown whether memory did the work. A change is committed when its method
+    returns. Methods may be called concurrently; only methods that take ``expected`` detect a change in between. The
+    object keeps no state.
     """
 
     def __init__(self, transport: Transport, block: str) -> None:
@@ -96,22 +100,25 @@ class Memory:
         self._block = block
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
-        """A file's text, now or at a version."""
+        """Return a file's text, now or at a version."""
         file = await self.transport.call(MEMORY_READ, ReadMemory(path=self._root_path(path), version=version))
         return replace(file, path=self._relative(file.path))
 
     async def write(self, path: str, content: str, *, expected: str | None = None) -> str:
-        """Write a whole file; returns the version. ``expected`` is the hash that the file must have, "" for no file."""
+        """Write a whole file and return the version.
+
+        ``expected`` is the hash that the file must have; "" requires that the file does not exist.
+        """
         request = WriteMemory(path=self._root_path(path), content=content, actor=SELF, expected=expected)
         return (await self.transport.call(MEMORY_WRITE, request)).version
 
     async def edit(self, path: str, old: str, new: str, *, expected: str | None = None) -> str:
-        """Replace the first occurrence of ``old``; returns the version."""
+        """Replace the first occurrence of ``old`` and return the version."""
         request = EditMemory(path=self._root_path(path), old=old, new=new, actor=SELF, expected=expected)
         return (await self.transport.call(MEMORY_EDIT, request)).version
 
     async def delete(self, path: str, *, expected: str | None = None) -> str:
-        """Delete a file or folder; history keeps it. Returns the version."""
+        """Delete a file or folder and return the version. History keeps the content."""
         if not path.strip("/."):
             raise ToolError("Name the file or folder to delete.", kind="invalid_arguments")
         request = DeleteMemory(path=self._root_path(path), actor=SELF, expected=expected)
@@ -132,8 +139,10 @@ class Memory:
         conversation: str = "",
         min_confidence: float = 0.0,
     ) -> MemoryHits:
-        """Search text (``content``) or names (``filename``) under a path, best first. The other arguments narrow a
-        search of text, as in ``SearchMemory``; times without a zone are local."""
+        """Search text (``content``) or names (``filename``) under a path, best first.
+
+        The other arguments restrict a search of text, as in ``SearchMemory``. Times without a zone are local.
+        """
         try:
             request = msgspec.convert(
                 {
@@ -152,7 +161,7 @@ class Memory:
         return replace(found, hits=tuple(replace(hit, path=self._relative(hit.path)) for hit in found.hits))
 
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]:
-        """Names under a folder, sorted. A block without any file has an empty list."""
+        """Return the names under a folder, sorted. The list of a block without files is empty."""
         request = ListMemory(path=self._root_path(path), recursive=recursive)
         try:
             found = (await self.transport.call(MEMORY_LIST, request)).entries
@@ -163,7 +172,7 @@ class Memory:
         return tuple(replace(entry, path=self._relative(entry.path)) for entry in found)
 
     async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]:
-        """The changes of a path, newest first."""
+        """Return the changes of a path, the newest first."""
         request = MemoryHistory(path=self._root_path(path), limit=limit)
         return (await self.transport.call(MEMORY_HISTORY, request)).changes
 
@@ -176,7 +185,9 @@ class Memory:
         last: int | None = None,
         mainline: bool = False,
     ) -> MemoryBlame:
-        """Who wrote the lines ``first`` to ``last`` of a file; with ``mainline`` who brought them into this memory."""
+        """Return the commits that wrote the lines ``first`` to ``last`` of a file; with ``mainline`` the commits that
+        brought the lines into this memory.
+        """
         request = BlameMemory(
             path=self._root_path(path), version=version, first=first, last=last, mainline=mainline
         )
@@ -184,13 +195,17 @@ class Memory:
         return replace(found, path=self._relative(found.path))
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
-        """Return the differences at a path between two versions; without ``old`` those of its last change."""
+        """Return the differences at a path between two versions. Without ``old`` return what the last change of the
+        path did.
+        """
         request = DiffMemory(path=self._root_path(path), old=old, new=new)
         found = await self.transport.call(MEMORY_DIFF, request)
         return replace(found, path=self._relative(found.path))
 
     async def revert(self, path: str, version: str | None = None, *, to: str | None = None) -> MemoryReverted:
-        """Take back the last change of a path, or what a version did there; with ``to`` go back to that version."""
+        """Revert the last change of a path, or what ``version`` changed there. With ``to`` restore the path to that
+        version.
+        """
         if not path.strip("/."):
             raise ToolError(
                 "Name the file or folder whose change is to be taken back.", kind="invalid_arguments"
@@ -200,13 +215,18 @@ class Memory:
         return replace(done, paths=tuple(map(self._relative, done.paths)))
 
     async def export(self, target: Path) -> int:
-        """Write an archive of the whole memory, history included, to ``target``; returns its size in bytes. An isolated
-        plugin may not."""
+        """Write an archive of all of memory, with its history, to ``target``, and return its size in bytes.
+
+        An isolated plugin may not call this method.
+        """
         return await self.transport.export(target)
 
     async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
-        """Import an export, or an archive of another system (``kind``; without it the system is recognised). What the
-        owner alone may change stays as it is, and the reply says so. An isolated plugin may not."""
+        """Import an archive that Trunkline exported, or an archive of another system.
+
+        ``kind`` names that system; without it the system is recognised from the files. An import leaves the files that
+        only the owner may change as they are, and the reply lists them. An isolated plugin may not call this method.
+        """
         return await self.transport.bring_in(source, kind=kind, dry_run=dry_run)
 
     async def remember(
@@ -223,7 +243,7 @@ class Memory:
         expires_at: datetime | None = None,
         fields: dict[str, Any] | None = None,
     ) -> RememberResult:
-        """Keep a text as chunks. ``conversation`` is by default the one that this memory was given for."""
+        """Store a text as chunks. ``conversation`` defaults to the conversation that this memory was made for."""
         if not isinstance(content, str):
             raise ToolError(
                 f"What to remember must be text, not {type(content).__name__}.", kind="invalid_arguments"
@@ -253,7 +273,7 @@ class Memory:
         tags: Sequence[str] = (),
         chunk_type: str | None = None,
     ) -> RecallResult:
-        """The chunks that answer a question, best first. No model is asked."""
+        """Return the chunks that answer a question, the best first. No model is called."""
         request = Recall(
             query=query,
             actor=SELF,
@@ -266,7 +286,7 @@ class Memory:
         return await self.transport.call(MEMORY_RECALL, request)
 
     async def chunk(self, chunk: str, *, archived: bool = False) -> Chunk | None:
-        """A chunk by its id; None when there is none, or it is private to another."""
+        """Return a chunk by its id; None if there is none, or if the chunk is private to another actor."""
         request = GetChunk(id=chunk, actor=SELF, archived=archived)
         return (await self.transport.call(MEMORY_CHUNK, request)).chunk
 
@@ -282,7 +302,7 @@ class Memory:
         limit: int = DEFAULT_PAGE_SIZE,
         offset: int = 0,
     ) -> Sequence[Chunk]:
-        """Chunks that have all of ``tags`` and match all other arguments, newest first."""
+        """Return the chunks that have all of ``tags`` and match all other arguments, the newest first."""
         request = ListChunks(
             actor=SELF,
             tags=tuple(tags),
@@ -299,14 +319,14 @@ class Memory:
     async def linked(
         self, chunk: str, link_type: str | None = None, *, limit: int = DEFAULT_LINK_LIMIT
     ) -> Sequence[LinkedChunk]:
-        """Return what a chunk is linked to, in both directions, strongest first."""
+        """Return the links of a chunk in both directions, the strongest first."""
         request = FindLinked(id=chunk, actor=SELF, link_type=link_type, limit=limit)
         return (await self.transport.call(MEMORY_LINKED, request)).links
 
     async def link(
         self, source: str, target: str, link_type: str, *, strength: float = 1.0, remove: bool = False
     ) -> str:
-        """Link a chunk to another by hand, or take such a link out; returns the version."""
+        """Link a chunk to another, or with ``remove`` remove such a link; return the version."""
         request = LinkChunks(
             source_id=source,
             target_id=target,
@@ -327,7 +347,7 @@ class Memory:
         chunk_type: str | None = None,
         fields: dict[str, Any] | None = None,
     ) -> str:
-        """Change the given parts of a chunk; returns the version."""
+        """Change the given parts of a chunk and return the version."""
         request = UpdateChunk(
             id=chunk,
             actor=SELF,
@@ -340,7 +360,7 @@ class Memory:
         return (await self.transport.call(MEMORY_UPDATE_CHUNK, request)).version
 
     async def forget(self, chunk: str, *, reason: str = "") -> str:
-        """Take a chunk out of the files and the indexes; history keeps it. Returns the version."""
+        """Delete a chunk from the files and the indexes and return the version. History keeps the text."""
         request = ForgetChunk(id=chunk, actor=SELF, reason=reason)
         return (await self.transport.call(MEMORY_FORGET, request)).version
 
@@ -352,5 +372,5 @@ class Memory:
 
 
 def _in_utc(when: datetime | None) -> datetime | None:
-    """The time in UTC; it is local time when it has no zone."""
+    """Return the time in UTC. A time without a zone is local."""
     return None if when is None else local_to_utc(when)

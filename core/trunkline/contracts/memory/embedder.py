@@ -1,4 +1,4 @@
-"""Embedders: texts as vectors, so that search finds what is meant and not only what is written."""
+"""Embedder: turns texts into vectors, so that a search finds passages by meaning and not only by words."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -7,34 +7,38 @@ Vector = Sequence[float]
 
 
 class Embedder(ABC):
-    """Something that turns texts into vectors: texts that mean alike lie close to each other (by cosine).
+    """Turns texts into vectors. Texts with similar meaning have vectors with a high cosine similarity.
 
-    The memory worker asks it in the background, in batches, and once for each search. What it is given is on its way
-    to be searched, so an embedder that asks a service over the network sends it memory: only the owner chooses one.
+    The memory worker calls the embedder in the background, in batches, and once for each search. The texts are the
+    contents of memory, so an embedder that calls a network service sends memory to that service: only the owner chooses
+    the embedder.
     """
 
     name: str
     """The name in ``[memory] embedder``."""
 
     model: str
-    """Which model's vectors these are. When it changes, everything is embedded anew."""
+    """The model that makes the vectors. When this name changes, all passages get new vectors."""
 
     batch: int = 64
-    """How many texts it likes to be given at once."""
+    """The preferred number of texts in one call."""
 
     least: float = 0.25
-    """How alike (cosine) a passage must be to be found by its meaning alone. Below is what happens to be nearest."""
+    """The lowest cosine similarity at which a passage is found by its meaning alone. Passages below this value are
+    merely the nearest ones.
+    """
 
     @abstractmethod
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """The vectors of some texts, in their order, all of the same length.
+        """Return the vectors of the texts, in their order, all of the same length.
 
-        Must not block the event loop: a model that computes here belongs into ``anyio.to_thread``. A text that says
-        nothing may have a vector of zeros; it is then not found by its meaning.
+        The method must not block the event loop: run a local model in ``anyio.to_thread``. A text without meaning may
+        have a vector of zeros; a search then does not find the text by meaning.
 
         Raises:
-            Exception: whatever went wrong. The texts are asked for again later; searches go on with words alone.
+            Exception: the call failed. The memory worker repeats the call later; until then searches compare words
+                only.
         """
 
     async def aclose(self) -> None:  # noqa: B027  most embedders hold nothing
-        """Let go of connections. Called once, when the worker drains."""
+        """Close the connections. Called once, when the worker drains."""

@@ -1,7 +1,8 @@
-"""The archive of what an importer yields from another system's files.
+"""Convert the items that an importer yields into an archive that memory can import.
 
-The archive has no history. A text file that the importer did not read is kept under ``imported/<system>/``. Left out,
-and listed in the manifest: a file whose name says that it holds keys, and an unread file whose text looks like a key.
+The archive has no history. A text file that the importer did not read is kept under ``imported/<system>/``. The archive
+leaves out a file whose name says that it holds keys, and an unread file whose text looks like a key. The manifest lists
+the files that are left out.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ from trunkline.contracts.memory.importer import Imported, ImportedConversation, 
 from trunkline.errors import TrunklineError
 
 MAX_UNUSED_FILE_BYTES = 4 * 1024 * 1024
-"""The largest file that is kept although the importer did not read it."""
+"""The size of the largest file that is kept although the importer did not read it."""
 
 _SECRET_NAME = re.compile(
     r"(auth|credentials?|secrets?|tokens?|oauth|keys?|apikeys?|\.env)([-_.].*)?|.*[-_.](token|secret|key|pem)",
@@ -33,7 +34,7 @@ _CONVERSATION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def convert_source(importer: Importer, source: Source, target: Path) -> None:
-    """Write to ``target`` what ``importer`` finds in ``source``.
+    """Write the items that ``importer`` finds in ``source`` to the archive ``target``.
 
     Raises:
         TrunklineError: the importer yields nothing, and no file is kept.
@@ -57,7 +58,7 @@ def convert_source(importer: Importer, source: Source, target: Path) -> None:
 
 
 class _Conversion:
-    """Files for memory, collected in a folder, with a list of what was left out and why."""
+    """Collects the files for memory in a folder, and records which files were left out and why."""
 
     def __init__(self, importer: Importer, source: Source, folder: Path) -> None:
         self._importer = importer
@@ -69,7 +70,7 @@ class _Conversion:
         self.conversations = 0
 
     def convert_all(self) -> None:
-        """Collect what the importer yields, then the files that it did not read."""
+        """Collect the items that the importer yields, then the files that it did not read."""
         for item in self._importer.read(self._source):
             self._add_item(item)
         for path in self._source.paths:
@@ -107,7 +108,7 @@ class _Conversion:
         self._add_file(path, b"".join(line + b"\n" for line in lines), conversation.source)
 
     def _add_unused_file(self, path: str) -> None:
-        """Keep a file that the importer did not read, if it is text without keys."""
+        """Keep a file that the importer did not read, if the file is text without keys."""
         system = self._importer.name
         if _is_secret_name(path):
             self.gaps.append(_secret_gap(path, "its name says that it holds keys"))
@@ -155,12 +156,14 @@ def _is_text(data: bytes) -> bool:
 
 
 def _stable_id(name: str) -> str:
-    """A conversation id that memory accepts; the same name always has the same id, so a second import adds nothing."""
+    """Return a conversation id that memory accepts. The same name always gets the same id, so a second import adds
+    nothing.
+    """
     return name if _CONVERSATION_ID.fullmatch(name) else hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def _is_allowed_path(names: Sequence[str]) -> bool:
-    """Report whether memory accepts a path. Memory checks it again when it reads the archive."""
+    """Report whether memory accepts a path. Memory repeats the check when it reads the archive."""
     return all(
         name not in ("", ".", "..")
         and not name.startswith((".git", "~"))
@@ -172,7 +175,7 @@ def _is_allowed_path(names: Sequence[str]) -> bool:
 
 
 def _is_secret_name(path: str) -> bool:
-    """Report whether a file has a name that files with keys or passwords have."""
+    """Report whether a file's name is typical of files that hold keys or passwords."""
     name = PurePosixPath(path).name.casefold()
     if name.endswith((".md", ".txt", ".jsonl")):
         return False
@@ -182,7 +185,7 @@ def _is_secret_name(path: str) -> bool:
 
 
 def _find_secret(data: bytes) -> str | None:
-    """Why a text is left out, without quoting it; None if nothing in it looks like a key."""
+    """Return why a text is left out, without quoting the text; None if nothing in the text looks like a key."""
     text = data.decode("utf-8", "replace")
     return None if Redactor().redact(text) == text else "it holds what looks like a key or a password"
 

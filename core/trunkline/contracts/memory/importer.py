@@ -1,4 +1,4 @@
-"""Bringing in what another system remembers: what an importer is given, and what it yields."""
+"""The interface of an importer of another system's memory: the source that it reads and the items that it yields."""
 
 import json
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ LARGEST_TEXT = 100 * 1024 * 1024
 
 
 class ImportedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file for memory. ``source`` says where in the other system it was."""
+    """A file to add to memory. ``source`` is its place in the other system."""
 
     path: str
     data: bytes
@@ -24,8 +24,11 @@ class ImportedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportedConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation for memory. ``id`` must always be the same for the same conversation, and so must those of its
-    messages, because importing again adds only what is new. ``block`` None is the one that was asked for."""
+    """A conversation to add to memory.
+
+    ``id`` and the ids of the messages must be the same each time the conversation is imported, because a repeated
+    import adds only what is new. ``block`` None is the block that the import was requested for.
+    """
 
     id: str
     messages: Sequence[Message]
@@ -39,9 +42,12 @@ Imported = ImportedFile | ImportedConversation | ImportGap
 
 
 class Source:
-    """A folder to import from, or an archive that was unpacked into one. Only plain files beneath it are seen: no
-    links, nothing outside. What was read counts as dealt with; the rest is kept as it is. Nothing raises because of
-    what is in a file: ``troubles`` tells."""
+    """A folder to import from, or the folder of an unpacked archive.
+
+    Only regular files below the folder are visible; links and files outside are not. A file that the importer reads
+    counts as imported; the other files are kept unchanged. No method raises because of a file's content: ``troubles``
+    lists the problems.
+    """
 
     def __init__(self, folder: Path, paths: Iterable[str], name: str, block: str) -> None:
         self._folder = folder
@@ -53,27 +59,29 @@ class Source:
         self._known = frozenset(self.paths)
 
     def has(self, path: str) -> bool:
-        """Report whether there is a file of that path."""
+        """Report whether a file exists at the path."""
         return path in self._known
 
     def below(self, folder: str, suffix: str = "") -> Iterator[str]:
-        """The files below a folder ("" for all), by the end of their names."""
+        """Return the files below a folder ("" for all) whose names end in ``suffix``."""
         start = f"{folder}/" if folder else ""
         return (path for path in self.paths if path.startswith(start) and path.endswith(suffix))
 
     def file(self, path: str) -> Path:
-        """Where a file lies, for those who must open it themselves. Raises KeyError for one that is not there."""
+        """Return the path on disk of a file, for importers that must open it themselves. Raises KeyError if there is no
+        such file.
+        """
         if path not in self._known:
             raise KeyError(path)
         self.used.add(path)
         return self._folder / path
 
     def trouble(self, path: str, why: str) -> None:
-        """Note that a file is not what it should be; the person is told."""
+        """Record that a file is not as expected. The import reports the problem to the person."""
         self.troubles.append(ImportGap(what=path, why=why))
 
     def data(self, path: str) -> bytes:
-        """A file's bytes; none, and trouble, when it cannot be read or is too large."""
+        """Return a file's bytes. If the file cannot be read or is too large, record the problem and return no bytes."""
         file = self.file(path)
         try:
             if file.stat().st_size > LARGEST_TEXT:
@@ -85,7 +93,7 @@ class Source:
             return b""
 
     def text(self, path: str) -> str:
-        """A file's text; empty, and trouble, when it is none."""
+        """Return a file's text. If the file is not text, record the problem and return ""."""
         try:
             return self.data(path).decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -93,7 +101,7 @@ class Source:
             return ""
 
     def json(self, path: str) -> Any:
-        """A file's JSON; None, and trouble, when it is none."""
+        """Return the value of a JSON file. If the file is not JSON, record the problem and return None."""
         try:
             return json.loads(self.text(path))
         except (ValueError, RecursionError):
@@ -101,7 +109,7 @@ class Source:
             return None
 
     def lines(self, path: str) -> Iterator[Any]:
-        """The JSON of each line that has some; others are passed over, and told together."""
+        """Yield the JSON value of each line that has one. Skip other lines and record them as one problem."""
         bad = 0
         for line in self.text(path).splitlines():
             try:
@@ -113,25 +121,29 @@ class Source:
             self.trouble(path, f"{bad} of its lines are no JSON that can be read")
 
     def changed(self, path: str) -> datetime:
-        """When a file was changed last."""
+        """Return when a file was last changed."""
         return datetime.fromtimestamp(self.file(path).stat().st_mtime, UTC)
 
 
 class Importer(ABC):
-    """Knows how one other system keeps its memory."""
+    """Reads the memory of one other system."""
 
     name: str
-    """Small letters, digits and dashes; what ``--from`` names and ``imported/<name>/`` is called after."""
+    """The name in ``--from`` and of the folder ``imported/<name>/``: lower-case letters, digits and dashes."""
 
     title: str
-    """The system's own name."""
+    """The name of the system, for people."""
 
     @abstractmethod
     def recognises(self, source: Source) -> bool:
-        """Report whether this is that system's. Looks at little; must not be wrong about others' folders."""
+        """Report whether the source is a memory of this system.
+
+        Must read few files, and must not accept a folder of another system.
+        """
 
     @abstractmethod
     def read(self, source: Source) -> Iterator[Imported]:
-        """Yield all that the source holds. Passwords and keys are never yielded; that they were left behind is a
-        gap.
+        """Yield all items of the source.
+
+        Never yield passwords or keys; yield a gap that says that they were left out.
         """

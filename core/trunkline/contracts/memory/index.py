@@ -1,4 +1,6 @@
-"""The derived index of memory: what is in it, and making it anew."""
+"""The messages of memory's search index: its statistics, and rebuilding it. The index is derived from the files of
+memory.
+"""
 
 from typing import Literal
 
@@ -9,11 +11,13 @@ from trunkline_bus import Payload
 
 
 class GetIndexStats(Payload, frozen=True, kw_only=True, tag="memory.get-index-stats.v1"):
-    """Ask what the index holds."""
+    """Get the statistics of the search index."""
 
 
 class VectorStats(msgspec.Struct, frozen=True, kw_only=True):
-    """The vectors of one embedder: how many passages have theirs and how many have not yet; ``fault`` says why not."""
+    """The vectors of one embedder: how many passages have a vector and how many do not. ``fault`` says why vectors are
+    missing.
+    """
 
     embedder: str
     model: str
@@ -23,9 +27,10 @@ class VectorStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndexStats(Payload, frozen=True, kw_only=True, tag="memory.index-stats.v1"):
-    """The contents of the index in figures. ``size`` is that of its file in bytes; ``kinds`` are passages by kind.
+    """The statistics of the search index.
 
-    ``version`` is the commit it stands at. ``vectors`` is None without an embedder: then words alone are searched.
+    ``size`` is the size of the index file in bytes. ``kinds`` counts the passages of each kind. ``version`` is the
+    commit that the index has reached. ``vectors`` is None without an embedder; then a search compares words only.
     """
 
     version: str
@@ -40,15 +45,17 @@ class IndexStats(Payload, frozen=True, kw_only=True, tag="memory.index-stats.v1"
 
 
 class RebuildIndex(Payload, frozen=True, kw_only=True, tag="memory.reindex.v1"):
-    """Make the index anew from what is committed. ``vectors`` forgets the vectors too: they are made again, by an
-    embedder that may cost money."""
+    """Rebuild the search index from the committed files.
+
+    ``vectors`` also deletes the vectors. The embedder then makes all vectors again, which may cost money.
+    """
 
     vectors: bool = False
 
 
 class IndexProgress(Payload, frozen=True, kw_only=True, tag="memory.reindex-progress.v1"):
-    """The progress of an index: ``done`` files of ``total``; then passages with vectors, where an embedder makes
-    them.
+    """The progress of rebuilding the index. ``done`` and ``total`` count files in the stage ``files``, and passages
+    that have vectors in the stage ``vectors``, which only an embedder adds.
     """
 
     done: int

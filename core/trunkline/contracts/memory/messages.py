@@ -1,4 +1,6 @@
-"""The memory operations: files, search, history, blame, diff, revert, export."""
+"""The messages of memory's file operations: read, write, search, history, blame, diff, revert, check, export and
+import.
+"""
 
 from datetime import datetime
 from typing import Literal
@@ -10,20 +12,23 @@ from trunkline.contracts.memory.operation import MemoryOperation, change, query,
 from trunkline_bus import Payload
 
 PassageKind = Literal["file", "document", "turn", "chunk", "fact"]
-"""What a search finds: some lines of a file or a document, a message of a conversation, a chunk of memory, a fact."""
+"""The kind of a search hit: ``file`` and ``document`` are lines of one, ``turn`` is a message of a conversation,
+``chunk`` is a chunk of memory, ``fact`` is a chunk of the type ``fact``.
+"""
 
 
 class ReadMemory(Payload, frozen=True, kw_only=True, tag="memory.read.v1"):
-    """Ask for a file's text, at ``version`` (a commit id) or as it is now."""
+    """Read a file's text at ``version`` (a commit id); None reads the current text."""
 
     path: str
     version: str | None = None
 
 
 class MemoryFile(Payload, frozen=True, kw_only=True, tag="memory.file.v1"):
-    """A file of memory. ``hash`` identifies the content; ``modified_at`` is when it last changed.
+    """The content and hash of a file of memory.
 
-    ``unread`` is a sentence that says why the content cannot be read, which is ``UNREADABLE_RECORDS`` then; else "".
+    ``hash`` identifies the content. ``modified_at`` is when the file was last changed. If the content cannot be read,
+    ``unread`` is a sentence that says why and ``content`` is ``UNREADABLE``; otherwise ``unread`` is "".
     """
 
     path: str
@@ -34,14 +39,16 @@ class MemoryFile(Payload, frozen=True, kw_only=True, tag="memory.file.v1"):
 
 
 UNREADABLE = "\ufffd"
-"""Stands for the content of a file that is there and is no text, where others must not suffer from it."""
+"""The content that a reply has in place of a file that exists but is not readable text. Other files of the same reply
+are not affected.
+"""
 
 
 class ReadManyMemory(Payload, frozen=True, kw_only=True, tag="memory.read-many.v1"):
-    """Ask for several small files at once; those that are absent are left out, what is no text is
-    ``UNREADABLE_RECORDS``.
+    """Read several small files in one request.
 
-    ``letters`` is how much of each is wanted at most; ``hash`` is that of the whole all the same.
+    The reply leaves out files that do not exist. A file that is not text has the content ``UNREADABLE``. ``letters``
+    limits the number of characters returned of each file; ``hash`` is always the hash of the whole file.
     """
 
     paths: tuple[str, ...]
@@ -49,13 +56,17 @@ class ReadManyMemory(Payload, frozen=True, kw_only=True, tag="memory.read-many.v
 
 
 class MemoryFiles(Payload, frozen=True, kw_only=True, tag="memory.files.v1"):
-    """The files that exist."""
+    """The reply to ``ReadManyMemory``: the requested files that exist."""
 
     files: tuple[MemoryFile, ...] = ()
 
 
 class WriteMemory(Payload, frozen=True, kw_only=True, tag="memory.write.v1"):
-    """Write a whole file. ``expected`` is the hash it must have now ("" = must be absent; None = whatever)."""
+    """Write a whole file.
+
+    ``expected`` is the hash that the file must have before the write: "" requires that the file does not exist, None
+    checks nothing.
+    """
 
     path: str
     content: str
@@ -65,7 +76,10 @@ class WriteMemory(Payload, frozen=True, kw_only=True, tag="memory.write.v1"):
 
 
 class EditMemory(Payload, frozen=True, kw_only=True, tag="memory.edit.v1"):
-    """Replace the first occurrence of ``old`` by ``new``. ``expected`` is the hash that the file must have now."""
+    """Replace the first occurrence of ``old`` in a file by ``new``.
+
+    ``expected`` is the hash that the file must have before the edit; None checks nothing.
+    """
 
     path: str
     old: str
@@ -76,7 +90,10 @@ class EditMemory(Payload, frozen=True, kw_only=True, tag="memory.edit.v1"):
 
 
 class DeleteMemory(Payload, frozen=True, kw_only=True, tag="memory.delete.v1"):
-    """Delete a file or a folder; history keeps it. ``expected`` is the hash that a file must have now."""
+    """Delete a file or a folder. History keeps the content.
+
+    ``expected`` is the hash that the file must have before the deletion; None checks nothing.
+    """
 
     path: str
     actor: str
@@ -85,8 +102,10 @@ class DeleteMemory(Payload, frozen=True, kw_only=True, tag="memory.delete.v1"):
 
 
 class MoveMemory(Payload, frozen=True, kw_only=True, tag="memory.move.v1"):
-    """Move a file or folder in one commit; the target must be absent. ``expected`` is the hash that a file must
-    have now."""
+    """Move a file or a folder in one commit. The target must not exist.
+
+    ``expected`` is the hash that the file must have before the move; None checks nothing.
+    """
 
     source: str
     target: str
@@ -96,9 +115,10 @@ class MoveMemory(Payload, frozen=True, kw_only=True, tag="memory.move.v1"):
 
 
 class WriteManyMemory(Payload, frozen=True, kw_only=True, tag="memory.write-many.v1"):
-    """Write several files in one commit, and take those out that are named in ``gone``: all of it or nothing.
+    """Write several files and delete the files in ``gone``, all in one commit. Either every change is made or none.
 
-    ``expected`` maps paths, written or not, to the hash that each must have now ("" = must be absent).
+    ``expected`` maps a path to the hash that its file must have before the commit ("" requires that the file does not
+    exist). It may name files that the request does not write.
     """
 
     files: dict[str, str]
@@ -109,7 +129,9 @@ class WriteManyMemory(Payload, frozen=True, kw_only=True, tag="memory.write-many
 
 
 class MemoryChanged(Payload, frozen=True, kw_only=True, tag="memory.changed.v1"):
-    """The change is committed as ``version``; also the fact that is published for those who watch."""
+    """A change of memory that is committed as ``version``: the reply to the request, and the event that memory
+    publishes after each commit.
+    """
 
     paths: tuple[str, ...]
     version: str
@@ -117,16 +139,16 @@ class MemoryChanged(Payload, frozen=True, kw_only=True, tag="memory.changed.v1")
 
 
 class SearchMemory(Payload, frozen=True, kw_only=True, tag="memory.search.v1"):
-    """Search the text (or the names) of what lies under ``path``, best first.
+    """Search the text or, with ``kind`` ``filename``, the names of files under ``path``. The best hits come first.
 
-    Everything further narrows the search of text: ``kinds`` of passages (``file``, ``document``, ``turn`` of a
-    conversation, ``chunk``, ``fact``), ``tags`` that it must have (all), ``speaker`` (a name or a role), when it was
-    said (from ``since`` to before ``until``), ``conversation`` (its id), and how sure it must be at least
-    (``min_confidence``, 0 to 1; what has no confidence passes). ``asked_at`` is what "last Tuesday" is seen from: now
-    without it, or the end of the conversation when that is named and long past.
+    The other fields restrict a search of text: ``kinds`` lists the kinds of passages to find. A hit must have all of
+    ``tags``. ``speaker`` is a name or a role. ``since`` (inclusive) and ``until`` (exclusive) limit when the passage
+    was said. ``conversation`` is the id of a conversation. ``min_confidence`` (0 to 1) is the lowest confidence of a
+    hit; passages without a confidence pass. Dates in the query, such as "last Tuesday", are relative to ``asked_at``.
+    Without it they are relative to the present, or to the end of ``conversation`` if that ended long ago.
 
-    Results of tools that look into memory are never found; questions that memory was searched for and the learner's
-    episodes only where ``kinds`` are named.
+    A search never returns the results of tools that read memory. It returns the queries of earlier searches of memory,
+    and the learner's episodes, only if ``kinds`` is not empty.
     """
 
     query: str
@@ -147,11 +169,12 @@ _ADDING = frozenset(("words", "neighbours", "meaning", "link", "time"))
 
 
 class HitExplanation(msgspec.Struct, frozen=True, kw_only=True):
-    """A signal that speaks for a hit.
+    """A signal that contributes to the score of a hit.
 
-    These add their ``weight`` to the score: ``words``, ``neighbours`` (words that stand only in what was said around
-    it), ``meaning``, ``link``, ``time``. These multiply it: ``tags``, ``speaker``, ``question``, ``date``, ``recency``,
-    ``confidence``, ``talk``. ``detail`` is for people: the words that were found, the tag, the link.
+    The ``weight`` of these signals is added to the score: ``words``, ``neighbours`` (words that occur only in the
+    messages around the hit), ``meaning``, ``link``, ``time``. The ``weight`` of these multiplies the score: ``tags``,
+    ``speaker``, ``question``, ``date``, ``recency``, ``confidence``, ``talk``. ``detail`` is text for people: the words
+    found, the tag or the link.
     """
 
     signal: str
@@ -160,15 +183,16 @@ class HitExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_additive(self) -> bool:
-        """Report whether it adds to the score; otherwise it multiplies it."""
+        """Report whether the weight is added to the score; otherwise it multiplies the score."""
         return self.signal in _ADDING
 
 
 class MemoryHit(msgspec.Struct, frozen=True, kw_only=True):
-    """A place where the query was found; ``line`` counts from 1, ``context`` is the text around it.
+    """A passage that matches a search.
 
-    ``id`` is that of the chunk or message; ``page`` counts from 1, None where there are no pages; ``at`` is when it was
-    said. ``score`` is the sum of the signals in ``why`` that add, times those that multiply.
+    ``line`` counts from 1. ``context`` is the text around the hit. ``id`` is the id of the chunk or message. ``page``
+    counts from 1 and is None for files without pages. ``at`` is when the passage was said. ``score`` is the sum of the
+    additive signals in ``why``, times its multiplying signals.
     """
 
     path: str
@@ -187,8 +211,10 @@ class MemoryHit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryHits(Payload, frozen=True, kw_only=True, tag="memory.hits.v1"):
-    """The hits of a search, best first. ``vectors`` is the share of passages (0 to 1) that can be found by their
-    meaning: None without an embedder, when words alone are searched.
+    """The hits of a search, the best first.
+
+    ``vectors`` is the share (0 to 1) of passages that a search by meaning can find. It is None without an embedder;
+    then the search compared words only.
     """
 
     hits: tuple[MemoryHit, ...] = ()
@@ -196,13 +222,14 @@ class MemoryHits(Payload, frozen=True, kw_only=True, tag="memory.hits.v1"):
 
     @property
     def searched(self) -> str:
-        """The way of the search, as a sentence."""
+        """A sentence that says how the search worked."""
         return describe_search(self.vectors)
 
 
 def describe_search(vectors: float | None) -> str:
-    """Describe in a sentence how far a search goes by meaning, from the share of passages (0 to 1) that have
-    vectors.
+    """Describe in a sentence how much of memory was searched by meaning.
+
+    ``vectors`` is the share (0 to 1) of passages that have vectors; None means that there is no embedder.
     """
     if vectors is None:
         return "Words alone were searched: [memory] embedder names nothing."
@@ -215,7 +242,11 @@ def describe_search(vectors: float | None) -> str:
 
 
 class ListMemory(Payload, frozen=True, kw_only=True, tag="memory.list.v1"):
-    """Ask for the names under ``path``; with ``unread`` also for what lies there, however deep, and is not read."""
+    """List the names under ``path``.
+
+    With ``recursive`` the reply includes all folders below. With ``unread`` the reply also lists the entries below
+    ``path``, at any depth, that memory does not read.
+    """
 
     path: str = ""
     recursive: bool = False
@@ -223,7 +254,7 @@ class ListMemory(Payload, frozen=True, kw_only=True, tag="memory.list.v1"):
 
 
 class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A name under a folder; ``size`` is in bytes."""
+    """A file or folder in a listing. ``size`` is in bytes."""
 
     path: str
     kind: Literal["file", "folder"]
@@ -232,10 +263,10 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnreadEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of a folder that memory does not read, and ``why``, as a sentence.
+    """An entry of a folder that memory does not read. ``why`` is the reason, as a sentence.
 
-    ``kind``: a ``file`` or ``folder`` by a name that no path may hold, or that cannot be opened; ``other`` is a link or
-    something special.
+    ``kind`` is ``file`` or ``folder`` for an entry that has a name which paths may not have, or that cannot be opened.
+    It is ``other`` for a link or a special file.
     """
 
     path: str
@@ -244,23 +275,24 @@ class UnreadEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryListing(Payload, frozen=True, kw_only=True, tag="memory.listing.v1"):
-    """The names, sorted; ``unread`` where it was asked for."""
+    """The reply to ``ListMemory``: the entries, sorted by name. ``unread`` is empty unless the request asked for it."""
 
     entries: tuple[MemoryEntry, ...] = ()
     unread: tuple[UnreadEntry, ...] = ()
 
 
 class MemoryHistory(Payload, frozen=True, kw_only=True, tag="memory.history.v1"):
-    """Ask for a path's changes, newest first."""
+    """List the changes of a path, the newest first."""
 
     path: str
     limit: int = 50
 
 
 class MemoryChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One commit that touched the path, with the content before it (None: the file was absent or is not text).
+    """A commit that changed the path.
 
-    ``conversation`` and ``turn`` are those it was made in, if any.
+    ``previous`` is the content before the commit; it is None if the file did not exist or was not text.
+    ``conversation`` and ``turn`` name the conversation and turn that made the change, if any.
     """
 
     version: str
@@ -273,16 +305,17 @@ class MemoryChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryChanges(Payload, frozen=True, kw_only=True, tag="memory.changes.v1"):
-    """The changes, newest first."""
+    """The reply to ``MemoryHistory``: the changes, the newest first."""
 
     changes: tuple[MemoryChange, ...] = ()
 
 
 class BlameMemory(Payload, frozen=True, kw_only=True, tag="memory.blame.v1"):
-    """Ask who wrote each line of a file, at ``version`` or as of the last commit.
+    """Find the commit that wrote each line of a file.
 
-    Lines count from 1; ``last`` None is the last line. With ``mainline`` it is who brought a line into this memory:
-    what came with an import is the importer's, and what was moved the mover's, whatever the other history says.
+    ``version`` is a commit id; None is the last commit. Lines count from 1; ``last`` None is the last line. With
+    ``mainline`` the reply names the commit that brought each line into this memory: an imported line belongs to the
+    import and a moved line to the move, whatever the imported history says.
     """
 
     path: str
@@ -293,9 +326,10 @@ class BlameMemory(Payload, frozen=True, kw_only=True, tag="memory.blame.v1"):
 
 
 class BlamedLines(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines that follow each other and were written by one commit; ``first`` counts from 1.
+    """Consecutive lines that one commit wrote. ``first`` is the number of the first line and counts from 1.
 
-    ``author`` is the actor; ``conversation`` and ``turn`` are those it was made in, if any.
+    ``author`` is the actor of the commit. ``conversation`` and ``turn`` name the conversation and turn that made the
+    commit, if any.
     """
 
     first: int
@@ -309,7 +343,7 @@ class BlamedLines(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryBlame(Payload, frozen=True, kw_only=True, tag="memory.blamed.v1"):
-    """Who wrote each line of a file of ``version``, in the order of the lines."""
+    """The reply to ``BlameMemory``: the commits of the lines of a file at ``version``, in the order of the lines."""
 
     path: str
     version: str
@@ -317,10 +351,10 @@ class MemoryBlame(Payload, frozen=True, kw_only=True, tag="memory.blamed.v1"):
 
 
 class DiffMemory(Payload, frozen=True, kw_only=True, tag="memory.diff.v1"):
-    """Ask what differs at ``path`` (a file or folder, "" is everything) between two versions.
+    """Compare two versions of ``path``, which is a file or a folder ("" is all of memory).
 
-    ``new`` None is the last commit. ``old`` None is the state before the last change of the path up to ``new``: what
-    that change did.
+    ``new`` None is the last commit. ``old`` None is the version before the last change of the path up to ``new``; the
+    reply then shows what that change did.
     """
 
     path: str = ""
@@ -332,7 +366,9 @@ DifferenceKind = Literal["added", "changed", "deleted", "moved"]
 
 
 class FileDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that differs, and how many lines came and went; ``source`` is where a moved one was."""
+    """A file that differs between two versions. ``added`` and ``removed`` count lines; ``source`` is the former path of
+    a moved file.
+    """
 
     path: str
     kind: DifferenceKind
@@ -342,8 +378,10 @@ class FileDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryDifference(Payload, frozen=True, kw_only=True, tag="memory.difference.v1"):
-    """The differences between two versions. ``old`` "" is before the first; ``text`` is a unified diff, without
-    some of the files when it would be too long (``whole`` is False then).
+    """The differences between two versions.
+
+    ``old`` "" is the state before the first commit. ``text`` is a unified diff. If the diff would be too long, ``text``
+    leaves out some files and ``whole`` is False.
     """
 
     path: str
@@ -355,9 +393,10 @@ class MemoryDifference(Payload, frozen=True, kw_only=True, tag="memory.differenc
 
 
 class RevertMemory(Payload, frozen=True, kw_only=True, tag="memory.revert.v1"):
-    """Take a change back, as a change of its own: the last of ``path``, or what ``version`` did there ("": all of it).
+    """Revert a change of ``path`` by a new commit.
 
-    With ``to`` the path is brought back to what it was at that version instead.
+    ``version`` names the change to revert; None reverts the last change of ``path``. The path "" means all files that
+    ``version`` changed. With ``to``, the path is restored to its state at that version instead.
     """
 
     path: str
@@ -368,7 +407,9 @@ class RevertMemory(Payload, frozen=True, kw_only=True, tag="memory.revert.v1"):
 
 
 class MemoryReverted(Payload, frozen=True, kw_only=True, tag="memory.reverted.v1"):
-    """The change was taken back by ``version``. ``undone`` is the version that is taken back, or gone back to."""
+    """The reply to ``RevertMemory``. ``version`` is the new commit. ``undone`` is the version that was reverted, or the
+    version that was restored.
+    """
 
     paths: tuple[str, ...]
     version: str
@@ -376,13 +417,15 @@ class MemoryReverted(Payload, frozen=True, kw_only=True, tag="memory.reverted.v1
 
 
 class CheckMemory(Payload, frozen=True, kw_only=True, tag="memory.examine.v1"):
-    """Check whether the memory root is intact. With ``repair`` False nothing is changed."""
+    """Check the memory root for damage. With ``repair`` damage is repaired; without it nothing is changed."""
 
     repair: bool = True
 
 
 class MemoryFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was checked; ``repaired`` says that it was damaged and no longer is. ``id`` is stable."""
+    """The result of one check. ``repaired`` means that damage was found and repaired. ``id`` identifies the check and
+    does not change between versions.
+    """
 
     id: str
     status: Literal["ok", "repaired", "warning", "error"]
@@ -391,22 +434,24 @@ class MemoryFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryCheckReport(Payload, frozen=True, kw_only=True, tag="memory.examined.v1"):
-    """The findings, in order."""
+    """The reply to ``CheckMemory``: the findings, in the order of the checks."""
 
     findings: tuple[MemoryFinding, ...] = ()
 
 
 class ExportMemory(Payload, frozen=True, kw_only=True, tag="memory.export.v1"):
-    """Write an archive of everything, history included, to the bus's object store.
+    """Write an archive of all of memory, with its history, to the bus's object store.
 
-    ``derived`` takes the search index along, which nobody needs: it is made anew.
+    ``derived`` includes the search index. An import does not need the index, because memory can rebuild it.
     """
 
     derived: bool = False
 
 
 class MemoryExport(Payload, frozen=True, kw_only=True, tag="memory.export-done.v1"):
-    """The archive: its object name in the ``exports`` bucket, and its size in bytes."""
+    """The reply to ``ExportMemory``. ``object`` is the name of the archive in the bucket ``exports``; ``size`` is in
+    bytes.
+    """
 
     object: str
     size: int
@@ -414,11 +459,11 @@ class MemoryExport(Payload, frozen=True, kw_only=True, tag="memory.export-done.v
 
 
 class ImportMemory(Payload, frozen=True, kw_only=True, tag="memory.import.v1"):
-    """Bring in the archive that lies as ``object`` in the ``imports`` bucket.
+    """Import the archive ``object`` of the bucket ``imports``.
 
-    ``merge`` keeps what this memory has and adds what the other has; ``restore`` makes it what the other was. Both
-    keep everything in history. Only with ``settings`` may it change what agents are allowed, and what is another
-    agent's own. With ``dry_run`` nothing is changed.
+    ``merge`` keeps the content of this memory and adds the content of the archive. ``restore`` makes this memory equal
+    to the archive. Both modes keep all earlier states in history. Without ``settings`` an import changes neither the
+    permissions of agents nor the private files of another agent. With ``dry_run`` nothing is changed.
     """
 
     object: str
@@ -429,8 +474,8 @@ class ImportMemory(Payload, frozen=True, kw_only=True, tag="memory.import.v1"):
 
 
 class ImportProgress(Payload, frozen=True, kw_only=True, tag="memory.import-progress.v1"):
-    """The progress of an import: ``unpacking`` in bytes, ``checking`` and ``packing`` in objects, ``writing`` in
-    files.
+    """The progress of an import. The unit of ``done`` and ``total`` depends on ``stage``: bytes for ``unpacking``,
+    objects for ``checking`` and ``packing``, files for ``writing``.
     """
 
     stage: str
@@ -439,7 +484,9 @@ class ImportProgress(Payload, frozen=True, kw_only=True, tag="memory.import-prog
 
 
 class ImportConflict(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that both sides changed. The other's text is in history at ``version``, or where ``what`` says."""
+    """A file that both memories changed. History has the imported text at ``version``, unless ``what`` names another
+    place.
+    """
 
     path: str
     what: str
@@ -447,11 +494,12 @@ class ImportConflict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryImport(Payload, frozen=True, kw_only=True, tag="memory.import-done.v1"):
-    """The result of an import: counts of files, the conversations that were ``joined``, what a person should look
-    at.
+    """The result of an import.
 
-    ``version`` is the commit it ended at, ``commits`` how many came along as history. ``gaps`` are what the other
-    memory counts on and what is not here.
+    ``version`` is the commit that the import made. ``commits`` is the number of imported commits. ``added``,
+    ``changed`` and ``removed`` count files. ``joined`` are the paths of conversations whose messages were merged from
+    both memories. ``conflicts`` are files that a person should look at. ``gaps`` are requirements of the imported
+    memory that this installation does not meet.
     """
 
     system: str
@@ -467,7 +515,7 @@ class MemoryImport(Payload, frozen=True, kw_only=True, tag="memory.import-done.v
 
     @property
     def idle(self) -> bool:
-        """Report whether nothing was to be done."""
+        """Report whether the import had nothing to change."""
         return not (self.commits or self.added or self.changed or self.removed or self.joined)
 
 

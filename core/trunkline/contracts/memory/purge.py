@@ -1,5 +1,6 @@
-"""Taking something out of memory and its history for good, and what is told of it: what is gone, what is kept and
-where."""
+"""The messages of a purge, which removes a text from memory and its history permanently and reports which copies
+remain.
+"""
 
 from datetime import datetime
 
@@ -9,17 +10,17 @@ from trunkline.contracts.memory.operation import change
 from trunkline_bus import Payload
 
 PURGED = "[purged]"
-"""What stands where words were that are purged."""
+"""The text that replaces purged content."""
 
 PURGE_LOG_PATH = "audit/purges.jsonl"
-"""The file of memory in which purges are noted, a line each. What it names may not come back with an archive."""
+"""The file of memory that records purges, one per line. An import never restores a text that this file names."""
 
 
 class PurgeMemory(Payload, frozen=True, kw_only=True, tag="memory.purge.v1"):
-    """Take out a file or folder (by its path), a chunk or a conversation (by its id), as if it had never been. Only the
-    owner may.
+    """Remove a file or folder (by its path), or a chunk or conversation (by its id), from memory and its history.
 
-    ``confirm`` repeats ``target``, so that nothing is purged by a slip; ``reason`` goes into the audit note.
+    Only the owner may purge. ``confirm`` must repeat ``target``; this prevents a purge by mistake. ``reason`` is
+    recorded in the purge log.
     """
 
     target: str
@@ -29,16 +30,18 @@ class PurgeMemory(Payload, frozen=True, kw_only=True, tag="memory.purge.v1"):
 
 
 class Erased(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of messages or lines that were erased, and their place."""
+    """A place on the server from which a purge erased messages or lines, and their number."""
 
     where: str
     count: int
 
 
 class RemainingCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A text that a purge left or could not reach. ``where`` is a path, a stream or a place in words, ``what`` is a
-    sentence. It is gone ``until`` that time at the latest; None: until somebody takes it out. ``conversation``
-    is the one that holds it, if one does.
+    """A copy of purged text that the purge left or could not reach.
+
+    ``where`` is a path, a stream or a description of the place; ``what`` is a sentence. The copy is deleted at
+    ``until`` at the latest; if ``until`` is None, it stays until a person deletes it. ``conversation`` is the id of the
+    conversation that holds the copy, if any.
     """
 
     where: str
@@ -50,10 +53,11 @@ class RemainingCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class MemoryPurged(Payload, frozen=True, kw_only=True, tag="memory.purged.v1"):
     """The result of a purge.
 
-    ``paths`` are gone from memory and from all of history, ``conversations`` are those among them. Of ``changed`` files
-    a part is gone, in all of history too: lines of the audit log lost their content, what was learned lost a source.
-    ``erased`` is what is gone from the streams and stores of the server, ``kept`` all that is left, and where.
-    ``commits`` were written anew; ``version`` has the note in ``audit/purges.jsonl``.
+    ``paths`` are removed from memory and from all of history; ``conversations`` are the conversations among them. From
+    each file in ``changed`` a part is removed, in all of history too: lines of the audit log lose their content,
+    learned items lose a source. ``erased`` lists what was erased from the streams and stores of the server. ``kept``
+    lists all copies that remain. ``commits`` is the number of rewritten commits. ``version`` is the commit that records
+    the purge in ``audit/purges.jsonl``.
     """
 
     paths: tuple[str, ...]

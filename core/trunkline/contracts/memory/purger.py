@@ -1,4 +1,4 @@
-"""Following a purge: what keeps something of its own that came out of memory or of conversations."""
+"""Purger: the part of a purge that concerns data which a plugin derived from memory or conversations."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from trunkline.contracts.memory.purge import RemainingCopy
 
 
 class Purge(msgspec.Struct, frozen=True, kw_only=True):
-    """The texts that are taken out for good.
+    """The texts that a purge removes.
 
-    ``paths`` are files of memory, under every name that they had. ``conversations`` are those among them, and ``turns``
-    theirs. ``lines`` are lines of the text that goes, by which copies of it are recognised; ``own`` those that the
-    program itself writes, by which nothing is.
+    ``paths`` are files of memory, under every name that they ever had. ``conversations`` are the conversations among
+    them, and ``turns`` the turns of these conversations. ``lines`` are lines of the purged text; a copy is recognised
+    by these lines. ``own`` are lines that the program itself writes; no copy is recognised by them.
     """
 
     target: str
@@ -23,7 +23,7 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
     own: frozenset[bytes] = frozenset()
 
     def merged(self, other: "Purge") -> "Purge":
-        """Return what either of two purges of one target takes out."""
+        """Return a purge that removes what either of two purges of the same target removes."""
         return msgspec.structs.replace(
             self,
             paths=self.paths | other.paths,
@@ -35,27 +35,27 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Purger:
-    """Takes out what a plugin made of the text that is purged. A subclass changes what it needs.
+    """Removes data that a plugin derived from purged text. A subclass overrides the methods that it needs.
 
-    ``texts`` are the fixed sentences that the plugin says in any conversation: they are nobody's, so what else has them
-    is no copy of what is purged.
+    ``texts`` are fixed sentences that the plugin writes in any conversation. Data that has only these sentences is no
+    copy of purged text.
     """
 
     name: str = ""
     texts: Sequence[str] = ()
 
     def without(self, path: str, data: bytes, purge: Purge) -> bytes | None:
-        """Return the rest of a file of memory that the plugin wrote; ``data`` itself when nothing of it goes, None
-        when all of it does.
+        """Return what remains of a file of memory that the plugin wrote: ``data`` itself if nothing is purged, None if
+        the whole file is.
 
-        Asked about every version in history that names one of ``purge.conversations``, in a thread, so it only
-        computes. What is left must be left again when it is asked about that.
+        Called for every version in history that names one of ``purge.conversations``. The method runs in a thread and
+        must only compute. Called with its own result, the method must return that result unchanged.
         """
         return data
 
     async def erase(self, purge: Purge) -> Sequence[RemainingCopy]:
-        """Take it out of a store of the plugin's own, and say what is left there. It may come again for the same purge.
+        """Erase the purged text from the plugin's own store, and return the copies that remain there.
 
-        Raise Refusal to stop the purge before memory is touched.
+        May be called again for the same purge. Raise Refusal to stop the purge before memory is changed.
         """
         return ()

@@ -1,4 +1,4 @@
-"""MemoryStore: what a store must do, and the rules that its changes pass."""
+"""MemoryStore: the interface of a store of memory, and of the rules that check its changes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ NOWHERE = Scope()
 
 @dataclass(frozen=True, slots=True)
 class ChunkType:
-    """A type of chunk. A custom one may name the fields it needs and those it may have."""
+    """A type of chunk. A custom type may declare required and optional fields."""
 
     name: str
     description: str = ""
@@ -56,18 +56,18 @@ class ChunkType:
 
 @dataclass(frozen=True, slots=True)
 class LinkType:
-    """A type of link that is made by hand, such as ``depends_on``."""
+    """A type of link that a request can make, such as ``depends_on``."""
 
     name: str
     description: str = ""
 
 
 class Change:
-    """One change of files, before it is committed: path to new text, or to None for a deletion.
+    """A change of files before its commit. It maps a path to the new text, or to None for a deletion.
 
-    ``scope`` tells the conversation and turn it belongs to, if any; history names them. ``known`` says how many bytes
-    at the beginning of a file are in memory already, of those that only grow or move: rules saw them before.
-    ``homeless`` are the blocks that it writes into and that are not there once it is made.
+    ``scope`` names the conversation and turn of the change, if any; history records them. ``known`` gives, for files
+    that are only appended to or moved, the number of bytes at the beginning that memory has already; rules have checked
+    these bytes before. ``homeless`` are the blocks that the change writes into and that do not exist after it.
     """
 
     __slots__ = ("actor", "files", "homeless", "known", "reason", "scope")
@@ -92,10 +92,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PurgeResult:
-    """The texts that a purge took out of history, and the number of commits that it rewrote.
+    """The texts that a purge removed from history, and the number of commits that it rewrote.
 
-    ``paths`` are gone, of ``changed`` a part is. ``versions`` went of paths that hold other files too, with the ids
-    of what they held. ``kept`` is what holds some of the same text still.
+    ``paths`` were removed entirely; of ``changed`` a part was removed. ``versions`` are versions that were removed from
+    paths that now hold other files, with the ids of their contents. ``kept`` are the files that still hold some of the
+    same text.
     """
 
     paths: tuple[str, ...]
@@ -106,10 +107,13 @@ class PurgeResult:
 
 
 class MemoryRule(Protocol):
-    """Looks at every change before it is committed: redaction, retention, limits."""
+    """Checks every change before its commit, for redaction, retention or limits."""
 
     def __call__(self, change: Change) -> Change:
-        """Return the change, or another in its place. Raise Refusal to refuse it; any other exception refuses too."""
+        """Return the change, or another change in its place.
+
+        Raise Refusal to refuse the change. Any other exception refuses the change too.
+        """
         ...
 
 
@@ -117,7 +121,7 @@ class MemoryRule(Protocol):
 class InstalledComponents:
     """The installed parts that a memory may depend on: plugins with their versions, adapters, tools.
 
-    Nothing is said of adapters or tools when they are empty.
+    If ``adapters`` or ``tools`` is empty, it is unknown which are installed, and an import reports none as missing.
     """
 
     plugins: Mapping[str, str] = field(default_factory=dict)
@@ -129,11 +133,12 @@ class InstalledComponents:
 class StoreContext:
     """The folders, rules and services that a store is opened with.
 
-    ``root`` is the folder that it keeps, ``cache`` one for what can be made again from the root. Every change passes
-    ``rules`` in their order before it is committed. ``on_change`` is called after each commit, of edits by hand too.
-    ``installed`` says what is here. ``embedder`` turns texts into vectors; the store does not close it.
-    ``commit_window`` is how many seconds a write may wait for others to be committed with it. With ``fsync`` a change
-    is on disk before it is acknowledged; without it a power cut may lose acknowledged changes.
+    ``root`` is the folder of the memory. ``cache`` is a folder for files that can be rebuilt from the root. Every
+    change passes ``rules`` in their order before its commit. ``on_change`` is called after each commit, including
+    commits of edits by hand. ``installed`` lists the installed components. ``embedder`` turns texts into vectors; the
+    store does not close it. ``commit_window`` is how many seconds a write may wait to be committed together with
+    others. With ``fsync`` a change is on disk before it is acknowledged; without it a power failure may lose
+    acknowledged changes.
     """
 
     root: Path
@@ -147,7 +152,8 @@ class StoreContext:
 
 
 class MemoryStore(ABC):
-    """The one writer of a memory root. Every method that changes returns after the change is committed to history.
+    """The only writer of a memory root. Every method that changes files returns after the change is committed to
+    history.
 
     Paths are POSIX, relative to the root. Every method that takes a path raises Refusal ``invalid_path`` for one
     outside the root. Every method that changes files raises Refusal ``write_failure`` when the disk refuses, and
@@ -156,45 +162,49 @@ class MemoryStore(ABC):
 
     ``expected`` is the hash that a file must have: "" for no file, None for any content.
 
-    A store that can look up chunks and documents is an ``IndexProvider`` (``trunkline.api.chunks``) too. For one that
-    is not, the memory worker uses the indexes of another loaded store that is.
+    A store that can look up chunks and documents is an ``IndexProvider`` (``trunkline.api.chunks``) too. For a store
+    that is not, the memory worker uses the indexes of another loaded store that is.
     """
 
     def health_checks(self, root: Path, cache: Path) -> Iterable[HealthCheck]:
-        """Return what ``trunkline doctor`` checks of a root, whether or not a process has it open. A check changes
-        nothing. Called on a store that is not open."""
+        """Return the checks that ``trunkline doctor`` runs on a root, whether or not a process has the root open.
+
+        A check changes nothing. Called on a store that is not open.
+        """
         return ()
 
     def holder(self, root: Path) -> int | None:
-        """Return the process that has the root open; None when nobody has, or the store cannot tell. Takes no lock, so
-        that a worker that starts meanwhile is not disturbed."""
+        """Return the id of the process that has the root open; None if no process has, or if the store cannot tell.
+
+        Takes no lock, so that a worker that starts at the same time is not disturbed.
+        """
         return None
 
     def check_root(self, root: Path, cache: Path, *, repair: bool) -> Sequence[MemoryFinding]:
-        """Check a root that no process has open, also one that ``open`` fails on; with ``repair`` repair what can be
-        repaired. Called on a store that is not open.
+        """Check a root that no process has open, even if ``open`` fails on it. With ``repair`` repair the damage that
+        can be repaired. Called on a store that is not open.
 
         Raises:
-            StorageError: another process holds the root.
+            StorageError: another process has the root open.
             OSError: the root cannot be read or written.
         """
         return ()
 
     async def tend(self) -> None:
-        """Look after the root while it is open (edits by hand, indexes, packing). Runs until it is cancelled."""
+        """Maintain the open root: commit edits by hand, update indexes, pack history. Runs until it is cancelled."""
         await anyio.sleep_forever()
 
     @abstractmethod
     async def open(self, context: StoreContext) -> None:
-        """Take the root, make sure that history works, bring the index up to date. No other method is called before.
+        """Lock the root, prepare its history and update the index. Called before all other methods.
 
         Raises:
-            StorageError: history cannot be established, or another process holds the root.
+            StorageError: history cannot be prepared, or another process has the root open.
         """
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Commit what is waiting and let go of the root."""
+        """Commit the waiting changes and release the root."""
 
     @abstractmethod
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
@@ -206,8 +216,11 @@ class MemoryStore(ABC):
         """
 
     async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
-        """Several small files as they are now, each or why it cannot be read, in the order of the paths. Every turn
-        begins with such a question; a store that can answer it in one go does so here."""
+        """Return several small files as they are now, in the order of the paths; a Refusal stands for each file that
+        cannot be read.
+
+        Every turn begins with such a request. A store that can read several files at once overrides this method.
+        """
         found: list[MemoryFile | Refusal] = []
         for path in paths:
             try:
@@ -277,7 +290,7 @@ class MemoryStore(ABC):
         """
 
     async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
-        """Take a change back as a change of its own. A store that cannot refuses with ``not_found``."""
+        """Revert a change by a new commit. A store that cannot revert refuses with ``not_found``."""
         raise _cannot("take changes back")
 
     @abstractmethod
@@ -292,11 +305,11 @@ class MemoryStore(ABC):
 
     @property
     def vectors(self) -> float | None:
-        """The share of passages (0 to 1) that a search finds by their meaning; None when it goes by words alone."""
+        """The share (0 to 1) of passages that a search by meaning can find; None if searches compare words only."""
         return None
 
     async def index_stats(self) -> IndexStats:
-        """Return the figures of the index. Raises Refusal ``not_supported`` when the store has none."""
+        """Return the statistics of the index. Raises Refusal ``not_supported`` if the store has no index."""
         raise Refusal(
             "not_supported", "This memory has no index: its store looks through all of it at every search."
         )
@@ -304,8 +317,9 @@ class MemoryStore(ABC):
     async def reindex(
         self, on_progress: Callable[[IndexProgress], None], *, vectors: bool = False
     ) -> IndexStats:
-        """Make the index anew, and say now and then how far it is; with ``vectors`` those as well. Raises as
-        ``index_stats``."""
+        """Rebuild the index and report the progress; with ``vectors`` rebuild the vectors too. Raises as
+        ``index_stats``.
+        """
         return await self.index_stats()
 
     @abstractmethod
@@ -318,8 +332,10 @@ class MemoryStore(ABC):
         """
 
     async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
-        """Return the entries under a folder, at whatever depth, that are not read, such as links; nothing where
-        there is no such folder. A guard whose rules lie there has to know of it.
+        """Return the entries under a folder, at any depth, that memory does not read, such as links. Return nothing if
+        the folder does not exist.
+
+        A guard that keeps its rules in the folder uses this method to detect rules that memory does not read.
         """
         return ()
 
@@ -341,46 +357,47 @@ class MemoryStore(ABC):
         last: int | None = None,
         mainline: bool = False,
     ) -> MemoryBlame:
-        """Who wrote the lines ``first`` to ``last`` of a file, with ``mainline`` who brought them into this memory. A
-        store that cannot refuses with ``not_found``."""
+        """Return the commits that wrote the lines ``first`` to ``last`` of a file; with ``mainline`` the commits that
+        brought the lines into this memory. A store that cannot tell refuses with ``not_found``.
+        """
         raise _cannot("say who wrote a line")
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
-        """Return the differences at a path between versions. A store that cannot refuses with ``not_found``."""
+        """Return the differences at a path between versions. A store that cannot tell refuses with ``not_found``."""
         raise _cannot("compare versions")
 
     @abstractmethod
     async def export(self, target: Path, *, derived: bool = False) -> int:
-        """Write the archive (tar of files and history) and return how many files it holds.
+        """Write the archive (a tar of files and history) and return the number of its files.
 
-        With ``derived`` search indexes are taken along, as far as the store has any.
+        With ``derived`` the archive includes the search indexes that the store has.
         """
 
     async def trace(self, target: str) -> Purge:
-        """Return the files that a path, a chunk or a conversation (by its id) stands for. Nothing is changed; no
-        paths when there is nothing.
+        """Return the files that ``target`` names: a path, or the id of a chunk or a conversation. Nothing is changed.
+        The result has no paths if there are no such files.
 
         Raises:
-            Refusal: ``invalid_path``, or ``not_supported``: this store cannot.
+            Refusal: ``invalid_path``; ``not_supported`` if the store cannot trace.
         """
         raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
 
     async def purge(
         self, purge: Purge, without: Callable[[str, bytes, Purge], bytes | None], *, actor: str
     ) -> PurgeResult:
-        """Take what ``trace`` found out of memory and history, as if it had never been.
+        """Remove the files that ``trace`` found from memory and all of history.
 
-        ``without`` says what is left of a version of any other file that names it. To do it again changes nothing, and
-        finishes what a crash cut short. Raises as ``trace``, or as any change.
+        ``without`` returns what remains of a version of any other file that names the purged files. Repeating a purge
+        changes nothing, and completes a purge that a crash interrupted. Raises as ``trace``, or as any change.
         """
         raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
 
     async def bring_in(
         self, archive: Path, request: ImportMemory, on_progress: Callable[[ImportProgress], None]
     ) -> MemoryImport:
-        """Bring in an archive that ``export`` wrote, or one of another system's files, and say what was done.
+        """Import an archive that ``export`` wrote, or that was made from another system's files, and return the result.
 
-        ``archive`` may be used up. ``on_progress`` hears, in any thread, how far it is.
+        The store may consume ``archive``. ``on_progress`` is called with the progress, in any thread.
 
         Raises:
             Refusal: ``bad_archive``, ``not_supported``, or as any change. A bad archive changes nothing.
@@ -388,7 +405,9 @@ class MemoryStore(ABC):
         raise Refusal("not_supported", "This memory is kept in a store that cannot bring archives in.")
 
     async def examine(self, *, repair: bool) -> Sequence[MemoryFinding]:
-        """Check whether what is stored is intact, and repair what can be repaired. A store may know nothing of that."""
+        """Check the stored files for damage and, with ``repair``, repair what can be repaired. The default has no
+        findings.
+        """
         return ()
 
     @abstractmethod
