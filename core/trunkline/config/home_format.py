@@ -1,6 +1,6 @@
-"""In which form a home is written: one number in one small file, ``form.json``. Reading and marking it; no migrating.
+"""The home version, a number in ``form.json``: reads and writes it. ``home/migration.py`` migrates.
 
-A home without the file is of form 0, from before there was one. A home that is not there yet, or is empty, has none.
+A home without the file has version 0. A home that is absent or empty has no version.
 """
 
 import os
@@ -12,7 +12,7 @@ import trunkline
 from trunkline.errors import StorageError
 
 FORMAT_VERSION = 2
-"""The form that this version writes. It goes up with each step in ``migration_steps.py``."""
+"""The home version that this program writes. Each step in ``migration_steps.py`` raises it."""
 
 FORMAT_FILE = "form.json"
 
@@ -22,7 +22,7 @@ class NewerFormatError(StorageError):
 
 
 class FormatRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the file: the form, and which version wrote it."""
+    """The content of the file: the home version, and the version of Trunkline that wrote it."""
 
     form: int
     version: str
@@ -41,7 +41,7 @@ def read_format(home: Path) -> FormatRecord | None:
     except (OSError, msgspec.MsgspecError) as error:
         raise StorageError(
             f"{home / FORMAT_FILE} cannot be read: {error}.",
-            hint="It says in which form the home is written. Restore it, or the home, from a backup.",
+            hint="It holds the home version. Restore the file, or the home, from a backup.",
         ) from error
 
 
@@ -50,8 +50,8 @@ def require_known_format(home: Path, known: int = FORMAT_VERSION) -> None:
     mark = read_format(home)
     if mark is not None and mark.form > known:
         raise NewerFormatError(
-            f"{home} was written by Trunkline {mark.version!r}, which is newer: it is of form {mark.form}, and this "
-            f"one ({trunkline.__version__}) supports up to {known}.",
+            f"{home} was written by Trunkline {mark.version!r}, which is newer: it has home version "
+            f"{mark.form}, and this one ({trunkline.__version__}) supports up to {known}.",
             hint="Update Trunkline, or restore a backup of before the update into another home. Nothing was changed.",
         )
 

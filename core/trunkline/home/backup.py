@@ -231,8 +231,8 @@ def _label(tar: tarfile.TarFile, archive: Path) -> BackupManifest:
         ) from error
     if label.schema > SCHEMA or label.form > FORMAT_VERSION:
         raise TrunklineError(
-            f"{archive} was made by Trunkline {label.version!r}, which is newer (form {label.schema} of a home of form "
-            f"{label.form}; this one, {trunkline.__version__}, supports up to {SCHEMA} and {FORMAT_VERSION}).",
+            f"{archive} was made by Trunkline {label.version!r}, which is newer: format version {label.schema}, home "
+            f"version {label.form}. This one, {trunkline.__version__}, supports up to {SCHEMA} and {FORMAT_VERSION}.",
             hint="Update Trunkline, then restore. Nothing was changed.",
         )
     return label

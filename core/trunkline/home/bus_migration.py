@@ -29,7 +29,7 @@ class BusMigrationStep:
 
 
 async def record_format(bus: Bus) -> None:
-    """Record the format of streams that are older than the number: they have format 1."""
+    """Record the bus version of streams that have no number yet: version 1."""
 
 
 BUS_MIGRATION_STEPS: tuple[BusMigrationStep, ...] = (
@@ -65,7 +65,7 @@ async def migrate_bus(
     if form > steps[-1].to:
         raise NewerFormatError(
             f"The streams at {bus.link.settings.redacted_url} were written by Trunkline {version!r}, which is newer: "
-            f"they have format {form}, and this one ({trunkline.__version__}) supports up to {steps[-1].to}.",
+            f"they have bus version {form}, and this one ({trunkline.__version__}) supports up to {steps[-1].to}.",
             hint="Update Trunkline on this machine too, or use another bus. Nothing was changed.",
         )
     todo = [step for step in steps if step.to > form]

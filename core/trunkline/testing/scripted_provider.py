@@ -102,9 +102,9 @@ class _Request:
 class ScriptedProvider:
     """The server, in a thread of this process while used as a context manager.
 
-    ``script`` is a function from ``Heard`` to a reply, or a sequence of programs for one request each; ``models`` are
-    the ids that ``/models`` lists. ``requests`` holds what was asked, oldest first; ``faults`` what was wrong with it,
-    which is an AssertionError at the end unless the test takes it out.
+    ``script`` is a function from ``ScriptedRequest`` to a reply, or a sequence of programs for one request each.
+    ``models`` are the ids that ``/models`` lists. ``requests`` holds the requests, oldest first. ``faults`` holds the
+    errors in them, which raise AssertionError at the end unless the test removes them.
     """
 
     def __init__(

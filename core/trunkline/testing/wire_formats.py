@@ -1,6 +1,6 @@
 """The wire formats of scripted answers: Chat Completions, Responses, and the agent loop's ``/engine/chat``.
 
-Requests are read into ``Heard``, steps are written as server-sent events. No sockets in here.
+Requests are decoded into ``ScriptedRequest``, steps are encoded as server-sent events. This module opens no socket.
 """
 
 import json

@@ -59,7 +59,7 @@ def cli(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_a_new_home_has_this_version_and_an_older_one_is_migrated(tmp_path: Path) -> None:
-    """One step after the other, once; a home of before there was a form counts as form 0."""
+    """One step after the other, once; a home without a version counts as version 0."""
     fresh = Home.at(tmp_path / "fresh")
     fresh.prepare()
     assert read_format(fresh.path) is None
@@ -98,7 +98,7 @@ def test_a_newer_home_is_refused_and_not_touched(command: tuple[str, ...], tmp_p
     for words in (
         str(home.path),
         "'9.9'",
-        f"form {FORMAT_VERSION + 1}",
+        f"home version {FORMAT_VERSION + 1}",
         "Update Trunkline",
         "Nothing was changed",
     ):
@@ -243,7 +243,7 @@ async def test_the_bus_stores_its_version_and_a_newer_one_is_refused(tmp_path: P
         assert await migrate_bus(running.bus, (step(1), step(2)))
         assert steps == [1, 2]
         await apply(running.bus, with_format(topology(), BUS_FORMAT + 1))
-    with pytest.raises(TrunklineError, match=f"format {BUS_FORMAT + 1}") as refused:
+    with pytest.raises(TrunklineError, match=f"bus version {BUS_FORMAT + 1}") as refused:
         async with platform(tmp_path, workers=("memory",), config={"retention.journal_days": 3}):
             raise AssertionError("it started")
     assert "Update Trunkline" in refused.value.hint and "nats://" in str(refused.value)

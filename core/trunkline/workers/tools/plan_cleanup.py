@@ -28,7 +28,7 @@ GRACE = timedelta(days=366)
 as the owner lets questions wait."""
 
 ARCHIVE_FOLDER = "archive"
-"""The folder of archived blocks: ``BLOCK_TIME``."""
+"""The folder of archived blocks. The folder of each begins with the block's name and an underscore."""
 
 
 class PlanCleanup:

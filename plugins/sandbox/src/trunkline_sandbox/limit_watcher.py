@@ -43,8 +43,8 @@ class WatchedLimits:
 
 
 class LimitWatcher:
-    """Watches one program from its begin to its end. ``end`` is called once, from a thread, with the limit. It may take
-    its time while the watch ``is_on``."""
+    """Watches one program from its begin to its end. ``end`` is called once, from a thread, with the limit. It may
+    block."""
 
     def __init__(self, bounds: WatchedLimits, end: OnExceeded) -> None:
         self._bounds = bounds
