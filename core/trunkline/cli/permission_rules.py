@@ -53,7 +53,7 @@ def list_rules(block: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"policies": found})
     elif found:
-        print_table([(one.id, one.broken or _noted(one)) for one in found], header=("ID", "SAYS"))
+        print_table([(one.id, one.broken or _noted(one)) for one in found], header=("ID", "RULE"))
     else:
         click.echo("There are no rules besides the permissions of each block.")
     return 1 if broken else 0

@@ -149,5 +149,5 @@ def _show(permissions: "EffectivePermissions", as_json: bool) -> None:
     if permissions.policies:
         click.echo()
         print_table(
-            [(one.id, describe_policy(one)) for one in permissions.policies], header=("POLICY", "SAYS")
+            [(one.id, describe_policy(one)) for one in permissions.policies], header=("POLICY", "RULE")
         )

@@ -130,7 +130,7 @@ class HookRunner:
                 self._unusable(candidate, "refused", outdated, HINT)
             else:
                 reason = f"Its import failed: {_error_text(failed)}"
-                self._unusable(candidate, "failed", reason, "Mend or remove it.")
+                self._unusable(candidate, "failed", reason, "Correct or remove it.")
         else:
             self._warn_slow_import(candidate, time.monotonic() - began)
             self._register(candidate, plugin)

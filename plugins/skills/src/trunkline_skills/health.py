@@ -28,7 +28,7 @@ def _issues(memory: Path) -> HealthResult:
         one.line.removeprefix("- ") for file in files if isinstance(one := _read(memory, file), SkillIssue)
     ]
     if wrong:
-        return HealthResult("warning", f"Skills that cannot be used: {' '.join(wrong)}", "Mend the files.")
+        return HealthResult("warning", f"Skills that cannot be used: {' '.join(wrong)}", "Correct the files.")
     return HealthResult("ok", f"All skills can be used ({len(files)})")
 
 
