@@ -1,4 +1,6 @@
-"""The settings: ``trunkline.toml``, environment and flags, merged into typed sections that know each value's origin."""
+"""The settings: ``trunkline.toml``, environment and flags, merged into typed sections. The origin of each value is
+kept.
+"""
 
 from trunkline.config.config import Config, SettingRow
 from trunkline.config.loader import HOME_VARIABLE, load_config, resolve_home

@@ -1,4 +1,4 @@
-"""Turns raw values into typed sections, and finds everything that is wrong instead of the first thing."""
+"""Converts raw values into typed sections. It reports all problems at once, not only the first."""
 
 import re
 import types
@@ -29,7 +29,7 @@ VARIABLE_REFERENCE = re.compile(r"^\$([A-Za-z_][A-Za-z0-9_]*)$")
 
 
 class SettingsChecker:
-    """Checks sections of one set of sources; ``problems`` gathers what is wrong with them."""
+    """Checks the sections of one set of sources, and collects their ``problems``."""
 
     def __init__(self, sources: LayeredValues) -> None:
         self.sources = sources
@@ -38,10 +38,10 @@ class SettingsChecker:
     def section(
         self, key: Key, kind: type[S], *, passing: bool = False, ignored: Callable[[str], bool] | None = None
     ) -> S | None:
-        """The table at ``key`` as a struct, or None after noting why not.
+        """Return the table at ``key`` as a struct; None when it has problems, which are added to ``problems``.
 
-        ``passing`` lets sub-tables pass that the struct does not know: they belong to plugins. ``ignored`` tells which
-        keys that it does not know are somebody else's.
+        ``passing`` accepts unknown sub-tables, because they belong to plugins. ``ignored`` reports which unknown keys
+        belong to other components and are no problem.
         """
         table = self.sources.get(key)
         if table is not None and not isinstance(table, dict):
@@ -59,7 +59,7 @@ class SettingsChecker:
         return self._build(key, kind, values) if len(self.problems) == before else None
 
     def note(self, key: Key, what: str, hint: str = "") -> None:
-        """Note a problem with the value at ``key``."""
+        """Add a problem with the value at ``key``."""
         self.problems.append(ConfigProblem(".".join(key), self.sources.describe_location(key), what, hint))
 
     def _unknown(self, key: Key, known: typing.Iterable[str]) -> None:
@@ -127,7 +127,7 @@ class SettingsChecker:
 
 
 def with_absolute_paths(section: S, home: Path) -> S:
-    """The section with every path made absolute, from the home folder."""
+    """Return the section with every path made absolute, relative to the home folder."""
     changes: dict[str, Any] = {}
     for name in section.__struct_fields__:
         value = getattr(section, name)
@@ -147,7 +147,7 @@ def _decode(kind: type, raw: Any) -> Any:
 
 
 def _unwrapped(kind: Any) -> Any:
-    """The type without ``Annotated`` and without ``| None``."""
+    """Return the type without ``Annotated`` and without ``| None``."""
     if typing.get_origin(kind) is typing.Annotated:
         return _unwrapped(typing.get_args(kind)[0])
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
@@ -157,13 +157,13 @@ def _unwrapped(kind: Any) -> Any:
 
 
 def _named_structs(kind: Any) -> type[msgspec.Struct] | None:
-    """The struct of a table whose keys are names of the writer's own, such as ``dict[str, Price]``."""
+    """Return the struct of a table whose keys are free names, such as ``dict[str, Price]``; None for any other type."""
     value = typing.get_args(kind)[1] if typing.get_origin(kind) is dict else None
     return value if isinstance(value, type) and issubclass(value, msgspec.Struct) else None
 
 
 def _items(text: str) -> Any:
-    """A list out of text: JSON, or words with commas between."""
+    """Convert a text to a list: JSON, or words separated by commas."""
     if text.lstrip().startswith("["):
         try:
             return msgspec.json.decode(text)
@@ -173,7 +173,7 @@ def _items(text: str) -> Any:
 
 
 def _said(error: msgspec.ValidationError, raw: Any) -> str:
-    """msgspec's message in the words of a person who writes a file."""
+    """Rephrase msgspec's message for a person who edits a configuration file."""
     message, _, inside = str(error).partition(" - at `$")
     place = f" (in it: {inside.rstrip('`')})" if inside else ""
     if expected := re.match(r"^Expected `([^`]+)`, got `([^`]+)`$", message):

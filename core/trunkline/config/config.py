@@ -1,4 +1,4 @@
-"""The configuration as the rest of the program holds it. It does not change while the program runs."""
+"""The configuration as used by the rest of the program. It does not change while the program runs."""
 
 import os
 import re
@@ -28,7 +28,7 @@ _TELLING = ("key", "token", "password", "secret", "credential")
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """A line of ``trunkline config``: a secret's value reads ``env:NAME (set)`` or ``env:NAME (not set)``."""
+    """A line of ``trunkline config``. A secret is shown as ``env:NAME (set)`` or ``env:NAME (not set)``."""
 
     key: str
     value: str
@@ -37,9 +37,9 @@ class SettingRow:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Typed settings of the platform, and on demand those of plugins.
+    """The typed settings of the platform and, on request, those of plugins.
 
-    ``origins`` maps a dotted key to where its value comes from.
+    ``origins`` maps a dotted key to the origin of its value.
     """
 
     home: Path
@@ -50,10 +50,10 @@ class Config:
     environ: Mapping[str, str]
 
     def section(self, table: str, name: str, kind: type[S]) -> S:
-        """A plugin's section ``[<table>.<name>]``, decoded; defaults when it is not written.
+        """Return a plugin's section ``[<table>.<name>]``, decoded; the defaults when it is absent.
 
         Raises:
-            InvalidConfig: with everything that is wrong with the section.
+            InvalidConfig: the section is not valid. The error lists all its problems.
         """
         checker = SettingsChecker(self.sources)
         ignored = HOST_KEYS.__contains__ if table == "plugins" else None
@@ -63,7 +63,7 @@ class Config:
         return with_absolute_paths(section, self.home)
 
     def plugin_host(self, *names: str) -> PluginHostSettings:
-        """Return the host settings of the plugin of these names (its entry point, its distribution)."""
+        """Return the host settings of the plugin with one of these names (entry point or distribution)."""
         for name in names:
             if self.has_section("plugins", name):
                 key = ("plugins", self._written("plugins", name))
@@ -74,18 +74,20 @@ class Config:
         return PluginHostSettings()
 
     def secret_variables_of(self, *names: str) -> frozenset[str]:
-        """The variables that the sections of these names refer to as secrets."""
+        """Return the environment variables that the sections of these names refer to as secrets."""
         tables = [
             self.sources.get((table, self._written(table, n))) for table in PLUGIN_TABLES for n in names
         ]
         return frozenset(variable for table in tables for variable in _references(table))
 
     def secret_variables(self) -> frozenset[str]:
-        """The variables that anything in the configuration refers to as secrets."""
+        """Return the environment variables that any setting refers to as secrets."""
         return frozenset(_references(self.sources.values))
 
     def redactor(self) -> "LogRedactor":
-        """Takes secrets out of what leaves this process: those that are known by their look, and this home's own."""
+        """Return a redactor for texts that leave this process. It removes secrets with a recognizable form, and this
+        home's own secrets.
+        """
         from trunkline._util.secrets.log_redactor import LogRedactor
 
         token = ""
@@ -94,11 +96,13 @@ class Config:
         return LogRedactor({**os.environ, **self.environ}, self.secret_variables(), [token])
 
     def has_section(self, table: str, name: str) -> bool:
-        """Report whether anything is written for ``[<table>.<name>]``."""
+        """Report whether the sources contain ``[<table>.<name>]``."""
         return isinstance(self.sources.get((table, self._written(table, name))), dict)
 
     def unclaimed(self, claimed: Iterable[tuple[str, str]]) -> tuple[ConfigProblem, ...]:
-        """The plugins' sections that are written but are not among the claimed ones, each a (table, name)."""
+        """Return a problem for each plugin section that is set and is not among the claimed ones, given as (table,
+        name).
+        """
         taken = {(table, self._written(table, name)) for table, name in claimed}
         found = []
         for table, name in self._free_sections():
@@ -110,7 +114,7 @@ class Config:
         return tuple(found)
 
     def describe(self) -> tuple[SettingRow, ...]:
-        """Every setting with its value and origin, the plugins' as they are written."""
+        """Return every setting with its value and origin. Plugin settings are shown as written."""
         rows: list[SettingRow] = []
         for section, part in _fields(self.settings):
             for name, value in _fields(part):
@@ -154,7 +158,9 @@ class Config:
                     yield table, name
 
     def _written(self, table: str, name: str) -> str:
-        """The section's name as the sources have it: a variable's name has no room for ``-``."""
+        """Return the section's name as the sources spell it. The name of an environment variable cannot contain
+        ``-``.
+        """
         written = self.sources.get((table,)) or {}
         return next((other for other in written if other.replace("-", "_") == name.replace("-", "_")), name)
 

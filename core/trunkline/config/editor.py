@@ -1,4 +1,4 @@
-"""Writes single settings back into ``trunkline.toml``, keeping comments and order. Only for the command line."""
+"""Writes single settings into ``trunkline.toml`` and keeps comments and order. Used only by the command line."""
 
 import os
 import re
@@ -17,13 +17,13 @@ file."""
 
 
 def write_settings(file: Path, changes: Mapping[str, Any]) -> None:
-    """Set dotted keys (``{"runtime.provider_adapter": "openai"}``) in the file, which is made when it is absent.
+    """Set dotted keys (``{"runtime.provider_adapter": "openai"}``) in the file, which is created if absent.
 
-    A ``Secret`` is written as its reference; None removes the key. The file is replaced in one step, so it is never
-    half-written. Check the result with ``load_config``.
+    A ``Secret`` is written as its reference. None removes the key. The file is replaced atomically. Validate the
+    result with ``load_config``.
 
     Raises:
-        ConfigError: the file is not TOML, cannot be written, or a key lies below something that is not a table.
+        ConfigError: the file is not TOML, cannot be written, or a key is below a value that is not a table.
     """
     from tomlkit.exceptions import TOMLKitError
 
@@ -39,11 +39,11 @@ def write_settings(file: Path, changes: Mapping[str, Any]) -> None:
 
 
 def apply_settings(text: str, changes: Mapping[str, Any]) -> str:
-    """The text of a TOML file with dotted keys set, or removed for None; comments and order stay.
+    """Return the text of a TOML file with dotted keys set, or removed for None. Comments and order are kept.
 
     Raises:
-        TOMLKitError: it is no TOML.
-        ConfigError: a key lies below something that is not a table.
+        TOMLKitError: the text is not TOML.
+        ConfigError: a key is below a value that is not a table.
     """
     import tomlkit
 
@@ -59,8 +59,8 @@ def apply_settings(text: str, changes: Mapping[str, Any]) -> str:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """Split the text into the part above the first table, and the rest, which begins with the comment of that
-    table: a new key is put above that comment. All of it and nothing where that cannot be told.
+    """Split the text before the first table and its comment, so that a new key is put above that comment. Return the
+    whole text and an empty one when the position is unclear.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -72,7 +72,7 @@ def _parted(text: str) -> tuple[str, str]:
     head, tail = text[:at], text[at:]
     try:
         tomlkit.parse(head)
-    except TOMLKitError:  # what looks like a table stands within a value
+    except TOMLKitError:  # what looks like a table header is part of a value
         return text, ""
     return head, tail
 
@@ -107,7 +107,7 @@ def _written(value: Any) -> Any:
 
 
 def replace_file(file: Path, text: str) -> None:
-    """Write the file whole or not at all, readable by the owner only. Raises OSError."""
+    """Write the file atomically, readable by the owner only. Raises OSError."""
     make_private(file.parent)
     handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:

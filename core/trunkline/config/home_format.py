@@ -18,7 +18,7 @@ FORMAT_FILE = "form.json"
 
 
 class NewerFormatError(StorageError):
-    """A newer Trunkline wrote it, and an older one could lose what only the newer one understands."""
+    """A newer Trunkline wrote the home. This version could destroy data that it does not know."""
 
 
 class FormatRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,10 +29,10 @@ class FormatRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_format(home: Path) -> FormatRecord | None:
-    """The mark of a home; None when there is nothing in it.
+    """Return the version record of a home; None when the home is not used yet.
 
     Raises:
-        StorageError: the file is there and cannot be read.
+        StorageError: the file exists and cannot be read.
     """
     try:
         return msgspec.json.decode((home / FORMAT_FILE).read_bytes(), type=FormatRecord)
@@ -46,7 +46,9 @@ def read_format(home: Path) -> FormatRecord | None:
 
 
 def require_known_format(home: Path, known: int = FORMAT_VERSION) -> None:
-    """Read only. Raises NewerFormatError when a newer version wrote the home, and StorageError."""
+    """Check the home version and change nothing. Raises NewerFormatError when a newer version wrote the home, and
+    StorageError.
+    """
     mark = read_format(home)
     if mark is not None and mark.form > known:
         raise NewerFormatError(
@@ -57,7 +59,7 @@ def require_known_format(home: Path, known: int = FORMAT_VERSION) -> None:
 
 
 def write_format(home: Path, form: int) -> None:
-    """Write the mark whole or not at all; it is on disk when this returns. Raises OSError."""
+    """Write the version record atomically and durably. Raises OSError."""
     draft = home / f".{FORMAT_FILE}.{os.getpid()}"
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(msgspec.json.encode(FormatRecord(form=form, version=trunkline.__version__)) + b"\n")
@@ -72,7 +74,7 @@ def write_format(home: Path, form: int) -> None:
 
 
 def _is_used(home: Path) -> bool:
-    """Report whether anything is kept here. Settings alone are not: they may have been written before the first
+    """Report whether the home contains data. Settings do not count, because they may be written before the first
     start.
     """
     parts = (home / part for part in ("memory", "bus", "workspaces"))

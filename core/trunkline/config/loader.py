@@ -25,7 +25,7 @@ _TOML_HINT = 'Mend that line. Text stands in quotes (key = "text"), and each [ta
 
 
 def resolve_home(environ: Mapping[str, str] | None = None) -> Path:
-    """The home folder: ``TRUNKLINE_HOME``, or ``~/.trunkline``. Absolute; it need not exist."""
+    """Return the home folder, as an absolute path: ``TRUNKLINE_HOME``, or ``~/.trunkline``. It need not exist."""
     value = (os.environ if environ is None else environ).get(HOME_VARIABLE)
     return Path(value).expanduser().absolute() if value else Path.home() / ".trunkline"
 
@@ -38,12 +38,12 @@ def load_config(
 ) -> Config:
     """Read the configuration of a home folder.
 
-    ``flags`` maps dotted keys to values (``{"gateway.port": 8500}``); one that is None is as if it were not given.
-    Nothing is created or written.
+    ``flags`` maps dotted keys to values (``{"gateway.port": 8500}``); None means that the flag is not given. Nothing
+    is created or written.
 
     Raises:
-        InvalidConfig: naming every setting that is unknown or of the wrong type, with its file and line.
-        NewerFormatError: a newer version wrote the home, and this one does not understand its settings.
+        InvalidConfig: settings are unknown or have the wrong type. The error lists all of them with file and line.
+        NewerFormatError: a newer version wrote the home, and this one does not know some of its settings.
         ConfigError: the file cannot be read or is not TOML.
     """
     environ = os.environ if environ is None else environ
@@ -59,13 +59,15 @@ def load_config(
         settings = _settings(sources, home)
     except InvalidConfig:
         if written is not None and written > FORMAT_VERSION:
-            require_known_format(home)  # the cause of it: what a newer version named is unknown here
+            require_known_format(home)  # this is the cause: the newer version's settings are unknown here
         raise
     return Config(home, sources.file, settings, _origins(sources), sources, environ)
 
 
 def _format_of(home: Path) -> int | None:
-    """The format of the home; None when it is not used yet, or nothing tells. Who starts something on it says why."""
+    """Return the home version; None when the home is not used yet or the version cannot be read. Commands that start
+    workers report the error.
+    """
     try:
         mark = read_format(home)
     except StorageError:
@@ -98,7 +100,9 @@ def _lay_environment(sources: LayeredValues, environ: Mapping[str, str]) -> None
 
 
 def _as_written(sources: LayeredValues, key: Key) -> Key:
-    """The key with its plugin named as in the file: a variable's name has no room for ``-``."""
+    """Return the key with the plugin's name as the file spells it. The name of an environment variable cannot contain
+    ``-``.
+    """
     if len(key) < 3 or key[0] not in PLUGIN_TABLES:
         return key
     written = sources.get((key[0],)) or {}

@@ -1,4 +1,4 @@
-"""Raw values from all sources laid over each other, and which source each came from. Knows nothing of types."""
+"""Raw values from all sources in layers, and the origin of each value. Types are not known here."""
 
 import re
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ VARIABLE_PREFIX, KEY_SEPARATOR = "TRUNKLINE_", "__"
 
 
 def environment_variable(key: Key) -> str:
-    """The name of the variable that sets ``key``; a variable's name has no room for ``-``."""
+    """Return the name of the environment variable that sets ``key``. It has ``_`` in place of ``-``."""
     return VARIABLE_PREFIX + KEY_SEPARATOR.join(key).replace("-", "_").upper()
 
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
-    """Where a value comes from. ``where`` is the file, the variable or the command line; empty for a default."""
+    """The origin of a value. ``where`` is the file, the variable or the command line; empty for a default."""
 
     kind: Literal["default", "file", "env", "flag"] = "default"
     where: str = ""
 
     @property
     def is_text(self) -> bool:
-        """Report whether values from there are always text, so that ``"8420"`` may stand for a number."""
+        """Report whether values of this origin are always text, so that ``"8420"`` may mean a number."""
         return self.kind in ("env", "flag")
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class ValueOrigin:
 
 @dataclass
 class LayeredValues:
-    """The layers merged: nested ``values``, and the ``origins`` of each leaf."""
+    """The merged layers: nested ``values``, and the ``origins`` of each leaf."""
 
     file: Path
     text: str = ""
@@ -42,7 +42,7 @@ class LayeredValues:
     origins: dict[Key, ValueOrigin] = field(default_factory=dict)
 
     def add_layer(self, table: Mapping[str, Any], origin: ValueOrigin, under: Key = ()) -> None:
-        """Lay a nested table over what is there; its leaves win."""
+        """Merge a nested table into the values. Its leaves replace existing values."""
         for name, value in table.items():
             key = (*under, name)
             if isinstance(value, Mapping):
@@ -54,8 +54,9 @@ class LayeredValues:
                 self.put(key, value, origin)
 
     def put(self, key: Key, value: object, origin: ValueOrigin) -> None:
-        """Set one value, in place of what was there and below. A table that was empty so far has no origin of its own
-        from then on."""
+        """Set one value, in place of the value or table at ``key``. An empty table that contains the new value loses
+        its own origin.
+        """
         self._forget(key)
         for depth in range(1, len(key)):
             self.origins.pop(key[:depth], None)
@@ -63,7 +64,7 @@ class LayeredValues:
         self.origins[key] = origin
 
     def get(self, key: Key) -> Any:
-        """The raw value, a table as a dict; None when there is none."""
+        """Return the raw value, a table as a dict; None when there is none."""
         node: Any = self.values
         for name in key:
             if not isinstance(node, dict) or name not in node:
@@ -72,14 +73,14 @@ class LayeredValues:
         return node
 
     def origin(self, key: Key) -> ValueOrigin:
-        """Where the value, or the first value below a table, comes from."""
+        """Return the origin of the value, or of the first value below a table."""
         for known, origin in self.origins.items():
             if known[: len(key)] == key or key[: len(known)] == known:
                 return origin
         return ValueOrigin()
 
     def describe_location(self, key: Key) -> str:
-        """Where a person finds the value, as words for a sentence."""
+        """Return the location of the value as part of a sentence."""
         origin = self.origin(key)
         if origin.kind != "file":
             return origin.where or "the defaults"
@@ -106,7 +107,7 @@ KEY_VALUE = re.compile(
 
 
 def line_of(text: str, key: Key) -> int | None:
-    """The line (from 1) where ``key``, or the nearest table around it, is written; None when it is not found."""
+    """Return the line number (from 1) of ``key``, or of the nearest table around it; None when neither is found."""
     section: Key = ()
     best: tuple[int, int] | None = None
     for number, line in enumerate(text.splitlines(), start=1):
@@ -122,5 +123,5 @@ def line_of(text: str, key: Key) -> int | None:
 
 
 def split_key(text: str) -> Key:
-    """The parts of a dotted key as it is written, without their quotation marks."""
+    """Return the parts of a dotted key, without quotation marks."""
     return tuple(part.strip().strip("\"'") for part in text.split("."))

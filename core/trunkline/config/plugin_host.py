@@ -8,14 +8,14 @@ from trunkline.config.settings import PositiveInt, Seconds
 
 
 class PluginHostSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``isolation = "process"`` runs the plugin in its own process, with its own NATS credentials.
+    """``isolation = "process"`` runs the plugin in a separate process, with separate NATS credentials.
 
     ``isolation_memory`` is the memory limit of that process, in MiB. ``isolation_nice`` is its scheduling priority,
-    from 0 to 19; a higher number leaves more time to other processes. The same memory limit,
-    ``isolation_timeout`` (in seconds) and, for programs, ``isolation_cpus`` and ``isolation_processes`` limit what the
-    plugin declares for its tools and for the programs that they run. ``isolation_environ`` names variables that the
-    process receives, besides those that the plugin's own sections name as secrets. ``isolation_channels`` are the
-    channels that it serves; by default one with the plugin's own name.
+    from 0 to 19; a higher number leaves more time to other processes. The same memory limit, ``isolation_timeout``
+    (in seconds) and, for programs, ``isolation_cpus`` and ``isolation_processes`` limit what the plugin declares for
+    its tools and for the programs that they run. ``isolation_environ`` names variables that the process receives,
+    besides those that the plugin's own sections name as secrets. ``isolation_channels`` are the channels that it
+    serves; by default one with the plugin's own name.
     """
 
     isolation: Literal["none", "process"] = "none"
@@ -29,13 +29,13 @@ class PluginHostSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_isolated(self) -> bool:
-        """Report whether the plugin runs in a process of its own."""
+        """Report whether the plugin runs in a separate process."""
         return self.isolation == "process"
 
     def channels_of(self, name: str) -> tuple[str, ...]:
-        """The channels of the plugin ``name``."""
+        """Return the channels of the plugin ``name``."""
         return (name,) if self.isolation_channels is None else self.isolation_channels
 
 
 HOST_KEYS = frozenset(PluginHostSettings.__struct_fields__)
-"""Keys that no plugin is given as its own, unless it declares them."""
+"""Keys of the platform. A plugin does not receive them, unless it declares them."""

@@ -1,4 +1,4 @@
-"""The problems of a configuration, each as a sentence that tells a person how to mend it: all of them at once."""
+"""The problems of a configuration. Each is a sentence that states the remedy; all are reported at once."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from trunkline.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One thing that is wrong: the setting's ``key``, ``where`` it is written, ``what`` is wrong, what to do."""
+    """A problem: the setting's ``key``, the location ``where`` it is set, ``what`` is wrong, and the remedy."""
 
     key: str
     where: str
@@ -22,7 +22,7 @@ class ConfigProblem:
 
 
 class InvalidConfig(ConfigError):
-    """The configuration cannot be used; ``problems`` lists everything that is wrong with it."""
+    """The configuration cannot be used; ``problems`` lists all problems."""
 
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = tuple(problems)
@@ -35,12 +35,12 @@ class InvalidConfig(ConfigError):
 
 
 def closest_matches(word: str, known: Iterable[str], many: int = 1) -> list[str]:
-    """The known words that are most like it, the nearest first; none when none is like it."""
+    """Return the known words that are similar to the word, the most similar first."""
     return get_close_matches(word, sorted(known), n=many, cutoff=0.6)
 
 
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """``Did you mean x?`` when something known is near, else what is known."""
+    """Return ``Did you mean x?`` when a known word is similar, otherwise the known words."""
     choices = sorted(known)
     if meant := closest_matches(word, choices):
         return f"Did you mean {prefix}{meant[0]}?"

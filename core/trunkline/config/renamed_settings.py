@@ -1,7 +1,8 @@
-"""Settings that had another name before, and their names today. One table; a later change of a name is a row of it.
+"""Renamed settings: one table of former names with their current names. A later renaming adds a row.
 
-A home's own ``trunkline.toml`` is rewritten when the home is brought to format ``RENAMED_IN``; until then it is read as
-if it were rewritten already. From then on, and in the environment at any time, an old name is refused with the new one.
+The migration of a home to home version ``RENAMED_IN`` rewrites its ``trunkline.toml``. Until then, the file is read
+as if it were already rewritten. After the migration, and in environment variables at any time, a former name is
+refused with an error that states the current name.
 """
 
 import re
@@ -13,7 +14,7 @@ from trunkline.config.editor import apply_settings
 from trunkline.config.origins import KEY_VALUE, TABLE_HEADER, Key, split_key
 
 RENAMED_IN = 2
-"""The format of the home (``home_format.py``) in which ``trunkline.toml`` has the new names."""
+"""The home version (``home_format.py``) from which ``trunkline.toml`` has the new names."""
 
 RENAMED_SETTINGS: Mapping[str, str] = {
     "bus.prepare": "manage_streams",
@@ -64,16 +65,16 @@ RENAMED_SETTINGS: Mapping[str, str] = {
 
 
 def new_key(key: Key) -> Key | None:
-    """The key that a setting has today; None when ``key`` is not the old one of any."""
+    """Return the current key of a renamed setting; None when ``key`` is no former key."""
     name = RENAMED_SETTINGS.get(".".join(key))
     return (*key[:-1], name) if name else None
 
 
 def rename_settings(text: str) -> str:
-    """The text of a settings file with today's keys; comments and order stay.
+    """Return the text of a settings file with the current keys. Comments and order are kept.
 
-    An old key that stands beside the new one is left, so that loading refuses it: nothing tells which of the two
-    counts.
+    A former key is kept if the current key is also present, so that loading refuses the file: it is unknown which of
+    the two values is meant.
 
     Raises:
         TOMLDecodeError: the text is not TOML.
@@ -94,10 +95,10 @@ def rename_settings(text: str) -> str:
 
 
 def _edited(text: str, changes: Mapping[str, Any]) -> str | None:
-    """The text with each key renamed where it stands; None when that does not give TOML.
+    """Return the text with each key renamed in place; None when the result is not TOML.
 
-    A line may be part of a text of several lines and only look like a key, so the caller compares the values. Keys
-    within an inline table are not found by lines; the editor moves them to the table's end.
+    A line of a multi-line text may look like a key, so the caller compares the values. Keys in an inline table are
+    not found by lines; the editor moves them to the table's end.
     """
     edited = "".join(_Renamer({key for key, value in changes.items() if value is None}).lines(text))
     try:
@@ -112,14 +113,14 @@ def _edited(text: str, changes: Mapping[str, Any]) -> str | None:
 
 
 class _Renamer:
-    """Renames keys line by line, in the headers of tables and before the sign of equality."""
+    """Renames keys line by line, in table headers and before the equals sign."""
 
     def __init__(self, old: set[str]) -> None:
         self._old = old
         self._table: Key = ()
 
     def lines(self, text: str) -> list[str]:
-        """The lines with their new keys."""
+        """Return the lines with their new keys."""
         return [self._line(line) for line in text.splitlines(keepends=True)]
 
     def _line(self, line: str) -> str:

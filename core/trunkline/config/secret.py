@@ -1,4 +1,6 @@
-"""A reference to a secret. The value itself is never held, so it cannot be shown, logged or stored by accident."""
+"""A reference to a secret. The value is never stored in the object, so it cannot be shown, logged or saved by
+accident.
+"""
 
 import os
 from collections.abc import Mapping
@@ -12,16 +14,16 @@ NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
 class Secret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A secret that an environment variable holds; written ``{ env = "NAME" }`` or ``"$NAME"``."""
+    """A secret in an environment variable, written as ``{ env = "NAME" }`` or ``"$NAME"``."""
 
     env: Annotated[str, msgspec.Meta(pattern=NAME)]
 
     def is_set(self, environ: Mapping[str, str] | None = None) -> bool:
-        """Report whether the variable holds anything."""
+        """Report whether the variable has a value that is not empty."""
         return bool((os.environ if environ is None else environ).get(self.env))
 
     def reveal(self, environ: Mapping[str, str] | None = None) -> str:
-        """The value. Use it at once and keep it nowhere.
+        """Return the value. Use it immediately and do not store it.
 
         Raises:
             ConfigError: the variable is not set or empty.

@@ -1,7 +1,7 @@
-"""The platform's settings, section by section, with their defaults. Plain data: no reading, no I/O.
+"""The platform's settings, section by section, with their defaults. Plain data without I/O.
 
-Paths that are not absolute are relative to the home folder. Durations are seconds, sizes bytes.
-What belongs to one plugin is not here but in its own ``[plugins.X]``, ``[adapters.X]`` or ``[channels.X]`` table.
+Relative paths start at the home folder. Durations are in seconds, sizes in bytes. The settings of a plugin are in its
+own table: ``[plugins.X]``, ``[adapters.X]`` or ``[channels.X]``.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ BlockName = Annotated[str, msgspec.Meta(pattern=f"^{BLOCK_NAME}$")]
 
 
 class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[runtime]``: the four fields of the runtime configuration, and no others."""
+    """``[runtime]``: exactly the four fields of the runtime configuration."""
 
     memory_root: Path = Path("memory")
     provider_adapter: str = "auto"
@@ -34,14 +34,14 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BusSection(msgspec.Struct, frozen=True, kw_only=True):
-    """``[bus]``: where NATS is. Without a ``url`` the embedded server is used.
+    """``[bus]``: the connection to NATS. Without a ``url`` the embedded server is used.
 
-    ``inbox_prefix`` is the first part of reply subjects, with the user for ``{user}``. Without ``manage_streams``
-    workers create no streams and use those that ``trunkline run streams`` keeps. ``connect_timeout`` is how long a
-    worker that starts waits for NATS.
+    ``inbox_prefix`` is the first part of reply subjects; ``{user}`` is replaced by the user. Without
+    ``manage_streams`` workers create no streams and use those that ``trunkline run streams`` creates.
+    ``connect_timeout`` is how long a starting worker waits for NATS.
 
-    ``sync_interval`` is when the embedded server flushes what it acknowledges to disk: before (``always``), or after
-    that many seconds at most. ``feed_storage`` is where the feed of turns is kept.
+    ``sync_interval`` is when the embedded server flushes acknowledged data to disk: before the acknowledgement
+    (``always``), or at most that many seconds later. ``feed_storage`` is the storage of the feed of turns.
     """
 
     url: str | None = None
@@ -57,13 +57,13 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[gateway]``: where people and programs come in. Port 0 takes any free one.
+    """``[gateway]``: the HTTP interface for people and programs. Port 0 means any free port.
 
-    ``max_content`` is how many bytes a message may have, ``max_queued`` how many messages of one conversation may wait
-    for their answers, the one that is being answered included; further ones are refused.
-    ``header_timeout`` and ``body_timeout`` are how long the header and the body of a request may take to arrive.
-    ``allowed_hosts`` are further names that the gateway is reached by, such as a proxy's.
-    ``metrics`` says who may read ``/metrics``: whoever has the token, anybody (``open``), or nobody (``off``).
+    ``max_content`` is the largest number of bytes of a message. ``max_queued`` is the largest number of unanswered
+    messages of one conversation, including the one that is being answered; further messages are refused.
+    ``header_timeout`` and ``body_timeout`` limit how long the header and the body of a request may take to arrive.
+    ``allowed_hosts`` are further names of the gateway, such as that of a proxy. ``metrics`` permits reading
+    ``/metrics``: with the token (``token``), without it (``open``), or not at all (``off``).
     """
 
     host: str = "127.0.0.1"
@@ -78,11 +78,12 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApprovalsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[approvals]``: how long a call waits for a person's decision. Then it is denied.
+    """``[approvals]``: how long a call waits for a person's decision. Without a decision by then, the call is denied.
 
-    ``deadline`` is for turns that a message started, ``background_deadline`` for turns that started otherwise (this
-    version starts none), ``channel_deadlines`` for the turns of a channel, by its name. ``remind_after_share`` is the
-    share of that time after which people are reminded, above 0 and up to 1; 1 is never.
+    ``deadline`` applies to turns that a message started. ``background_deadline`` applies to other turns; this version
+    starts none. ``channel_deadlines`` applies to the turns of a channel, by the channel's name.
+    ``remind_after_share`` is the share of that time after which people are reminded, above 0 and up to 1; with 1
+    there is no reminder.
     """
 
     deadline: Seconds = 300.0
@@ -94,18 +95,20 @@ class ApprovalsSettings(msgspec.Struct, frozen=True, kw_only=True):
 class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[monitor]``: the resident agents.
 
-    ``model_idle_timeout`` is how long a model may be silent before its call fails, ``tool_idle_timeout`` how long a
-    tools worker may be silent before its call is sent again. ``max_answer`` is how much a model may send in one call,
-    ``text_flush_seconds`` how long text is collected before it is shown, ``concurrency`` how many turns run at once.
-    ``context_window`` is how many tokens a model accepts that ``[models.context_windows]`` does not name,
-    ``context_share`` the share of it that files and recall may fill. A block with more than ``discovery_threshold``
-    tools sends its model at most that many and lets it find the others.
+    ``model_idle_timeout`` is how long a model may be silent before its call fails. ``tool_idle_timeout`` is how long
+    a tools worker may be silent before its call is sent again. ``max_answer`` is the largest answer of one model
+    call. ``text_flush_seconds`` is how long text is collected before it is shown. ``concurrency`` is the largest
+    number of concurrent turns. ``context_window`` is the number of tokens that a model accepts if
+    ``[models.context_windows]`` does not name the model. ``context_share`` is the share of the window that files and
+    recall may fill. A block with more than ``discovery_threshold`` tools sends the model at most that many and lets
+    it find the others.
 
-    ``max_tool_calls`` is how many tool calls of one answer are run; the others are refused, and the model is told.
-    ``parallel_tool_calls`` is how many calls of one turn run at once. Nothing limits how many steps a turn has.
+    ``max_tool_calls`` is the largest number of tool calls of one answer that are run; the others are refused with a
+    message to the model. ``parallel_tool_calls`` is the largest number of concurrent calls of one turn. The number of
+    steps of a turn is not limited.
 
-    With ``engine`` the agent loop is also served by itself, ``POST /engine/chat`` on ``127.0.0.1:engine_port`` (0 takes
-    any free port), for whoever has the home's token.
+    With ``engine`` the agent loop is also served directly, as ``POST /engine/chat`` on ``127.0.0.1:engine_port`` (0
+    means any free port), for clients with the home's token.
     """
 
     engine: bool = False
@@ -125,8 +128,8 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The price of a model, in US dollars per million tokens. ``cached`` is for input that the vendor had cached;
-    without it that costs as much as other input.
+    """The price of a model, in US dollars per million tokens. ``cached`` is the price of input that the vendor had
+    cached; without it, cached input costs the same as other input.
     """
 
     input: Annotated[float, msgspec.Meta(ge=0)]
@@ -135,11 +138,11 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[models]``: what models cost, by ``adapter/model``, as in ``[models.prices."openai/gpt-4.1"]``, and by the same
-    names how many tokens they accept (``context_windows``).
+    """``[models]``: the prices of models by ``adapter/model``, as in ``[models.prices."openai/gpt-4.1"]``, and by the
+    same names the numbers of tokens that they accept (``context_windows``).
 
-    A ``*`` in the name of a price stands for any text; a name without one goes before, then the longer one. The name
-    of an adapter alone is for its default model.
+    A ``*`` in the name of a price matches any text. A name without ``*`` has precedence, then the longer name. The
+    name of an adapter alone means its default model.
     """
 
     prices: dict[str, Price] = {}
@@ -147,14 +150,14 @@ class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[tools]``: ``workspaces`` holds one folder a block; ``timeout`` is for tools that set none;
+    """``[tools]``: ``workspaces`` contains one folder per block. ``timeout`` applies to tools that set none.
     ``answer_wait`` is how long a running call that must not run twice waits for a person's answer.
 
-    Of the calls of one worker ``concurrency`` run at once and ``backlog`` wait; it refuses more for the moment, and
-    whoever asked asks again.
+    Of the calls of one worker, ``concurrency`` run at the same time and ``backlog`` wait. The worker refuses further
+    calls as busy, and the caller sends them again.
 
-    A result of more than ``max_shown_result`` bytes is stored separately, and the model is shown its beginning and its
-    end. At most ``max_stored_result`` bytes of a result are stored.
+    A result of more than ``max_shown_result`` bytes is stored separately, and the model is shown its beginning and
+    its end. At most ``max_stored_result`` bytes of a result are stored.
     """
 
     workspaces: Path = Path("workspaces")
@@ -172,13 +175,13 @@ DEFAULT_STORE = "trunkline-git-store"
 
 
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[memory]``: ``commit_window`` is how long writes are collected into one commit at most; with ``fsync`` a commit
-    is on disk before it is acknowledged.
+    """``[memory]``: ``commit_window`` is the longest time for which writes are collected into one commit. With
+    ``fsync`` a commit is on disk before it is acknowledged.
 
-    ``store`` names the plugin (its distribution) whose store keeps memory; without it ``trunkline-git-store`` does.
-    ``embedder`` names what turns texts into vectors, so that search finds what is meant: one of a plugin, or a model
-    adapter with its model (``openai/text-embedding-3-small``). ``redact`` are the names by which secrets go: what
-    stands behind ``api_key=`` and the like is not kept.
+    ``store`` names the plugin (its distribution) whose store is used for memory; the default is
+    ``trunkline-git-store``. ``embedder`` names the component that converts texts to vectors for search by meaning: an
+    embedder of a plugin, or a model adapter with its model (``openai/text-embedding-3-small``). ``redact`` are key
+    names of secrets: the value after ``api_key=`` and similar keys is not stored.
     """
 
     commit_window: NonNegativeSeconds = 0.004
@@ -189,8 +192,9 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchedFolder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A folder whose files are brought into memory as they change: for all blocks, or for one. With ``prune`` what is
-    deleted there is taken out of memory too."""
+    """A folder whose changed files are imported into memory, for all blocks or for one. With ``prune``, files that
+    are deleted there are also deleted from memory.
+    """
 
     folder: Path
     block: BlockName | None = None
@@ -198,10 +202,10 @@ class WatchedFolder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class DocumentsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[documents]``: ``read_timeout`` (seconds) and ``read_memory_mb`` (MiB) bound the reading of one file.
+    """``[documents]``: ``read_timeout`` (seconds) and ``read_memory_mb`` (MiB) limit the reading of one file.
 
-    ``conversation_days`` is how long the documents of a conversation are kept that nobody looks at. ``watch`` are the
-    folders that the tools worker watches.
+    ``conversation_days`` is how long unused documents of a conversation are kept. ``watch`` are the folders that the
+    tools worker watches.
     """
 
     read_timeout: Seconds = 120.0
@@ -214,9 +218,10 @@ AuditDetail = Literal["minimal", "standard", "verbose"]
 
 
 class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[audit]``: how much of what tools were given and gave stands in the audit log, besides who did what when.
+    """``[audit]``: which parts of arguments and results of tools the audit log contains, besides actor, action and
+    time.
 
-    ``minimal``: nothing. ``standard``: the beginning of each argument. ``verbose``: arguments and results.
+    ``minimal``: none. ``standard``: the beginning of each argument. ``verbose``: arguments and results.
     """
 
     detail: AuditDetail = "standard"
@@ -229,7 +234,7 @@ class ChannelsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[telemetry]``: ``capture_content`` puts what people and models say into traces; off by default."""
+    """``[telemetry]``: ``capture_content`` records messages of people and models in traces; off by default."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     capture_content: bool = False
@@ -237,7 +242,8 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemotesSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[remotes]``: other hosts whose tools are used here. Without ``listen`` (``host:port``) none can connect.
+    """``[remotes]``: remote hosts whose tools are used here. Without ``listen`` (``host:port``) no remote can
+    connect.
 
     ``unreachable_timeout`` is how many seconds a call waits for its result while its host is unreachable.
     """
@@ -247,11 +253,11 @@ class RemotesSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PluginsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[plugins]``: plugins never to load, and plugins without which a worker refuses to start.
+    """``[plugins]``: disabled plugins, and plugins without which a worker refuses to start.
 
-    ``import_timeout`` is how long the import of one may take, ``stall_timeout`` how long a process may be blocked
-    before it ends itself (0: no limit), ``max_crashes`` how many times within an hour one may end its process before it
-    is quarantined (0: no limit).
+    ``import_timeout`` limits the import of one plugin. ``stall_timeout`` is how long a process may be blocked before
+    it ends itself (0: no limit). ``max_crashes`` is the number of crashes within an hour after which a plugin is put
+    into quarantine (0: no limit).
     """
 
     disabled: tuple[str, ...] = ()

@@ -1,4 +1,6 @@
-"""Where plugins come from: entry points, objects handed in, files in ``tool_sources``. Nothing is imported here."""
+"""Finds the plugins: entry points, objects passed by the caller, and files in ``tool_sources``. Imports none of
+them.
+"""
 
 import re
 import sys
@@ -21,8 +23,9 @@ from trunkline.plugins.version_check import check_platform_version
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A plugin that may be loaded. ``load`` imports it; ``text`` reads its source and ``manifest`` its
-    ``trunkline-plugin.toml``, None when it has none, importing nothing."""
+    """A plugin that may be loaded. ``load`` imports it. ``text`` reads its source, and ``manifest`` its
+    ``trunkline-plugin.toml``, or None without one; neither imports code.
+    """
 
     owner: str
     name: str
@@ -34,26 +37,26 @@ class Candidate:
 
     @property
     def is_imported(self) -> bool:
-        """Report whether its module is in this process already, whole."""
+        """Report whether the plugin's module is completely imported in this process."""
         module = sys.modules.get(self.where.partition(":")[0])
         spec = getattr(module, "__spec__", None)
         return spec is not None and not getattr(spec, "_initializing", False)
 
     def is_named(self, names: Iterable[str]) -> bool:
-        """Report whether one of the names, as a person writes them, means this plugin."""
+        """Report whether one of the names, in any spelling, means this plugin."""
         return bool({normal_name(name) for name in names} & {normal_name(self.owner), normal_name(self.name)})
 
 
 def normal_name(name: str) -> str:
-    """A distribution's name in its one normal spelling."""
+    """Return a distribution's name in its normalized spelling."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def find_candidates(extra: Iterable[object], folders: Iterable[Path]) -> list[Candidate]:
-    """All plugins in load order: distributions by name, then what was handed in, then files. Owners are unique.
+    """Return all plugins in load order: distributions by name, then passed objects, then files. Owners are unique.
 
-    Of two that offer the same name the first keeps it, so the platform's own distributions come first: nobody takes
-    ``read_file`` from them by being called ``aardvark``.
+    When two plugins declare the same name, the first keeps it. The platform's own distributions come first, so a
+    plugin cannot take over ``read_file`` by having a name that sorts first.
     """
     found = [*_installed(_places()), *map(_object_candidate, extra), *_file_candidates(folders)]
     taken: dict[str, int] = {}
@@ -65,7 +68,7 @@ def find_candidates(extra: Iterable[object], folders: Iterable[Path]) -> list[Ca
 
 
 def _places() -> tuple[tuple[str, int], ...]:
-    """Where distributions lie, each with the time at which one last came or went."""
+    """Return the folders that contain distributions, each with the time of its last change."""
     return tuple((entry, _changed(entry)) for entry in sys.path)
 
 
@@ -78,7 +81,9 @@ def _changed(entry: str) -> int:
 
 @lru_cache(maxsize=1)
 def _installed(places: tuple[tuple[str, int], ...]) -> tuple[Candidate, ...]:
-    """All of them, looked for once: five workers in one process find the same, and metadata are slow to read."""
+    """Return the plugins of all distributions. The result is cached, because all workers of a process find the same
+    plugins and reading metadata is slow.
+    """
     found: dict[tuple[str, str], Candidate] = {}
     for dist in distributions():
         for candidate in _of_distribution(dist):
@@ -97,7 +102,9 @@ def _own_first(item: tuple[tuple[str, str], Candidate]) -> tuple[bool, str, str]
 
 @lru_cache(maxsize=1)
 def bundled_distributions() -> frozenset[str]:
-    """The platform's own plugins, as its own metadata name them: anybody may call theirs ``trunkline-something``."""
+    """Return the platform's own plugins, as the platform's metadata list them. A name prefix would prove nothing: any
+    distribution may be called ``trunkline-something``.
+    """
     try:
         needs = [line.partition(";") for line in requires(PROJECT) or ()]
     except PackageNotFoundError:
@@ -106,12 +113,14 @@ def bundled_distributions() -> frozenset[str]:
 
 
 def _of_distribution(dist: Distribution) -> Iterator[Candidate]:
-    """The plugins of one distribution. One whose metadata is damaged becomes a candidate that fails."""
+    """Yield the plugins of one distribution. A distribution with damaged metadata yields a candidate whose load
+    fails.
+    """
     try:
         points = dist.entry_points.select(group=PROJECT)
         if not points:
             return
-        about = dist.metadata  # parsed anew whenever it is asked for
+        about = dist.metadata  # each access parses the metadata again
         owner, version = normal_name(about["Name"]), about["Version"]
         needs = tuple(about.get_all("Requires-Dist") or ())
     except Exception as error:
@@ -159,7 +168,7 @@ def _text_of(point: EntryPoint) -> Callable[[], str]:
 
 
 def _manifest_of(point: EntryPoint) -> Callable[[], str | None]:
-    @cache  # looked for once, read each time: every worker of a process asks
+    @cache  # the paths are cached, because each worker of the process calls this; the content is read each time
     def files() -> tuple[Path, ...]:
         spec = PathFinder.find_spec(point.module.partition(".")[0])
         found = spec.submodule_search_locations if spec else None

@@ -15,7 +15,7 @@ from trunkline_bus import Refusal
 
 
 def fail_closed_guard(guard: BrokenGuard) -> Any:
-    """An object of the hook's kind that refuses."""
+    """Return an object of the hook's type that refuses every call."""
     return _MAKERS[guard.hook](guard)
 
 

@@ -1,4 +1,4 @@
-"""Plugins that are one file in a folder of ``runtime.tool_sources``: drop one in, take one out, no restart."""
+"""Plugins that are one file in a folder of ``runtime.tool_sources``. Files are added and removed without a restart."""
 
 import hashlib
 import os
@@ -11,14 +11,14 @@ from trunkline.errors import PluginError
 
 
 def plugin_files(folder: Path) -> list[Path]:
-    """The plugin files of a folder, by name; those that begin with ``_`` or ``.`` are not plugins."""
+    """Return the plugin files of a folder, by name. Files whose names begin with ``_`` or ``.`` are not plugins."""
     return [Path(entry.path) for entry in _entries(folder)]
 
 
 def folders_stamp(folders: Iterable[Path]) -> str:
-    """A stamp of the folders' plugin files that changes when one is added, removed or written.
+    """Return a stamp of the folders' plugin files. It changes when a file is added, removed or written.
 
-    It is taken before every tool call, so no path is made for it.
+    Each tool call computes the stamp, so for speed no ``Path`` objects are created.
     """
     stamp = hashlib.sha256()
     for folder in folders:
@@ -36,14 +36,14 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as found:
             named = [one for one in found if one.name.endswith(".py") and one.name[0] not in "_."]
             return sorted(filter(_is_file, named), key=lambda one: one.name)
-    except OSError:  # no folder, or none to look into: said where plugins are loaded
+    except OSError:  # a missing or unreadable folder is reported when plugins are loaded
         return []
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_file()
-    except OSError:  # a link that leads round in a circle takes nothing from the files beside it
+    except OSError:  # a circular link does not affect the other files
         return False
 
 
@@ -79,6 +79,8 @@ def missing_folder_loader(folder: Path) -> Callable[[], object]:
 
 
 def writable_folder_of(file: Path, writable: Iterable[Path]) -> Path | None:
-    """The folder that agents write to and that holds the file, if there is one: code there is not to be trusted."""
+    """Return the folder that agents can write to and that contains the file, or None. Code in such a folder is not
+    trusted.
+    """
     real = file.resolve()
     return next((folder for folder in writable if real.is_relative_to(folder.resolve())), None)

@@ -23,7 +23,7 @@ from trunkline.contracts.tools.tool import STAGES, Tool, ToolSource
 from trunkline_bus import Payload
 
 Problem = str | None
-"""What is wrong with an item, as the end of a sentence; None when nothing is."""
+"""The problem of an item, as the end of a sentence; None when there is none."""
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -32,9 +32,10 @@ _TAG = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+\.v\d+")
 
 @dataclass(frozen=True, slots=True)
 class HookRule:
-    """A declaring hook: ``noun`` is what it yields, ``check`` finds what is wrong with one, ``key`` is the name that
-    only one of them may have. ``ranked`` hooks heed ``tryfirst`` and ``trylast``; the others keep load order, so that
-    nobody takes another's name by pushing to the front."""
+    """The rule of a declaring hook. ``noun`` names the items that the hook yields. ``check`` finds the problem of an
+    item. ``key`` returns the name that only one item may have. ``ranked`` hooks respect ``tryfirst`` and
+    ``trylast``. The others keep load order, so a plugin cannot take over a name by moving itself to the front.
+    """
 
     noun: str
     check: Callable[[Any], Problem]
@@ -58,7 +59,7 @@ def _instance(kind: type, more: Callable[[Any], Problem] = lambda item: None) ->
 
 
 def _async_callable(*attributes: str) -> Callable[[Any], Problem]:
-    """A callable with ``async def __call__`` and these attributes, each a text that is not empty."""
+    """Return a check for objects with ``async def __call__`` and these attributes, each a text that is not empty."""
 
     def check(item: object) -> Problem:
         if isinstance(item, type):
@@ -160,7 +161,7 @@ def _lifespan(item: Any) -> Problem:
 
 
 def _takes_arguments(item: Any, count: int) -> bool:
-    """Report whether a call with ``count`` positional arguments fits; True where the signature cannot be read."""
+    """Report whether a call with ``count`` positional arguments is possible; True when the signature cannot be read."""
     try:
         signature = inspect.signature(item)
     except (TypeError, ValueError):
@@ -242,7 +243,7 @@ HOOK_RULES: Mapping[str, HookRule] = {
     "trunkline_purgers": HookRule("Purger", _instance(Purger, _named), lambda item: str(item.name)),
     "trunkline_memory_rules": HookRule("memory rule", _memory_rule, ranked=True),
 }
-"""The declaring hooks. Guards have no key: a guard is never dropped because another has its name."""
+"""The declaring hooks. Guards have no key, so a guard is never dropped because another has its name."""
 
 
 def answer_problem(hook: str, answer: Any, asked: Mapping[str, Any]) -> Problem:

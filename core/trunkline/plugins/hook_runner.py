@@ -1,4 +1,6 @@
-"""Loads plugins into a pluggy manager of its own and asks their hooks one by one, each implementation apart."""
+"""Loads plugins into a separate pluggy manager and calls their hooks. Each implementation is called separately, so
+its failure affects no other.
+"""
 
 import logging
 import sys
@@ -29,14 +31,14 @@ from trunkline.plugins.timed_import import ImportFailed, ImportTimeout, import_w
 log = logging.getLogger(__name__)
 
 SLOW_IMPORT = 1.0
-"""Seconds from which on an import is spoken of."""
+"""Seconds. A longer import is logged."""
 
 MOST_ITEMS = 10_000
-"""No hook yields more than this; one that does is taken for endless."""
+"""Largest number of items of a hook. A hook that yields more is considered endless."""
 
 
 class HookRunner:
-    """The hooks of one worker, untyped. ``Plugins`` puts the typed face on it."""
+    """The hooks of one worker, untyped. ``Plugins`` is the typed interface."""
 
     def __init__(self, config: Config, worker: str) -> None:
         self.config = config
@@ -61,9 +63,10 @@ class HookRunner:
         *,
         imports: bool = True,
     ) -> None:
-        """Load every plugin that is not disabled and belongs here; what goes wrong goes into the report.
+        """Load every plugin that is not disabled, not in quarantine and not run by another process. Problems are
+        added to the report.
 
-        Without ``imports`` it is only found out where each belongs.
+        Without ``imports``, only determine where each plugin runs.
         """
         disabled = self.config.settings.plugins.disabled
         self._pins = read_pins(self.config.home)
@@ -96,7 +99,7 @@ class HookRunner:
         return held is not None
 
     def _is_elsewhere(self, candidate: discovery.Candidate, only: str | None) -> bool:
-        """Report whether the plugin runs in a process of its own, or would have to and cannot."""
+        """Report whether the plugin runs in a separate process, or is configured to do so and cannot."""
         try:
             apart = isolation.is_isolated(candidate, self.config, self._pins)
             bound = isolation.worker_bound_hooks(candidate) if apart else ()
@@ -115,7 +118,7 @@ class HookRunner:
         try:
             self._refuse_writable(candidate)
             self._check_manifest(candidate)
-            # what a plugin prints must not get into a command's output
+            # what a plugin prints must not appear in a command's output
             with redirect_stdout(sys.stderr), self.activity_log.recording(candidate.owner, "import"):
                 plugin = candidate.load() if candidate.is_imported else import_within(seconds, candidate.load)
         except ImportTimeout as error:
@@ -152,7 +155,9 @@ class HookRunner:
             self._state(candidate, "loaded", hooks=hooks)
 
     def _check_manifest(self, candidate: discovery.Candidate) -> None:
-        pin = self._pins.get(candidate.owner.partition(":")[0])  # of several in one distribution, each counts
+        pin = self._pins.get(
+            candidate.owner.partition(":")[0]
+        )  # a pin applies to every plugin of the distribution
         self._allowed[candidate.owner] = manifest.check_agreed(
             candidate.owner, candidate.manifest, pin.agreed if pin else None
         )
@@ -201,10 +206,11 @@ class HookRunner:
     # Asking ----------------------------------------------------------------------------------------------------
 
     def collect(self, hook: str, **given: Any) -> tuple[OwnedItem[Any], ...]:
-        """Everything that a declaring hook's implementations yield. Each is asked once; later the same objects come.
+        """Return all items that the implementations of a declaring hook yield. Each implementation is called once;
+        later calls return the same objects.
 
-        What one implementation breaks is noted in the report and costs nothing but its own items. In the place of a
-        guard that is broken stands an object that refuses.
+        A problem of an implementation is added to the report, and only the items of that implementation are lost. A
+        broken guard is replaced by an object that refuses every call.
         """
         rule = HOOK_RULES[hook]
         asked = (hook, tuple(sorted(given.items())))
@@ -216,9 +222,10 @@ class HookRunner:
         return self._asked[asked]
 
     def first(self, hook: str, *, failed: Callable[[str], Any] | None = None, **given: Any) -> Any:
-        """The first answer of a deciding hook that is not None and of the right kind; None when nobody decides.
+        """Return the first valid answer of a deciding hook that is not None; None when no implementation decides.
 
-        An implementation that fails is passed over, unless ``failed`` says what its failure decides, given its owner.
+        An implementation that fails is skipped, unless ``failed`` is given: then its result for the owner is the
+        answer.
         """
         for implementation in self._implementations(hook, ranked=True):
             owner = implementation.plugin_name
@@ -302,7 +309,9 @@ class HookRunner:
         return ScopedPluginSettings(self.config, self._names[owner], _Declared(self, owner))
 
     def _implementations(self, hook: str, *, ranked: bool) -> list[Any]:
-        """In load order; with ``ranked`` those marked tryfirst come before, those marked trylast behind."""
+        """Return the implementations in load order. With ``ranked``, those marked tryfirst come first and those
+        marked trylast last.
+        """
 
         def place(implementation: Any) -> tuple[int, int]:
             rank = implementation.trylast - implementation.tryfirst if ranked else 0
@@ -322,7 +331,7 @@ class HookRunner:
 
 
 class _Declared(Sequence[ConfigSection]):
-    """The sections that an owner declares, asked for when a hook first wants one."""
+    """The sections that an owner declares. They are collected when a hook first reads a section."""
 
     def __init__(self, relay: HookRunner, owner: str) -> None:
         self._relay = relay
@@ -343,7 +352,7 @@ class _Declared(Sequence[ConfigSection]):
 
 
 def _guards_of(candidate: discovery.Candidate, plugin: object | None) -> tuple[str, ...]:
-    """Which guards an unusable plugin has, seen in its object or, when it has none, in its source."""
+    """Return the guard hooks of an unusable plugin, found in its object or, without an object, in its source."""
     try:
         seen = candidate.text() if plugin is None else dir(plugin)
     except Exception:

@@ -1,4 +1,4 @@
-"""Which plugins run in a process of their own, and which cannot. Seen in settings and files; nothing is imported."""
+"""Decides which plugins run in a separate process, and which cannot. Reads settings and files; imports no plugin."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from trunkline.plugins.pins import Pin
 ISOLATABLE_HOOKS = frozenset(
     {"trunkline_tools", "trunkline_channels", "trunkline_config", "trunkline_messages"}
 )
-"""The hooks that work from another process."""
+"""The hooks that also work in a separate process."""
 
 DECIDING = (
     "trunkline_stop_turn",
@@ -26,10 +26,11 @@ DECIDING = (
 
 
 def is_isolated(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> bool:
-    """Report whether it runs apart: the owner says so, or agreed to it when a plugin was installed that asks for it.
+    """Report whether the plugin runs in a separate process: the configuration says so, or the person who installed
+    the plugin agreed to a manifest that asks for it.
 
     Raises:
-        PluginError: its name can be no part of a subject, so that it could not be asked for anything.
+        PluginError: the plugin's name cannot be part of a subject, so no request could reach the plugin.
     """
     apart = _should_isolate(candidate, config, pins)
     if apart and not is_block_name(candidate.name):
@@ -45,12 +46,12 @@ def _should_isolate(candidate: Candidate, config: Config, pins: Mapping[str, Pin
     written = any("isolation" in (config.sources.get(("plugins", name)) or {}) for name in names)
     if written:
         return config.plugin_host(*names).is_isolated
-    pin = pins.get(candidate.owner.partition(":")[0])  # of several in one distribution, each counts
+    pin = pins.get(candidate.owner.partition(":")[0])  # a pin applies to every plugin of the distribution
     return pin is not None and pin.agreed is not None and pin.agreed.isolation == "process"
 
 
 def worker_bound_hooks(candidate: Candidate) -> tuple[str, ...]:
-    """The hooks in the plugin's manifest, or else its source, that work only inside a worker."""
+    """Return the hooks in the plugin's manifest, or otherwise in its source, that work only inside a worker."""
     text = candidate.manifest()
     if text is not None:
         declared = {f"{PROJECT}_{hook}" for hook in manifest.parse_manifest(text, candidate.owner).hooks}
@@ -62,7 +63,7 @@ def worker_bound_hooks(candidate: Candidate) -> tuple[str, ...]:
 
 
 def isolation_refusal(hooks: tuple[str, ...]) -> tuple[str, str]:
-    """The reason and the cure for a plugin that cannot run apart."""
+    """Return the reason and the remedy for a plugin that cannot run in a separate process."""
     return (
         f"It is set to run in its own process, but {', '.join(hooks)} works only inside a worker, where what it yields "
         "takes part in every turn or request.",

@@ -1,8 +1,8 @@
 """The manifest ``trunkline-plugin.toml``, in which a plugin declares what it uses. It is read without importing code.
 
-The file is shown to whoever installs the plugin, and the plugin is held to what can be seen of it here: its hooks and
-the effects of its tools. ``network``, ``files``, ``secrets`` and ``programs`` are told to people; code in the worker's
-own process could get round any check of them, which is what ``isolation = "process"`` is for.
+The program shows the manifest to the person who installs the plugin. The platform enforces ``hooks`` and ``effects``.
+It does not enforce ``network``, ``files``, ``secrets`` and ``programs``, because code in the worker's process could
+bypass any check; ``isolation = "process"`` exists for that purpose.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ from trunkline.contracts.tools.messages import Effect
 from trunkline.errors import PluginError
 
 MANIFEST_FILE = f"{PROJECT}-plugin.toml"
-"""The file's name, in the package that the entry point names."""
+"""The name of the file, in the package of the entry point."""
 
 
 class PluginManifest(
@@ -24,9 +24,10 @@ class PluginManifest(
 ):
     """The declarations of a plugin's manifest.
 
-    ``hooks`` are those it implements, without their prefix; ``effects`` those of its tools; ``network`` the hosts it
-    talks to; ``files`` the places outside of workspaces and memory that it reads or writes; ``secrets`` the variables
-    it takes keys from; ``programs`` what it runs; ``isolation`` where it wants to run.
+    ``hooks`` are the hooks that the plugin implements, without their prefix. ``effects`` are the effects of its
+    tools. ``network`` lists the hosts that it connects to. ``files`` lists the places outside of workspaces and
+    memory that it reads or writes. ``secrets`` lists the environment variables from which it takes keys. ``programs``
+    lists the programs that it runs. ``isolation`` is the process that it asks for: a worker's or a separate one.
     """
 
     hooks: tuple[str, ...] = ()
@@ -38,7 +39,7 @@ class PluginManifest(
     isolation: Literal["none", "process"] = "none"
 
     def additions_to(self, other: "PluginManifest") -> list[str]:
-        """Return what this manifest declares beyond ``other``, in words for people. Less isolation counts as more."""
+        """Return the declarations that ``other`` lacks, as texts for people. Less isolation is an addition."""
         more = [
             f"{what} {name}"
             for what in ("hooks", "effects", "network", "files", "secrets", "programs")
@@ -51,8 +52,9 @@ class PluginManifest(
 
 @lru_cache(maxsize=256)
 def parse_manifest(text: str, owner: str) -> PluginManifest:
-    """Parse and validate the text of a manifest. Each text is parsed once per process. Raises PluginError, which names
-    the fault."""
+    """Parse and validate the text of a manifest. Each text is parsed once per process. Raises PluginError, which
+    states the problem.
+    """
     try:
         return msgspec.toml.decode(text, type=PluginManifest)
     except msgspec.DecodeError as error:
@@ -65,13 +67,14 @@ def parse_manifest(text: str, owner: str) -> PluginManifest:
 def check_agreed(
     owner: str, manifest: Callable[[], str | None], agreed: "PluginManifest | None"
 ) -> PluginManifest | None:
-    """Return a plugin's manifest, after checking it against the one that was agreed to; None when the plugin has none.
+    """Return the plugin's manifest, or None without one, after comparing it with the manifest that was agreed to.
 
     Args:
-        agreed: What somebody agreed to when it was installed; None when nobody was asked or it declared nothing.
+        agreed: the manifest that a person agreed to at the installation; None when the plugin had none, or when the
+            plugin was installed in another way.
 
     Raises:
-        PluginError: the manifest cannot be understood, or it asks for more than was agreed to.
+        PluginError: the manifest is not valid, or it declares more than was agreed to.
     """
     text = manifest()
     asks = None if text is None else parse_manifest(text, owner)
@@ -88,7 +91,7 @@ def check_agreed(
 
 
 def check_hooks(asks: PluginManifest | None, hooks: Iterable[str]) -> None:
-    """Raises PluginError when a plugin implements a hook that it does not declare."""
+    """Raise PluginError when a plugin implements a hook that its manifest does not declare."""
     if asks is None:
         return
     short = [hook.removeprefix(f"{PROJECT}_") for hook in hooks]

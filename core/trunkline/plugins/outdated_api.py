@@ -1,4 +1,4 @@
-"""Finds in an error what a plugin uses of a former version of Trunkline, and what that is called today."""
+"""Finds the outdated parts of Trunkline's API that caused an error of a plugin, and their current names."""
 
 import ast
 import linecache
@@ -22,7 +22,7 @@ OPTIONS = {
     "shows": "FunctionTool.previewer",
     "urls": "network",
 }
-"""What former versions called the options of ``@tool`` and the decorators of a ``FunctionTool``."""
+"""The former names of the options of ``@tool`` and of the decorators of a ``FunctionTool``, with the current names."""
 
 REMOVED = {
     **dict.fromkeys(
@@ -70,7 +70,7 @@ def _describe_option(text: str) -> str | None:
 
 
 def _failed_statement(error: ImportError) -> ast.stmt | None:
-    """The import statement in the plugin that failed. An error inside Trunkline is none of the plugin's."""
+    """Return the import statement of the plugin that failed; None for an error inside Trunkline."""
     frames = [
         (frame.f_code.co_filename, line)
         for frame, line in traceback.walk_tb(error.__traceback__)
@@ -81,7 +81,7 @@ def _failed_statement(error: ImportError) -> ast.stmt | None:
     file, line = frames[-1]
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:  # the file was changed since it was imported
+    except SyntaxError:  # the file has changed since the import
         return None
     return next(
         (

@@ -1,4 +1,4 @@
-"""A thing that a plugin declared, and whose it is."""
+"""An item that a plugin declared, with its owner."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -8,7 +8,7 @@ T = TypeVar("T", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class OwnedItem(Generic[T]):
-    """``item`` as declared by the plugin ``owner`` (its distribution's name)."""
+    """``item``, declared by the plugin ``owner`` (the name of its distribution)."""
 
     owner: str
     item: T

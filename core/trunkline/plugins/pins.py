@@ -1,6 +1,6 @@
-"""``plugins.toml`` in the home folder: which plugins were installed through the program, and what was agreed to.
+"""``plugins.toml`` in the home folder: the plugins that the program installed, and the manifests that were agreed to.
 
-It pins what came by version and hash. It holds no addresses and no paths, so it may be read and shared.
+A pin records versions and hashes. The file contains no addresses and no paths, so it may be shared.
 """
 
 from collections.abc import Mapping
@@ -24,16 +24,16 @@ HEAD = """\
 
 
 class PinnedWheel(msgspec.Struct, frozen=True, kw_only=True):
-    """A distribution as it came: its version, and the SHA-256 of the wheel in hexadecimal."""
+    """An installed distribution: its version, and the SHA-256 of its wheel in hexadecimal."""
 
     version: str
     sha256: str
 
 
 class Pin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A plugin that was installed. ``agreed`` is None when it declares nothing and somebody took it all the same.
+    """An installed plugin. ``agreed`` is None when the plugin has no manifest and was installed nevertheless.
 
-    ``source`` is where it was taken from; ``brought`` are the distributions that came with it, by name.
+    ``source`` is the kind of its origin. ``brought`` are the distributions that were installed with it, by name.
     """
 
     version: str
@@ -44,10 +44,10 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_
 
 
 def read_pins(home: Path) -> dict[str, Pin]:
-    """The pins by distribution, none when there is no file.
+    """Return the pins by distribution; none when there is no file.
 
     Raises:
-        PluginError: the file cannot be understood, so that nobody knows what was agreed to.
+        PluginError: the file cannot be read, so it is unknown what was agreed to.
     """
     file = home / FILE
     try:
@@ -63,7 +63,7 @@ def read_pins(home: Path) -> dict[str, Pin]:
 
 
 def _pin(name: str, entry: object) -> Pin:
-    """Raises ValueError with the plugin's name."""
+    """Convert an entry of the file. Raises ValueError with the plugin's name."""
     try:
         return msgspec.convert(entry, Pin)
     except msgspec.ValidationError as error:
@@ -71,7 +71,7 @@ def _pin(name: str, entry: object) -> Pin:
 
 
 def write_pins(home: Path, pins: Mapping[str, Pin]) -> None:
-    """Write the pins, whole or not at all. Raises StorageError."""
+    """Write the pins atomically. Raises StorageError."""
     import tomlkit
 
     file = home / FILE

@@ -30,18 +30,20 @@ from trunkline.plugins.discovery import bundled_distributions, find_candidates, 
 log = logging.getLogger(__name__)
 
 WINDOW = timedelta(hours=1)
-"""Crashes further apart than this are not counted together."""
+"""Only crashes within this time are counted together."""
 
 FILE = "quarantine.json"
 SILENT_DEATH = "the process ended at once without a word, as by a kill"
 EXIT_MESSAGE = "the process was ended by os._exit"
 
 _CURRENT = re.compile(r"^Current thread.*?$(.*?)(?=^Thread|\Z)", re.MULTILINE | re.DOTALL)
-"""What the last words say of the thread that they are of, among all others."""
+"""The section of a crash report about the thread that ended the process."""
 
 
 class Suspect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A plugin at work when a process died; ``named`` when the last words of the process name its code."""
+    """A plugin that was active when a process crashed. ``named``: the crash report of the process shows the plugin's
+    code.
+    """
 
     owner: str
     doing: str
@@ -50,7 +52,7 @@ class Suspect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Crash(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that died at work in plugins; ``how`` ends the sentence "crashed: ..."."""
+    """A process that crashed while plugins were active. ``how`` is the end of the sentence "crashed: ..."."""
 
     time: datetime
     worker: str
@@ -59,7 +61,7 @@ class Crash(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
-    """A plugin that is not loaded. A new version of it is another plugin, and gets its chance."""
+    """A plugin that is not loaded. The entry applies to one version; a new version is loaded again."""
 
     owner: str
     version: str
@@ -68,18 +70,20 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuarantineRegister(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content of the file."""
+    """The content of ``quarantine.json``."""
 
     crashes: tuple[Crash, ...] = ()
     quarantined: tuple[Quarantined, ...] = ()
 
     def find(self, owner: str, version: str) -> Quarantined | None:
-        """The entry of a plugin in this version, if it is in quarantine."""
+        """Return the entry of this version of a plugin, or None."""
         return next((q for q in self.quarantined if (q.owner, q.version) == (owner, version)), None)
 
 
 class Quarantine:
-    """The register of a home. ``limit`` is how many crashes put a plugin away; 0 judges nobody."""
+    """The quarantine of a home. ``limit`` is the number of crashes after which a plugin is put into quarantine; with
+    0 no plugin is.
+    """
 
     def __init__(self, home: Path, limit: int) -> None:
         self._file = home / FILE
@@ -87,7 +91,9 @@ class Quarantine:
         self._limit = limit
 
     def update(self, versions: dict[str, str]) -> QuarantineRegister:
-        """The register after the dead were heard. ``versions`` are those of the installed plugins, by owner."""
+        """Evaluate the crashed processes and return the register. ``versions`` are the versions of the installed
+        plugins, by owner.
+        """
         if not self._folder.is_dir():
             return self.read()
         with self._locked_register() as register:
@@ -104,13 +110,13 @@ class Quarantine:
             return register
 
     def add(self, owner: str, version: str, reason: str) -> None:
-        """Put a plugin into quarantine at once. Silent where nothing can be written."""
+        """Put a plugin into quarantine immediately. Does nothing when the home is not writable."""
         if self._limit and self._folder.parent.is_dir():
             with self._locked_register() as register:
                 self._write(_with_entry(register, owner, version, reason))
 
     def release(self, owners: Iterable[str]) -> tuple[str, ...]:
-        """Let plugins out and forget their crashes; returns those that were in quarantine."""
+        """Release plugins and delete their crashes. Return the owners that were in quarantine."""
         given = set(owners)
         with self._locked_register() as register:
             out = tuple(q.owner for q in register.quarantined if q.owner in given)
@@ -122,7 +128,7 @@ class Quarantine:
     # Judging ---------------------------------------------------------------------------------------------------
 
     def _crashes(self, owners: Iterable[str]) -> Iterator[Crash]:
-        """One crash for each process that died, whatever number of workers it had."""
+        """Yield one crash for each crashed process, however many workers it ran."""
         dead: dict[tuple[int, str], list[tuple[ActivityLogHeader, tuple[Activity, ...]]]] = {}
         for head, found in activity_log.read_crashed(self._folder):
             dead.setdefault((head.pid, head.boot), []).append((head, found))
@@ -145,7 +151,7 @@ class Quarantine:
     def _quarantine_worst(
         self, register: QuarantineRegister, last: Crash, versions: dict[str, str]
     ) -> QuarantineRegister:
-        """Put away the one plugin that explains the crashes best, once it was there often enough."""
+        """Put the plugin that best explains the crashes into quarantine, if it was suspect often enough."""
         rows = []
         for suspect in filter(_is_accused, last.suspects):
             seen = [
@@ -153,7 +159,7 @@ class Quarantine:
             ]
             ours = (
                 suspect.owner.partition(":")[0] in bundled_distributions()
-            )  # which is never put away without being named
+            )  # a bundled plugin needs a crash report that names it
             if (suspect.named or not ours) and len(seen) >= self._limit and suspect.owner in versions:
                 rows.append((suspect.named, len(seen), suspect.at, suspect))
         if not rows:
@@ -170,7 +176,9 @@ class Quarantine:
 
     @contextmanager
     def _locked_register(self) -> Iterator[QuarantineRegister]:
-        """The register, for one process at a time. Without a place to write, an empty one."""
+        """Read the register under a lock between processes. When the lock file cannot be created, read it without a
+        lock.
+        """
         try:
             lock = os.open(
                 self._folder.parent / "quarantine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
@@ -185,10 +193,10 @@ class Quarantine:
             os.close(lock)
 
     def read(self) -> QuarantineRegister:
-        """The register as it is.
+        """Return the current register.
 
         Raises:
-            PluginError: the file cannot be understood, so that nobody knows which plugins are kept away.
+            PluginError: the file cannot be read, so it is unknown which plugins are in quarantine.
         """
         try:
             return read_json(str(self._file), read_regular(self._file), QuarantineRegister)
@@ -210,7 +218,7 @@ class Quarantine:
 
 
 def release_from_quarantine(config: Config, name: str) -> tuple[str, ...]:
-    """Let the plugin called ``name`` (entry point or distribution) out; returns the owners that were in quarantine."""
+    """Release the plugin called ``name`` (entry point or distribution). Return the owners that were in quarantine."""
     wanted = {normal_name(name)}
     known = [
         one.owner for one in find_candidates((), config.settings.runtime.tool_sources) if one.is_named([name])
@@ -221,7 +229,7 @@ def release_from_quarantine(config: Config, name: str) -> tuple[str, ...]:
 
 
 def last_words_path(folder: Path, pid: int) -> Path:
-    """Where a process writes what killed it, if it still can."""
+    """Return the file in which a process writes its crash report when it can."""
     return folder / f"{pid}.fault"
 
 
@@ -247,16 +255,16 @@ def _crash(
 
 
 def _is_accused(suspect: Suspect) -> bool:
-    """Report whether there is evidence against a plugin, and not only that it was at work."""
+    """Report whether there is evidence against a plugin. Activity alone is none."""
     return suspect.named or suspect.doing == "import"
 
 
 def _names_plugin(words: str, owner: str) -> bool:
-    """Report whether the plugin's code is in the thread that ended the process. Others may have been at work in
-    theirs.
+    """Report whether the thread that ended the process ran the plugin's code. Other plugins may have been active in
+    other threads.
     """
     first = words.partition("\n")[0]
-    if not first.startswith("Timeout"):  # a stall is told of by no thread of ours, so any may be at fault
+    if not first.startswith("Timeout"):  # no Python thread reports a stall, so any thread may be its cause
         words = "".join(_CURRENT.findall(words))
     module = owner.rpartition(":")[2].replace("-", "_")
     return f"/{module}/" in words or f"/{module}.py" in words
@@ -274,7 +282,9 @@ def _describe_death(head: ActivityLogHeader, words: str) -> str:
 
 
 def _log_crash(crash: Crash) -> None:
-    """A log line. A process that was killed from outside had plugins at work too, so that alone is no fault."""
+    """Log a crash. A process that was killed from outside also had active plugins, so activity alone is only a
+    warning.
+    """
     passing = [suspect for suspect in crash.suspects if suspect.doing not in LONG_LIVED_KINDS]
     named = ", ".join(f"{suspect.owner} ({suspect.doing})" for suspect in passing) or "no plugin's call"
     if any(map(_is_accused, crash.suspects)):

@@ -1,4 +1,6 @@
-"""The plugins of one worker, with a typed question for each hook. Made by the worker, never a global."""
+"""The plugins of one worker, with a typed method for each hook. Each worker creates its own registry; there is no
+global.
+"""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Plugins:
-    """The loaded plugins. Every method returns the same objects each time, and none raises."""
+    """The loaded plugins. Every method returns the same objects each time, and no method raises."""
 
     def __init__(self, relay: HookRunner, version: str) -> None:
         self._relay = relay
@@ -52,14 +54,15 @@ class Plugins:
         extra: Iterable[object] = (),
         only: str | None = None,
     ) -> Self:
-        """Find and load: entry points of the group ``trunkline`` by distribution, ``extra`` objects, then files.
+        """Find and load the plugins: entry points of the group ``trunkline`` by distribution, ``extra`` objects, then
+        files.
 
-        A plugin that cannot be loaded is in the report and hurts nobody else. With ``only`` that plugin and no other is
-        looked at, in the process that is its own.
+        A plugin that cannot be loaded is reported and does not affect the others. With ``only``, the process of an
+        isolated plugin loads that plugin alone.
 
         Raises:
-            PluginError: ``worker`` is given and a plugin of ``[plugins] required`` is not there. Without a worker
-                (``trunkline doctor``) ``report.missing`` says so.
+            PluginError: ``worker`` is given and a plugin of ``[plugins] required`` is not loaded. Without a worker
+                (``trunkline doctor``), ``report.missing`` names the plugin.
         """
         folders = config.settings.runtime.tool_sources
         version = file_plugins.folders_stamp(folders)
@@ -74,11 +77,11 @@ class Plugins:
 
     @property
     def activity_log(self) -> ActivityLog:
-        """Where to note that a plugin is at work, for the case that it ends the process."""
+        """Return the log of active plugins, which is evaluated after a crash."""
         return self._relay.activity_log
 
     def record_activity(self, owner: str, doing: ActivityKind) -> AbstractContextManager[None]:
-        """A context for the time in which a plugin's code runs."""
+        """Return a context in which the plugin is recorded as active."""
         return self._relay.activity_log.recording(owner, doing)
 
     @property
@@ -87,31 +90,31 @@ class Plugins:
         return self._relay.report
 
     def full_report(self) -> LoadReport:
-        """The report after every declaring hook was asked, so that no trouble is missing in it."""
+        """Call every declaring hook and return the report, which then contains all problems."""
         for hook in HOOK_RULES:
             for kind in get_args(WorkerKind) if hook == "trunkline_lifespan" else (None,):
                 self.collect(hook, **({"worker": kind} if kind else {}))
         return self.report
 
     def sources_version(self) -> str:
-        """A cheap stamp of the ``tool_sources`` folders as they are now."""
+        """Return a stamp of the current ``tool_sources`` folders. It is cheap to compute."""
         return file_plugins.folders_stamp(self._relay.config.settings.runtime.tool_sources)
 
     def is_outdated(self) -> bool:
-        """Report whether a file was dropped into ``tool_sources``, changed or taken out since this was loaded."""
+        """Report whether a file in ``tool_sources`` was added, changed or removed since the plugins were loaded."""
         return self.sources_version() != self._version
 
     def broken_guards(self, hook: str) -> tuple[BrokenGuard, ...]:
-        """The broken guards of a hook; ``collect`` puts an object that refuses in the place of each."""
+        """Return the broken guards of a hook. ``collect`` replaces each with an object that refuses every call."""
         self.collect(hook)
         return tuple(guard for guard in self.report.broken_guards if guard.hook == hook)
 
     def collect(self, hook: str, **given: Any) -> tuple[OwnedItem[Any], ...]:
-        """Everything that a declaring hook yields, by its full name."""
+        """Return all items of a declaring hook, given by its full name."""
         return self._relay.collect(hook, **given)
 
     def first(self, hook: str, **given: Any) -> Any:
-        """The first answer of a deciding hook, by its full name."""
+        """Return the first answer of a deciding hook, given by its full name."""
         return self._relay.first(hook, **given)
 
     def config_problems(self) -> tuple[ConfigProblem, ...]:
@@ -148,11 +151,11 @@ class Plugins:
     # Every worker ----------------------------------------------------------------------------------------------
 
     def config_sections(self) -> "tuple[OwnedItem[ConfigSection], ...]":
-        """Sections that plugins add to the configuration."""
+        """Return the sections that plugins add to the configuration."""
         return self.collect("trunkline_config")
 
     def message_types(self) -> "tuple[OwnedItem[type[Payload]], ...]":
-        """Payload types of plugins."""
+        """Return the payload types of plugins."""
         return self.collect("trunkline_messages")
 
     def lifespans(self, worker: WorkerKind) -> "tuple[OwnedItem[Lifespan], ...]":
@@ -160,97 +163,97 @@ class Plugins:
         return self.collect("trunkline_lifespan", worker=worker)
 
     def bus_middleware(self) -> "tuple[BusMiddleware, ...]":
-        """Middleware around envelopes, ready for ``connect()``."""
+        """Return the middleware around envelopes, for ``connect()``."""
         return tuple(owned.item for owned in self.collect("trunkline_bus_middleware"))
 
     def health_checks(self) -> "tuple[OwnedItem[HealthCheck], ...]":
-        """Checks for ``trunkline doctor``."""
+        """Return the checks for ``trunkline doctor``."""
         return self.collect("trunkline_health_checks")
 
     def commands(self) -> "tuple[OwnedItem[click.Command], ...]":
-        """Commands for the ``trunkline`` program."""
+        """Return the commands for the ``trunkline`` program."""
         return self.collect("trunkline_commands")
 
     # Monitor ---------------------------------------------------------------------------------------------------
 
     def context_sources(self) -> "tuple[OwnedItem[ContextSource], ...]":
-        """Sources of context for a turn."""
+        """Return the sources of context for a turn."""
         return self.collect("trunkline_context_sources")
 
     def turn_middleware(self) -> "tuple[OwnedItem[TurnMiddleware], ...]":
-        """Middleware around turns, outermost first."""
+        """Return the middleware around turns, outermost first."""
         return self.collect("trunkline_turn_middleware")
 
     def stop_turn(self, turn: "TurnInfo") -> str | None:
-        """The reason to end the turn before its next step, or None. A bound that is broken ends it."""
+        """Return the reason to end the turn before its next step, or None. A hook that fails ends the turn."""
         answer: str | None = self._relay.first("trunkline_stop_turn", failed=_broken_turn_cap, turn=turn)
         return answer
 
     def models(self) -> "tuple[OwnedItem[ModelAdapter], ...]":
-        """Model vendors."""
+        """Return the model vendors."""
         return self.collect("trunkline_models")
 
     def select_model(self, turn: "TurnInfo", preference: str) -> str | None:
-        """The model for a turn, or None for the preference."""
+        """Return the model for a turn, or None to keep the preference."""
         answer: str | None = self.first("trunkline_select_model", turn=turn, preference=preference)
         return answer
 
     def model_middleware(self) -> "tuple[OwnedItem[ModelMiddleware], ...]":
-        """Guards around model calls, outermost first."""
+        """Return the guards around model calls, outermost first."""
         return self.collect("trunkline_model_middleware")
 
     # Gateway ---------------------------------------------------------------------------------------------------
 
     def authenticators(self) -> "tuple[OwnedItem[Authenticator], ...]":
-        """Ways to tell who asks, in order."""
+        """Return the authenticators of requests, in order."""
         return self.collect("trunkline_authenticators")
 
     def admission_rules(self) -> "tuple[OwnedItem[AdmissionRule], ...]":
-        """Rules about what is let in; all of them must admit."""
+        """Return the rules that admit messages. A message needs the consent of every rule."""
         return self.collect("trunkline_admission_rules")
 
     def route(self, message: "SendMessage") -> str | None:
-        """The block for a message that names none, or None."""
+        """Return the block for a message that names none, or None."""
         answer: str | None = self.first("trunkline_route", message=message)
         return answer
 
     def http_routes(self) -> "tuple[OwnedItem[HttpRoute], ...]":
-        """Further HTTP routes."""
+        """Return additional HTTP routes."""
         return self.collect("trunkline_http_routes")
 
     # Tools -----------------------------------------------------------------------------------------------------
 
     def tools(self) -> "tuple[OwnedItem[Tool], ...]":
-        """Tools of all plugins."""
+        """Return the tools of all plugins."""
         return self.collect("trunkline_tools")
 
     def tools_called(self, name: str) -> tuple[str, ...]:
-        """The tools that models call by this other name; none for a tool's own name, or one that is unknown."""
+        """Return the tools that have this name as an alias; none for a tool's own name or an unknown name."""
         tools = [owned.item for owned in self.tools()]
         if any(tool.spec.name == name for tool in tools):
             return ()
         return tuple(tool.spec.name for tool in tools if any(one.schema.name == name for one in tool.aliases))
 
     def tool_sources(self) -> "tuple[OwnedItem[ToolSource], ...]":
-        """Where tools come from that come and go."""
+        """Return the sources of tools that change at run time."""
         return self.collect("trunkline_tool_sources")
 
     def tool_middleware(self) -> "tuple[OwnedItem[ToolMiddleware], ...]":
-        """Guards around tool calls, outermost first within their stage."""
+        """Return the guards around tool calls, outermost first within their stage."""
         return self.collect("trunkline_tool_middleware")
 
     def sandboxes(self) -> "tuple[OwnedItem[Sandbox], ...]":
-        """Places where programs run."""
+        """Return the sandbox backends for programs."""
         return self.collect("trunkline_sandboxes")
 
     def readers(self) -> "tuple[OwnedItem[Reader], ...]":
-        """Formats of documents that can be read."""
+        """Return the readers of document formats."""
         return self.collect("trunkline_readers")
 
     # Channels --------------------------------------------------------------------------------------------------
 
     def channels(self) -> "tuple[OwnedItem[Channel], ...]":
-        """Ways in and out for people."""
+        """Return the channels to people."""
         return self.collect("trunkline_channels")
 
     def render(self, event: "FeedEvent", channel: str) -> str | None:
@@ -261,19 +264,19 @@ class Plugins:
     # Memory ----------------------------------------------------------------------------------------------------
 
     def memory_stores(self) -> "tuple[OwnedItem[MemoryStore], ...]":
-        """Stores for memory, in load order."""
+        """Return the stores for memory, in load order."""
         return self.collect("trunkline_memory_stores")
 
     def chunk_types(self) -> "tuple[OwnedItem[ChunkType], ...]":
-        """The types of chunks that plugins add."""
+        """Return the types of chunks that plugins add."""
         return self.collect("trunkline_chunk_types")
 
     def link_types(self) -> "tuple[OwnedItem[LinkType], ...]":
-        """The types of links that plugins add."""
+        """Return the types of links that plugins add."""
         return self.collect("trunkline_link_types")
 
     def importers(self) -> "tuple[OwnedItem[Importer], ...]":
-        """Importers of other systems' memories, in load order."""
+        """Return the importers of other systems' memories, in load order."""
         return self.collect("trunkline_importers")
 
     def embedders(self) -> "tuple[OwnedItem[Embedder], ...]":
@@ -281,7 +284,7 @@ class Plugins:
         return self.collect("trunkline_embedders")
 
     def memory_rules(self) -> "tuple[OwnedItem[MemoryRule], ...]":
-        """Guards of every change of memory, in order."""
+        """Return the guards of changes to memory, in order."""
         return self.collect("trunkline_memory_rules")
 
     def purgers(self) -> "tuple[OwnedItem[Purger], ...]":
@@ -295,7 +298,7 @@ class Plugins:
 
 
 def isolated_plugins(config: Config, extra: Iterable[object] = ()) -> tuple[PluginState, ...]:
-    """The plugins that run in processes of their own. Nothing is imported."""
+    """Return the plugins that run in separate processes. Imports no plugin."""
     relay = HookRunner(config, "command")
     try:
         relay.load_all(extra, config.settings.runtime.tool_sources, imports=False)

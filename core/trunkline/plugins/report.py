@@ -12,17 +12,18 @@ GUARD_HOOKS = frozenset(
         "trunkline_model_middleware",
     }
 )
-"""The hooks whose objects guard something. When one is broken, what it guards is refused."""
+"""The hooks whose objects are guards. When a guard is broken, every call that it guards is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginState:
-    """One plugin.
+    """The state of one plugin.
 
     ``owner`` is its distribution (or ``file:name``), ``name`` its entry point, ``where`` the module or file.
-    ``failed``: it could not be imported. ``refused``: it breaks the rules of hooks. ``disabled``: by configuration,
-    so it was not imported. ``quarantined``: it crashed its worker again and again, so neither. ``isolated``: it runs in
-    a process of its own. ``hooks`` are those it implements; of one that failed, those it is seen to guard with.
+    ``failed``: the import failed. ``refused``: it violates the rules of hooks. ``disabled``: the configuration
+    disables it, so it was not imported. ``quarantined``: it repeatedly crashed its worker, so it was not imported.
+    ``isolated``: it runs in a separate process. ``hooks`` are the hooks that it implements; for an unusable plugin,
+    the guard hooks found in it.
     """
 
     owner: str
@@ -37,7 +38,7 @@ class PluginState:
 
 @dataclass(frozen=True, slots=True)
 class HookProblem:
-    """A hook or an item of a loaded plugin that cannot be used, while the rest of the plugin can."""
+    """A hook or an item of a loaded plugin that cannot be used. The rest of the plugin can."""
 
     owner: str
     hook: str
@@ -46,7 +47,7 @@ class HookProblem:
 
 @dataclass(frozen=True, slots=True)
 class BrokenGuard:
-    """A guard that cannot do its work, so that what it guards is refused."""
+    """A guard that cannot be used. Every call that it guards is refused."""
 
     owner: str
     hook: str
@@ -55,9 +56,9 @@ class BrokenGuard:
 
 @dataclass(slots=True)
 class LoadReport:
-    """All plugins and all troubles so far; hooks that were not asked yet have had no chance to be one.
+    """All plugins, and the problems found so far. A hook that was not called yet has reported no problem.
 
-    ``missing`` names those of ``[plugins] required`` that are not loaded.
+    ``missing`` names the plugins of ``[plugins] required`` that are not loaded.
     """
 
     plugins: list[PluginState] = field(default_factory=list)
@@ -66,7 +67,7 @@ class LoadReport:
 
     @property
     def loaded(self) -> tuple[PluginState, ...]:
-        """The plugins that take part."""
+        """The plugins that are loaded."""
         return tuple(state for state in self.plugins if state.status == "loaded")
 
     @property
@@ -76,7 +77,7 @@ class LoadReport:
 
     @property
     def broken_guards(self) -> tuple[BrokenGuard, ...]:
-        """The guards that are installed and cannot do their work."""
+        """The guards that are installed and cannot be used."""
         unloaded = [
             BrokenGuard(state.owner, hook, state.reason)
             for state in self.unusable
@@ -91,7 +92,7 @@ class LoadReport:
         return tuple(unloaded + troubled)
 
     def add_problem(self, owner: str, hook: str, reason: str) -> None:
-        """Note a trouble, once."""
+        """Add a problem, unless the report contains it."""
         trouble = HookProblem(owner, hook, reason)
         if trouble not in self.troubles:
             self.troubles.append(trouble)

@@ -27,7 +27,9 @@ class ScopedPluginSettings:
         return self.config.home
 
     def section(self, kind: type[S]) -> S:
-        """The platform's section of this type, the plugin's declared one, else ``[plugins.<name>]``."""
+        """Return the section of this type: the platform's, otherwise the one that the plugin declared, otherwise
+        ``[plugins.<name>]``.
+        """
         settings = self.config.settings
         for name in settings.__struct_fields__:
             part = getattr(settings, name)

@@ -1,4 +1,4 @@
-"""Imports a plugin with a deadline: in a thread, so that one that never returns holds nobody up for ever."""
+"""Imports a plugin with a time limit, in a thread, so that an import that never returns does not block the worker."""
 
 import threading
 from collections.abc import Callable
@@ -7,15 +7,15 @@ from trunkline._util.interruptible import InterruptibleCall
 from trunkline.errors import PluginError, TrunklineError
 
 ENDING = 0.5
-"""Seconds that an import has to end when it was told to."""
+"""Seconds that an import has to end after it was asked to."""
 
 
 class ImportTimeout(PluginError):
-    """An import did not end in time. Its thread was told to end, and is left behind if it does not."""
+    """An import exceeded its time limit. Its thread was asked to end; if it does not end, it is abandoned."""
 
 
 class ImportFailed(Exception):
-    """An import raised ``error``, whatever that is: a person's Ctrl-C does not arrive in its thread."""
+    """An import raised ``error``, of any type. A person's Ctrl-C does not reach the thread of the import."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
@@ -23,12 +23,12 @@ class ImportFailed(Exception):
 
 
 def import_within(seconds: float, load: Callable[[], object]) -> object:
-    """Call ``load``, with a time limit, and return its result.
+    """Call ``load`` with a time limit, and return its result.
 
     Raises:
-        ImportTimeout: it took longer than ``seconds``.
-        TrunklineError: it raised one.
-        ImportFailed: it raised anything else.
+        ImportTimeout: ``load`` took longer than ``seconds``.
+        TrunklineError: ``load`` raised it.
+        ImportFailed: ``load`` raised any other exception.
     """
     job = _ImportJob(load)
     thread = threading.Thread(target=job.run, name="trunkline-import", daemon=True)

@@ -1,4 +1,4 @@
-"""The door: looks at a plugin's hooks before it may take part, and says how to mend what is wrong."""
+"""Validates a plugin's hooks before the plugin is used. Each error states the problem and the remedy."""
 
 import inspect
 from collections.abc import Iterator
@@ -27,20 +27,22 @@ class MarkedFunction:
 
 
 class HookManager(pluggy.PluginManager):
-    """pluggy's manager, which looks long at each name of a plugin, asked about marked ones alone."""
+    """The pluggy manager. pluggy inspects every name of a plugin, which is slow; this class lets it inspect only
+    marked functions.
+    """
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        """The options of the mark, None without one."""
+        """Return the options of the mark; None without a mark."""
         if _mark_of(getattr(plugin, name, None)) is None:
             return None
         return super().parse_hookimpl_opts(plugin, name)
 
 
 def validate_plugin(plugin: object, relay: pluggy.HookRelay) -> tuple[str, ...]:
-    """The names of the hooks that the plugin implements.
+    """Return the names of the hooks that the plugin implements.
 
     Raises:
-        PluginError: the first thing that is wrong, and the cure.
+        PluginError: the plugin is not valid. The error states the first problem and the remedy.
     """
     if isinstance(plugin, type):
         raise PluginError(
@@ -67,10 +69,11 @@ def _marked(plugin: object) -> Iterator[MarkedFunction]:
 
 
 def _mark_of(value: Any) -> dict[str, Any] | None:
-    """The options that ``hookimpl`` left on a value. A module may hold anything, also what breaks when an attribute is
-    asked for, as proxies do that stand for nothing yet; that is no hook.
+    """Return the options that ``hookimpl`` left on a value; None for any other value. A module may contain objects
+    that raise when an attribute is read, such as unbound proxies. They are no hooks.
 
-    A module that a plugin imported is not asked: a public module looks in all others for a name that it does not have.
+    A module that the plugin imported is not inspected: a lookup of a missing name in a public module searches all
+    other modules.
     """
     if isinstance(value, ModuleType):
         return None

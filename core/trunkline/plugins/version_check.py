@@ -1,5 +1,6 @@
-"""Which version of the platform a distribution asks for: its ``Requires-Dist`` line, so that a wrong one is told of
-before anything of it is imported. Installers look at it too, but not at what was there before an upgrade."""
+"""Checks the version of the platform that a distribution requires in ``Requires-Dist``, before the distribution is
+imported. Installers check it too, but not for plugins that were installed before an upgrade of the platform.
+"""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ _CLAUSE = re.compile(r"([<>=!~]=?=?)\s*([\w.]+)")
 
 
 def check_platform_version(required: Iterable[str], version: str) -> None:
-    """Raises PluginError when one of the requirements is about the platform and ``version`` does not meet it."""
+    """Raise PluginError when one of the requirements concerns the platform and ``version`` does not meet it."""
     for line in required:
         found = _NEED.match(line)
         if found is None:
@@ -45,6 +46,6 @@ def _holds(operator: str, has: tuple[int, ...], wanted: tuple[int, ...]) -> bool
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a version's release; what stands behind them (rc1, .dev0) is not compared."""
+    """Return the numbers of a version's release. Suffixes (rc1, .dev0) are not compared."""
     release = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(int(part) for part in release[0].split(".")) if release else (0,)

@@ -1,5 +1,6 @@
-"""Host calls of an isolated plugin's tool: each travels with the replies of the tool call, and its answer
-comes back as a request."""
+"""Host calls of an isolated plugin's tool. A host call is sent among the replies of the tool call; its answer arrives
+as a request.
+"""
 
 from collections.abc import Awaitable, Callable
 
@@ -19,7 +20,7 @@ class HostCallClient:
         self._waiting: dict[int, _PendingCall] = {}
 
     async def call(self, build: Callable[[int], HostCall]) -> HostCallReply:
-        """Send the host call that ``made`` builds with a unique number, and wait for the answer."""
+        """Send the host call that ``made`` builds for a unique number, and wait for the answer."""
         self._count += 1
         number, pending = self._count, _PendingCall()
         self._waiting[number] = pending

@@ -1,5 +1,6 @@
-"""The life cycle of the process: limits first, then the plugin, then its tools and channels until it is told
-to stop."""
+"""The life cycle of the process: applies the limits, loads the plugin, and serves its tools and channels until a
+stop.
+"""
 
 import logging
 from contextlib import AsyncExitStack
@@ -28,7 +29,7 @@ DRAIN_SECONDS = 10.0
 
 
 class PluginUnusable(PluginError):
-    """The plugin cannot be used, and a restart would not change that."""
+    """The plugin cannot be used. A restart does not help."""
 
     exit_status = EXIT_UNUSABLE
 
@@ -37,7 +38,8 @@ async def serve_plugin(config: Config, name: str, bus: BusSettings, stop: anyio.
     """Serve one plugin until ``stop`` is set.
 
     Raises:
-      PluginUnusable: it is not installed, does not load, is in quarantine, or cannot be served by this process.
+        PluginUnusable: the plugin is not installed, does not load, is in quarantine, or cannot be served by this
+            process.
     """
     hosting = config.plugin_host(name)
     apply_limits(hosting)

@@ -1,8 +1,8 @@
-"""PipeTransport: the memory of an isolated plugin's tool. Each request travels with the replies of the tool
-call, and its reply comes back as a host call reply.
+"""PipeTransport: the memory of an isolated plugin's tool. A request is sent among the replies of the tool call, and
+its reply arrives as the answer to a host call.
 
-So the process needs no permission to call memory: it reaches the block of a call while that call runs, and
-the tools worker authorizes each request as if the tool ran there.
+So the process needs no permission to call memory. It reaches the block of a call only while that call runs, and the
+tools worker authorizes each request as if the tool ran there.
 """
 
 from pathlib import Path

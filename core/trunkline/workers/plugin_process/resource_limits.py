@@ -1,5 +1,6 @@
-"""The resource limits of the process, and its end together with its parent. Complete on Linux, partial
-elsewhere."""
+"""The resource limits of the process, and its end together with its parent. Fully supported on Linux, partially
+elsewhere.
+"""
 
 import contextlib
 import ctypes
@@ -16,8 +17,7 @@ FILES = 4096
 
 
 def apply_limits(hosting: PluginHostSettings) -> None:
-    """Apply the limits to this process and its children. Limits that the system does not know are left
-    out."""
+    """Apply the limits to this process and its children. Limits that the system does not support are skipped."""
     memory = hosting.isolation_memory * MIB
     for kind, limit in (
         (resource.RLIMIT_DATA, memory),

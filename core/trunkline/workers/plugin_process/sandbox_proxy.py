@@ -1,4 +1,4 @@
-"""The sandbox of an isolated plugin's tool: the tools worker runs the program, as if the tool ran there."""
+"""The sandbox of an isolated plugin's tool. The tools worker runs the program as if the tool ran there."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -27,7 +27,7 @@ NO_START = (
 
 
 class ProxySandbox(Sandbox):
-    """A ``Sandbox`` by host calls: only ``run``, in the workspace of the call or in none."""
+    """A ``Sandbox`` that sends host calls. It supports only ``run``, in the workspace of the call or without one."""
 
     name = "apart"
 
@@ -41,7 +41,7 @@ class ProxySandbox(Sandbox):
         return answer.error
 
     async def start(self, argv: Sequence[str], **given: object) -> SandboxProcess:
-        """Refuse: a running program cannot be handed to this process."""
+        """Refuse: this process cannot receive a running program."""
         raise ToolError(NO_START, kind="unsupported")
 
     async def run(

@@ -1,4 +1,4 @@
-"""Serves the plugin's tools: lists them and runs one. The tools worker has checked each call before."""
+"""Serves the plugin's tools: lists them and runs their calls. The tools worker has checked each call before."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -63,8 +63,9 @@ class PluginToolService:
         return HostCallAcknowledged()
 
     async def run(self, request: Request[RunPluginTool]) -> AsyncIterator[PluginToolReply]:
-        """Run a tool; yield its host calls, progress and output, then its end. Cancelled when the caller
-        leaves."""
+        """Run a tool. Yield its host calls, progress and output, then its end. The run is cancelled when the caller
+        disconnects.
+        """
         call = request.data
         owned = self._tools.get(call.name)
         if owned is None:
@@ -137,7 +138,7 @@ async def _run_to_end(tool: Tool, context: ToolContext, call: RunPluginTool) -> 
 
 
 class _ProgressReporter:
-    """Sends a line of progress, from any thread; when the buffer is full it is dropped."""
+    """Sends lines of progress. May be called from any thread; a line is dropped when the buffer is full."""
 
     def __init__(self, call: str, send: MemoryObjectSendStream[PluginToolReply]) -> None:
         self._call, self._send = call, send

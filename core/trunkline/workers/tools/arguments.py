@@ -1,8 +1,8 @@
-"""A call's arguments: conversion of a model's input to the types of the tool's schema, or an error that the
-model can act on.
+"""The arguments of a call: converts a model's input to the types of the tool's schema, or raises an error that helps
+the model to correct the input.
 
-Models send text in place of numbers, whole arguments as text, or ``{'query="x"': ''}``. Input with only one
-possible reading is converted; anything else is refused with the parameter, the expected type and the input.
+Models send text in place of numbers, all arguments as one text, or ``{'query="x"': ''}``. Input with only one
+possible meaning is converted. Any other input is refused with the parameter, the expected type and the input.
 """
 
 import difflib
@@ -27,7 +27,7 @@ def prepare_arguments(spec: CallSchema, arguments: Mapping[str, Any]) -> Argumen
     """Return the arguments in the types of the tool's schema.
 
     Raises:
-      ToolError: they do not fit; the text names the parameter, the expected type and the input.
+        ToolError: the arguments do not fit. The text names the parameter, the expected type and the input.
     """
     schema = resolve_ref(spec.parameters, spec.parameters)
     properties: Mapping[str, Any] = schema.get("properties", {})
@@ -39,8 +39,7 @@ def prepare_arguments(spec: CallSchema, arguments: Mapping[str, Any]) -> Argumen
 
 
 def _decoded(spec: CallSchema, arguments: Mapping[str, Any]) -> Arguments:
-    """Decode arguments that came as one text: JSON of an object, possibly quoted once more, or ``name=value``
-    pairs."""
+    """Decode arguments that arrived as one text: a JSON object, possibly quoted twice, or ``name=value`` pairs."""
     if set(arguments) != {RAW_ARGUMENTS}:
         return dict(arguments)
     value = arguments[RAW_ARGUMENTS]
@@ -83,7 +82,7 @@ _LAST_PAIR = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([^\"'=]+?)\s*")
 
 
 def _pairs(text: str, properties: Mapping[str, Any]) -> Arguments | None:
-    """Return ``a="x", b=3`` as arguments; None for any other text, and for names that are no parameters."""
+    """Return ``a="x", b=3`` as arguments; None for other text, and for names that are not parameters."""
     found: Arguments = {}
     position = 0
     while position < len(text):
@@ -115,8 +114,7 @@ def _repaired(spec: CallSchema, properties: Mapping[str, Any], given: Arguments)
 
 
 def _renamed(properties: Mapping[str, Any], given: Arguments) -> Arguments:
-    """Rename arguments such as ``filePath`` to ``file_path``: another spelling of a parameter that is not
-    given."""
+    """Rename arguments such as ``filePath`` to ``file_path``, when that parameter is not given."""
     spelled: dict[str, list[str]] = {}
     for name in properties:
         spelled.setdefault(_plain(name), []).append(name)

@@ -1,8 +1,6 @@
-"""The authorization of calls, by the block's permission table and the owner's policies. Asks nobody and
-refuses nothing.
+"""The authorization of calls, by the block's permission table and the owner's policies. Only decides.
 
-The policy stage refuses denied calls, the path stage checks the scopes of files, the gatekeeper asks a
-person.
+The policy stage refuses denied calls, the path stage checks the scopes of files, and the gatekeeper asks a person.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,7 +69,7 @@ class CallAuthorizer:
         self._quotas = quotas
 
     async def decide(self, invocation: ToolInvocation) -> Decision:
-        """Return whether the call is allowed, and whether a person must be asked."""
+        """Return whether the call is allowed, and whether it needs a person's approval."""
         policies = await self.policies(invocation.context.block)
         requests = [*_call_requests(invocation, policies), *_memory_requests(invocation, policies)]
         return await self._decided(invocation.context.block, requests, policies)
@@ -79,8 +77,9 @@ class CallAuthorizer:
     async def decide_tools(
         self, specs: Sequence[ToolSpec], block: str, actor: str, conversation: str = ""
     ) -> list[Decision]:
-        """Return for each tool whether any call of it is allowed, as far as this is known without arguments,
-        and whether a person must be asked."""
+        """Return for each tool whether any call of it is allowed, and whether it needs a person's approval, as far as
+        this is known without arguments.
+        """
         policies, now = await self.policies(block), datetime.now(UTC)
         who = _Caller(block, actor, conversation)
         return [_first_allowed(block, _possible_requests(spec, who), policies, now) for spec in specs]
@@ -120,7 +119,7 @@ class CallAuthorizer:
         )
 
     async def program_bounds(self, call: CallTool) -> ProgramBounds:
-        """Return the most that programs of a call may have."""
+        """Return the limits of the programs that a call runs."""
         request = AccessRequest(
             subjects=_subjects(call.block, call.actor),
             resources=("system:network",),
@@ -192,7 +191,7 @@ def refuse_unless_allowed(invocation: ToolInvocation, decision: Decision) -> Non
 def _first_allowed(
     block: str, alternatives: Iterable[list[AccessRequest]], policies: list[Policy], now: datetime
 ) -> Decision:
-    """Return the decision about the first allowed way, else about the first way."""
+    """Return the first decision that allows the call, or the first decision when none does."""
     refusals = list[Decision]()
     for requests in alternatives:
         decisions = [(request, decide(request, policies, now, {})) for request in requests]
@@ -226,7 +225,7 @@ def actions_of(spec: ToolSpec) -> tuple[str, ...]:
         case "exec":
             return ("exec:run", READ_ONLY_EXEC) if spec.argv or spec.read_only else ("exec:run",)
         case "write":
-            empty = _action(spec, {})  # a note remains a note for all arguments
+            empty = _action(spec, {})  # a tool that writes notes does so with any arguments
             return (
                 (NOTE_ACTION,)
                 if empty == NOTE_ACTION
@@ -277,10 +276,11 @@ def _memory_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iter
 def _host_requests(
     spec: ToolSpec, arguments: Mapping[str, Any], request: AccessRequest
 ) -> Iterator[AccessRequest]:
-    """Yield the same request for each host in the arguments. The owner of a name also owns its ``www.`` name,
-    and the site may redirect there.
+    """Yield the same request for each host in the arguments. A permission for a name includes its ``www.`` name,
+    because the site may redirect there.
 
-    Raises UrlRefused for an argument that is no address.
+    Raises:
+        UrlRefused: an argument is not a URL.
     """
     for name in spec.urls:
         if isinstance(text := arguments.get(name), str):
@@ -307,8 +307,7 @@ def _subjects(block: str, actor: str) -> frozenset[str]:
 
 
 def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    """Return the action of the call, as far as the arguments determine it: the widest action that they leave
-    possible."""
+    """Return the action of the call, as far as the arguments determine it; otherwise the widest possible action."""
     if spec.effect == "exec":
         return READ_ONLY_EXEC if is_read_only_call(spec, arguments) else "exec:run"
     if spec.effect == "write":

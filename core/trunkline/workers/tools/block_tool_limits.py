@@ -1,8 +1,8 @@
-"""The tools that a block may use: the ``tools`` setting of its ``block.toml``, read through memory and never
-from the disk.
+"""The tools that a block may use: the ``tools`` setting of its ``block.toml``, read through memory and never from the
+disk.
 
-It is enforced here and not by the caller, because every call must pass policy in the tools worker. A block
-whose file cannot be read has no tools: guards fail closed.
+The tools worker enforces the setting, because every call passes its policy stage. A block whose file cannot be read
+has no tools: guards fail closed.
 """
 
 import logging
@@ -24,15 +24,16 @@ TIMEOUT = 5.0
 
 
 class BrokenBlockConfig(ToolError):
-    """The block's ``block.toml`` exists and is not valid; waiting does not help."""
+    """The block's ``block.toml`` exists and is not valid. A retry does not help."""
 
     kind: ToolErrorKind = "unsupported"
 
 
 @dataclass(frozen=True, slots=True)
 class BlockToolLimits:
-    """A block's limits: the names that it may use, or None for all; the remotes whose tools it may use; and
-    the block itself, for tools that only certain blocks have."""
+    """The limits of a block: the names of the tools that it may use, or None for all; the remotes whose tools it may
+    use; and the block's name, for tools that only certain blocks have.
+    """
 
     names: frozenset[str] | None = None
     remotes: frozenset[str] = frozenset()
@@ -48,14 +49,14 @@ class BlockToolLimits:
 
 
 def _is_platform_tool(spec: ToolSpec) -> bool:
-    """Report whether the tool is the platform's own. A block that may use any tool may use it, since it
-    serves the others."""
+    """Report whether the tool is the platform's own. A block that may use any tool may also use the platform's, since
+    they support the others.
+    """
     return spec.source == PLATFORM_SOURCE
 
 
 def block_config_cache(bus: Bus) -> GuardCache[BlockConfig]:
-    """Return a cache of the ``block.toml`` of every block. It also raises BrokenBlockConfig for one that is
-    not valid."""
+    """Return a cache of the ``block.toml`` of every block. It raises BrokenBlockConfig for a file that is not valid."""
 
     async def read(block: str) -> BlockConfig:
         try:

@@ -21,7 +21,7 @@ class SchemaStage:
     stage: Stage = "schema"
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        """Proceed with arguments that fit."""
+        """Proceed with the converted arguments, or raise ToolError."""
         fitting = prepare_arguments(invocation.spec, invocation.arguments)
         return await proceed(replace(invocation, arguments=fitting))
 

@@ -1,4 +1,4 @@
-"""The entry that a call writes into the audit log when it ends."""
+"""Writes the audit entry of a call when the call ends."""
 
 from time import perf_counter
 
@@ -58,6 +58,6 @@ async def _write_entry(audit: AuditLog, run: ActiveCall, seconds: float, **more:
 
 
 def _status(outcome: ToolOutcome) -> str:
-    """Return the status. A call that was stopped before it could have an effect did not fail."""
+    """Return the status. A call that was stopped before it could have an effect is not a failure."""
     cancelled = outcome.status == "error" and outcome.error_kind == CANCELLED
     return CANCELLED if cancelled else outcome.status

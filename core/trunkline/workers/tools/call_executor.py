@@ -69,10 +69,10 @@ class ExecutorDeps:
 
 @dataclass(slots=True)
 class _Attempt:
-    """The state of a call while it is carried out.
+    """The state of a call while this worker executes it.
 
-    ``seq`` is the ledger's last record, ``record`` whether the outcome is to be written after it, ``started``
-    whether the tool may have begun, ``lost`` whether another worker was first.
+    ``seq`` is the ledger's last record. ``record``: the outcome is to be written after that record. ``started``: the
+    tool may have begun. ``lost``: another worker recorded the start first.
     """
 
     spec: ToolSpec | None = None
@@ -89,10 +89,10 @@ class CallExecutor:
         self._deps = deps
 
     async def execute(self, run: ActiveCall) -> ToolOutcome | None:
-        """Return the outcome of the call, recorded where necessary; None when another worker has it and this
-        one drains.
+        """Return the outcome of the call, recorded where necessary; None when this worker hands the call back because
+        it drains.
 
-        Exceptions of tools and guards never leave it.
+        Exceptions of tools and guards are converted to outcomes.
         """
         attempt = _Attempt()
         outcome = await self._run_once(run, attempt)
@@ -108,8 +108,9 @@ class CallExecutor:
         return await self._deps.ledger.record_outcome(run.call, outcome, attempt.seq, patient=patient)
 
     async def _fit_result(self, run: ActiveCall, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
-        """Return the outcome in the size that a conversation takes, with the tools that it loads. The
-        platform's own tools limit and mark their results themselves."""
+        """Return the outcome, limited to the size that a conversation takes, with the tools that it loads. The
+        platform's own tools limit and mark their results themselves.
+        """
         if run.loads and outcome.status == "ok" and not outcome.repeated:
             outcome = msgspec.structs.replace(
                 outcome, loads=tuple(dict.fromkeys(run.loads))[:MAX_LOADED_TOOLS]
@@ -119,20 +120,20 @@ class CallExecutor:
         return await self._deps.results.fit(run.call, spec, outcome)
 
     async def _run_once(self, run: ActiveCall, attempt: _Attempt) -> ToolOutcome | None:
-        """Run the call unless the ledger has its outcome; start over each time another worker was faster.
+        """Run the call unless the ledger has its outcome. Start again each time another worker recorded first.
 
-        For a call that is sent for the first time the ledger is not read. If it has a record all the same,
-        the record of the start fails, and the ledger is read then.
+        For a call that is sent for the first time the ledger is not read. If the ledger has a record of it
+        nevertheless, the record of the start fails, and the ledger is read then.
         """
-        # 1. The ledger comes first: an outcome that it has is the answer, whatever the catalogue or the policies say
-        # now, since the effect has happened. 2. Then the tool is looked up: only its effect tells whether an abandoned
-        # call may run again. 3. What cannot run is refused. 4. The guards and the tool follow, and behind the guards,
-        # immediately before the tool, the record of the start, by compare-and-set over the record that was read in 1.
-        # So of all workers that came this far one begins (ADR 0029); the others come back to 1 as ``lost``.
-        #
-        # A crash before the record of the start leaves a call that nobody began, and the monitor asks again. A crash
-        # behind it leaves a started call without an outcome. The worker that is asked next sees by liveness that it is
-        # abandoned: it runs a repeatable call again, and records of any other that its outcome is unknown.
+        # 1. Read the ledger. A recorded outcome is the answer even if the catalogue or the policies have changed,
+        # since the effect has happened. 2. Look up the tool: its effect determines whether an abandoned call may run
+        # again. 3. Refuse a call that cannot run. 4. Run the guards, record the start, and run the tool. The start is
+        # recorded by compare-and-set over the record that step 1 read, so only one worker begins the call (ADR 0029).
+        # The others return to step 1 with ``lost`` set.
+        # After a crash before the record of the start, no worker has begun the call, and the monitor sends it again.
+        # After a crash behind that record, the ledger has a started call without an outcome. The next worker finds by
+        # liveness that the call is abandoned: it runs a repeatable call again, and records an unknown outcome for any
+        # other.
         must_read = run.call.again or run.call.has_decisions
         while True:
             state, trouble = await self._ledger_state_or_leave(run) if must_read else (NotStarted(), None)
@@ -146,7 +147,7 @@ class CallExecutor:
             catalogue = await self._deps.catalogue.current()
             listed = _resolve_tool(catalogue, run)
             attempt.seq, attempt.lost = state.seq, False
-            # In doubt before it is refused: the tool may be gone or denied by now, and still have had its effect.
+            # This check precedes the refusals: a tool that is removed or denied now may have had its effect before.
             if isinstance(state, Abandoned) and not (
                 isinstance(listed, CatalogueEntry) and listed.spec.repeatable
             ):
@@ -160,12 +161,12 @@ class CallExecutor:
                     return refusal
                 continue
             run.resumed, run.away = isinstance(state, Abandoned), listed.spec.is_remote
-            # It is unknown whether the call has run. A repeatable call runs all the same.
+            # It is unknown whether the call has run. Only a repeatable call runs nevertheless.
             if trouble is not None and not listed.spec.repeatable:
                 return error_outcomes.unreadable_record_outcome(run.call.call, run.call.name, trouble)
             outcome = await self._try_dispatch(run, catalogue, listed, attempt)
-            # Stopped before its tool began here. The ledger is read once more, because another worker may have run it
-            # meanwhile, and then its outcome counts (ADR 0029).
+            # The call was stopped before its tool began here. Read the ledger once more: if another worker has run
+            # the call meanwhile, its outcome counts (ADR 0029).
             if run.stopped is not None and not attempt.started:
                 return await self._outcome_elsewhere(run) or outcome
             if not attempt.lost and await self._is_final(run, outcome, attempt):
@@ -183,9 +184,9 @@ class CallExecutor:
     async def _is_final(self, run: ActiveCall, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
         """Report whether the outcome may be returned.
 
-        When another worker may have the call, under other policies or plugins, a refusal is recorded first,
-        so that no worker starts it any more; if one has started it, its outcome is awaited. The same holds
-        for a question to a person: the call then starts only with that approval.
+        When another worker, with other policies or plugins, may have the call, a refusal is recorded first, so that
+        no other worker can start the call. If another worker has already started it, the outcome of that worker is
+        awaited. A question to a person is recorded in the same way: the call can then start only with that approval.
         """
         unmade = outcome is not None and outcome.status in ("error", "approval") and not attempt.started
         if outcome is None or not (unmade and run.call.again) or (attempt.spec and attempt.spec.repeatable):
@@ -199,21 +200,22 @@ class CallExecutor:
         return True
 
     async def _outcome_elsewhere(self, run: ActiveCall) -> ToolOutcome | None:
-        """Return the outcome of a call that was stopped before it began here, if another worker has run it
-        meanwhile."""
+        """Return the outcome from another worker of a call that was stopped before it began here; None when there is
+        none.
+        """
         state, _ = await self._ledger_state(run)
         return as_repeated(state.outcome) if isinstance(state, Completed) else None
 
     async def _ledger_state_or_leave(self, run: ActiveCall) -> tuple[SettledState | None, BusError | None]:
-        """Return the state as ``_ledger_state``; None when this worker drains before another worker has ended
-        the call."""
+        """Return the result of ``_ledger_state``; None as the state when this worker drains first."""
         with anyio.CancelScope() as run.waiting:
             return await self._ledger_state(run)
         return None, None
 
     async def _ledger_state(self, run: ActiveCall) -> tuple[SettledState, BusError | None]:
-        """Return the state of the call in the ledger, and the error when it cannot be read. For a call that
-        may run again the ledger is awaited only briefly."""
+        """Return the state of the call in the ledger, and the error when the ledger cannot be read. A repeatable call
+        waits only briefly for the ledger.
+        """
         listed = _resolve_tool(await self._deps.catalogue.current(), run)
         patient = not (isinstance(listed, CatalogueEntry) and listed.spec.repeatable)
         try:
@@ -224,7 +226,7 @@ class CallExecutor:
     async def _try_dispatch(
         self, run: ActiveCall, catalogue: Catalogue, listed: CatalogueEntry, attempt: _Attempt
     ) -> ToolOutcome | None:
-        """Dispatch the call, unless it is stopped before or meanwhile; None when it is handed back."""
+        """Dispatch the call, unless it is stopped. Return None when the call is handed back."""
         attempt.spec = listed.spec
         if run.stopped is not None:
             return _stopped_outcome(run, attempt)
@@ -271,10 +273,10 @@ class CallExecutor:
         self, run: ActiveCall, listed: CatalogueEntry, invocation: ToolInvocation, attempt: _Attempt
     ) -> ToolOutcome:
         """Acquire locks and slot, record the start, run the tool."""
-        # Locks and slot before the record of the start: a call that waits for them has not begun, and a crash or a stop
-        # while it waits leaves no doubt about it. A stop during the record raises behind it, so the call does not
-        # begin, and its recorded outcome is "was not run" (ADR 0029). ``attempt.record`` is set before that, so that
-        # the record of the start does not stay without an end.
+        # Acquire the locks and the slot before the start is recorded: a call that waits for them has not begun, so
+        # its outcome is known after a crash or a stop. When the call is stopped while its start is recorded, the
+        # checkpoint below raises: the tool does not begin, and the recorded outcome is "was not run" (ADR 0029).
+        # ``attempt.record`` is set before the checkpoint, so that the record of the start is followed by an outcome.
         spec, deps = listed.spec, self._deps
         slot = nullcontext() if spec.is_remote else deps.slots  # a remote's tool takes no slot here
         async with deps.path_locks.acquire(invocation), slot:
@@ -287,7 +289,7 @@ class CallExecutor:
                 except BusError as error:
                     return error_outcomes.incident_outcome(run.call.call, _NO_LEDGER.format(spec.name), error)
             attempt.record = True
-            await anyio.lowlevel.checkpoint_if_cancelled()  # it was stopped while its start was recorded
+            await anyio.lowlevel.checkpoint_if_cancelled()  # raises when the call was stopped meanwhile
             attempt.started = True
             timeout = deps.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
             activity = deps.record_activity(listed.owner, "tool")

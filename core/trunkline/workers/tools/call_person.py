@@ -1,8 +1,7 @@
-"""Questions of a running call to a person: waiting for the answer, and handing it to the tool.
+"""Questions of a running call to a person: waits for the answer and returns it to the tool.
 
-A repeatable call is ended and run again with the answer, so that no worker waits for days. A call that must
-not run twice waits in its worker for a limited time. The monitor and the channels decide who is asked and
-how.
+A repeatable call ends and runs again with the answer, so no worker waits for days. A call that must not run twice
+waits in its worker for a limited time. The monitor and the channels decide whom to ask, and how.
 """
 
 import json
@@ -34,8 +33,9 @@ MAX_OPTIONS, MAX_OPTION_CHARS = 20, 200
 
 
 class CallPerson(Person):
-    """The person whom one call asks. ``answer_wait`` is the number of seconds that a call waits which must
-    not run twice."""
+    """The person of one call. ``answer_wait`` is how many seconds a call that must not run twice waits for an
+    answer.
+    """
 
     def __init__(self, bus: Bus, run: ActiveCall, spec: ToolSpec, answer_wait: float) -> None:
         self._bus = bus
@@ -96,8 +96,9 @@ def _answer_text(answer: QuestionAnswer | None) -> str:
 def _question_outcome(
     run: ActiveCall, spec: ToolSpec, question: str, options: tuple[str, ...]
 ) -> ToolOutcome:
-    """Return the outcome that tells the monitor of a question. Its hash differs from every call's hash, so
-    that no answer approves a call."""
+    """Return the outcome that sends the question to the monitor. Its hash differs from the hash of every call, so an
+    answer never approves a call.
+    """
     text, proposed = (
         printable(question).strip(),
         tuple(" ".join(printable(option).split()) for option in options),

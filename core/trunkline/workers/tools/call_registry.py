@@ -1,7 +1,7 @@
-"""The active calls of this worker: one run per key, however many requests ask for it. No bus subscriptions.
+"""The active calls of this worker. All requests with one key share one run. No bus subscriptions.
 
-A call outlives the request that started it: another request with the same key joins it, or gets the outcome
-from the ledger.
+A call outlives the request that started it. Another request with the same key joins the active call, or gets the
+outcome from the ledger.
 """
 
 import logging
@@ -32,18 +32,18 @@ log = logging.getLogger(__name__)
 PROGRESS_SECONDS = 1.0
 
 MAX_EARLY_STOPS = 4096
-"""Stops that are remembered for calls that have not arrived yet; a call follows its stop within seconds."""
+"""Largest number of stops that are kept for calls that have not arrived. A call follows its stop within seconds."""
 
 
 @dataclass(eq=False, slots=True)
 class ActiveCall:
     """One active call. ``note`` is its line of progress, ``stopped`` the reason why it was stopped.
 
-    ``attempt`` is set while this worker runs the call, ``waiting`` while it watches another worker that does.
-    A call that ends without an outcome was handed back, and the caller sends it to another worker.
-    ``resumed``: another worker began it. ``away``: it runs on another host and continues there without this
-    worker. ``tool`` and ``arguments`` are the canonical call, once it is resolved. ``loads`` names tools to
-    show to the model. ``derived``: the result repeats memory's content.
+    ``attempt`` is set while this worker runs the call, ``waiting`` while it waits for another worker that runs it. A
+    call that ends without an outcome was handed back, and the caller sends it to another worker. ``resumed``: another
+    worker began the call. ``away``: the call runs on another host, and continues there when this worker ends.
+    ``tool`` and ``arguments`` are the call after aliases are resolved. ``loads`` names tools to show to the model.
+    ``derived``: the result repeats memory's content.
     """
 
     call: CallTool
@@ -56,7 +56,7 @@ class ActiveCall:
     question: ToolOutcome | None = None
     """The question that the call asks a person, while it waits for the answer."""
     news: anyio.Event = field(default_factory=anyio.Event)
-    """Set while the caller has to be told something: a question, or the end."""
+    """Set when there is something to send to the caller: a question, or the end of the call."""
     limit: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     """Ends the tool at its time limit."""
     attempt: anyio.CancelScope | None = None
@@ -67,7 +67,7 @@ class ActiveCall:
     derived: bool = False
     handed_back: bool = False
     unanswered: int = 0
-    """The number of questions that it waited for in vain and may ask again."""
+    """The number of questions that have no answer yet; the tool may ask them again."""
     _answered: anyio.Event = field(default_factory=anyio.Event)
 
     def report(self, note: str) -> None:
@@ -141,7 +141,7 @@ class ActiveCall:
 
 
 CallHandler = Callable[[ActiveCall], Awaitable[ToolOutcome | None]]
-"""Carries a call out; None when it is handed back."""
+"""Executes a call; returns None when the call is handed back."""
 
 
 class CallRegistry:
@@ -153,8 +153,8 @@ class CallRegistry:
         self._most = most
         self._runs: dict[str, ActiveCall] = {}
         self._early_stops: dict[str, str] = {}
-        """The reasons of stops for calls that are not active here: a stop is not stored, and may overtake its
-        call."""
+        """The reasons of stops whose calls are not active here. A stop is not stored on the bus, and may arrive
+        before its call."""
 
     async def call(self, call: CallTool) -> AsyncIterator[ToolReply]:
         """Start or join the call; yield a heartbeat each second, then its outcome or its question to a

@@ -33,7 +33,9 @@ class CallService:
             yield reply
 
     async def handle_decided_call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
-        """Answer a call of the monitor with people's decisions. The server lets nobody else send it."""
+        """Answer a call from the monitor that carries people's decisions. The server permits only the monitor to
+        publish here.
+        """
         async for reply in self._replies(request.data):
             yield reply
 
@@ -42,8 +44,9 @@ class CallService:
         self.stop(message.keys["call"], message.data)
 
     async def call(self, call: CallTool) -> AsyncIterator[ToolReply]:
-        """Yield the replies to a call. A call that claims a person's decision is refused: only the monitor
-        may claim one, on a subject of its own (ADR 0025)."""
+        """Yield the replies to a call. A call that claims a person's decision is refused: only the monitor may send
+        decisions, on a separate subject (ADR 0025).
+        """
         if call.has_decisions:
             await self._audit.record(
                 event="decision", block=call.block, actor=call.actor, conversation=call.conversation, turn=call.turn,
@@ -71,7 +74,7 @@ class CallService:
 
 
 def require_block_name(name: str) -> str:
-    """Return the name. Raises Refusal when it is not a block's name."""
+    """Return the name. Raises Refusal when it is not a valid block name."""
     if not is_block_name(name):
         raise Refusal("invalid_request", "The request names no valid block.")
     return name

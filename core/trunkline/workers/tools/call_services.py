@@ -130,7 +130,9 @@ class RemoteServices:
         return NoDocuments()
 
     def person(self, run: ActiveCall, spec: ToolSpec) -> Person:
-        """Return a person that cannot be asked. The hub would take a question for a call that was not run."""
+        """Return an object that refuses to ask a person. The hub would treat a question as the refusal of a call that
+        did not run.
+        """
         return Nobody()
 
     def planning(self, call: CallTool) -> Planning:

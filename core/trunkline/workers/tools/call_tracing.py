@@ -1,9 +1,8 @@
-"""The span around a tool call, and its measurement, by the GenAI conventions. Uses the OpenTelemetry API
-alone.
+"""The span and the metrics of a tool call, by the GenAI conventions. Uses only the OpenTelemetry API.
 
-A call that a person approves is sent twice: the first time it only asks. A call whose worker drains is sent
-again to another worker. One call is nevertheless one ``execute_tool`` span, so the conventions' attributes
-are set at the end, and only by the attempt that carried the call out.
+A call that a person approves is sent twice; the first request only asks. A call whose worker drains is sent again to
+another worker. One call is nevertheless one ``execute_tool`` span: the conventions' attributes are set at the end,
+and only by the attempt that executed the call.
 """
 
 import json
@@ -88,7 +87,7 @@ def _measured(outcome: ToolOutcome) -> dict[str, str]:
 def _set_outcome(span: trace.Span, outcome: ToolOutcome) -> None:
     if (
         outcome.kind == "not_found" and outcome.effect is None
-    ):  # the name is not a tool's but invented by a model, possibly with ids
+    ):  # no tool has this name: the model invented it, possibly with ids
         span.update_name(semconv.EXECUTE_TOOL)
     span.set_attribute(semconv.TOOL_STATUS, outcome.status)
     span.set_attribute(semconv.REPEATED, outcome.repeated)

@@ -1,4 +1,4 @@
-"""The tools of one moment, with the guards around them. It never changes and runs no tools."""
+"""The tools at one point in time, with the guards around them. Immutable; runs no tools."""
 
 import logging
 from collections.abc import Iterable
@@ -95,14 +95,14 @@ class Catalogue:
         return resolved if resolved is not None and effects[resolved] == "read" else None
 
     def resolve(self, name: str, arguments: dict[str, Any] | str) -> tuple[CatalogueEntry, dict[str, Any]]:
-        """Return the tool that a call by this name means, and its arguments: the call's own, or those that an
-        alias makes.
+        """Return the tool that a call by this name means, and its arguments: those of the call, or those that an
+        alias produces.
 
         A tool's own name has precedence over an alias of its plugin.
 
         Raises:
-          ToolError: there is no such tool, the arguments do not fit the alias, or the alias resolves to a tool
-            that does not declare it: a policy about the name would not have covered that tool.
+            ToolError: there is no such tool; the arguments do not fit the alias; or the alias resolves to a tool that
+                does not declare it, so that policies about the alias would not have applied to that tool.
         """
         given = {RAW_ARGUMENTS: arguments} if isinstance(arguments, str) else arguments
         alias = self._aliases.get(name)
@@ -113,7 +113,7 @@ class Catalogue:
             resolved = alias.alias.means(fitting)
         except ToolError:
             raise
-        except Exception as error:  # a plugin's own code, before any guard: it refuses, and is audited
+        except Exception as error:  # a failure of the alias, which is plugin code, becomes an audited refusal
             log.exception("the alias %s failed", name)
             raise ToolError(f"The alias {name} failed. Nothing was run.", kind="internal") from error
         if resolved.name not in alias.tools:
@@ -131,7 +131,7 @@ class Catalogue:
     def for_block(
         self, limits: BlockToolLimits, version: str | None, restricted: tuple[str, ...] = ()
     ) -> ToolCatalogue:
-        """Return the tools of a block with these limits; without them when the caller has this version."""
+        """Return the tools that a block with these limits has; no list when the caller already has this version."""
         whole = self._block_catalogues.get((limits, restricted))
         if whole is None:
             whole = self._block_catalogues[limits, restricted] = self._limited(limits, restricted)

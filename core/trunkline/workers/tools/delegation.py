@@ -1,9 +1,9 @@
-"""Calls of outside agents to which a block is lent, such as another agent over MCP. The subject names agent
-and block.
+"""Calls of outside agents, such as another agent over MCP, in the name of a block. The subject names the agent and
+the block.
 
-NATS lets each agent publish only on subjects of its own; identities in the message are ignored. Conversation,
-turn and call keys are derived so that they belong to this agent alone. It cannot use an approval given
-elsewhere, a stored result or the record of another's call, and it cannot cancel another's call.
+NATS permits each agent to publish only on its own subjects; identities in the message are ignored. The keys of
+conversation, turn and call are derived from the agent's name. So an agent cannot use an approval, a stored result or
+a ledger record of another agent, and cannot cancel another agent's call.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -49,8 +49,9 @@ class DelegationService:
 
 
 def delegated_call(call: CallTool, keys: Mapping[str, str]) -> CallTool:
-    """Return the call in the name of the agent and block of the subject. Claimed decisions stay in it, so
-    that they are refused."""
+    """Return the call in the name of the agent and the block of the subject. Claimed decisions are kept, so that the
+    call is refused for them.
+    """
     return CallTool(
         call=_derived_key(keys, call.call),
         name=call.name,

@@ -1,4 +1,4 @@
-"""Starts the supervisor (``program_supervisor.py``) of a program that is to outlive this worker."""
+"""Starts the supervisor (``program_supervisor.py``) of a program that outlives this worker."""
 
 import os
 import subprocess
@@ -25,7 +25,9 @@ async def launch_detached(record: DetachedProgram, order: ProgramSpec) -> None:
     """
     lock = await anyio.to_thread.run_sync(record.create, order)
     try:
-        with anyio.CancelScope(shield=True):  # a cancel here would leave it unknown whether the program runs
+        with anyio.CancelScope(
+            shield=True
+        ):  # a cancellation here would leave unknown whether the program runs
             problem = await _launch_supervisor(record, order.home, lock)
     finally:
         os.close(lock)
@@ -35,9 +37,9 @@ async def launch_detached(record: DetachedProgram, order: ProgramSpec) -> None:
 
 
 async def _launch_supervisor(record: DetachedProgram, home: str, lock: int) -> str | None:
-    """Start the supervisor. Return None once the program runs, else the reason.
+    """Start the supervisor. Return None when the program runs, otherwise the reason why not.
 
-    The message comes through a file: a pipe would stay open as long as any process has its other end.
+    The supervisor reports through a file: a pipe would stay open as long as any process holds its other end.
     """
     command = (
         sys.executable,

@@ -1,5 +1,4 @@
-"""The tools of a block, the ones it may use, and the way to permit the others. Runs none and changes
-nothing."""
+"""The tools of a block: those that it may use, and how to permit the others. Runs no tools and changes nothing."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -24,8 +23,9 @@ KEPT_FOR = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ToolAvailability:
-    """A tool and the block's access to it: ``asks`` a person first, or ``restricted``, a sentence that gives
-    the reason and the way to permit it."""
+    """A tool and the block's access to it. ``asks``: each call needs a person's approval. ``restricted``: the reason
+    why the block may not use the tool and the way to permit it, as a sentence.
+    """
 
     spec: ToolSpec
     asks: bool = False
@@ -66,7 +66,7 @@ class ToolDiscovery:
         self._restrictions: dict[str, _CachedRestrictions] = {}
 
     async def search(self, context: ToolContext, question: str) -> list[ToolSpec]:
-        """Return the tools that match a question, the best match first; without a question all, by name."""
+        """Return the tools that match a question, the best match first; without a question all tools, by name."""
         catalogue = await self._catalogue()
         specs = catalogue.specs()
         if question.strip():
@@ -100,11 +100,11 @@ class ToolDiscovery:
         ]
 
     async def restricted(self, block: str) -> tuple[str, ...]:
-        """Return the names of the tools that the block's agent may not use; all names when they cannot be
+        """Return the names of the tools that the block's agent may not use; all names when its permissions cannot be
         determined.
 
-        Each turn asks for them, so the names are cached while catalogue, limits and policies stay the same,
-        and for KEPT_FOR seconds at most: a policy may expire, and a sandbox may have been installed.
+        Each turn reads these names, so they are cached while catalogue, limits and policies stay the same, and for at
+        most KEPT_FOR seconds: a policy may expire, and a sandbox may be installed.
         """
         catalogue = await self._catalogue()
         try:
@@ -127,7 +127,7 @@ class ToolDiscovery:
         runs = any(decision.allowed and _needs_sandbox(spec) for spec, decision in both)
         no_sandbox = (
             await self._no_sandbox() if runs else ""
-        )  # a probe runs a program: only when the block may run one
+        )  # the probe starts a program, so it runs only if the block may run programs
         return tuple(spec.name for spec, one in both if _restriction(spec, one, limits, block, no_sandbox))
 
     async def permissions_summary(self, context: ToolContext) -> str:

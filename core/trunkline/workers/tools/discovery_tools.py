@@ -1,5 +1,6 @@
-"""``discover_tools`` and ``load_tools``: how a model finds and loads tools that it is not shown. They change
-no permission."""
+"""``discover_tools`` and ``load_tools``: how a model finds and loads tools that are not in its prompt. They change no
+permission.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -24,7 +25,7 @@ Names = Annotated[list[str], Meta(min_length=1, max_length=50)]
 
 
 def discovery_tools(discovery: ToolDiscovery) -> tuple[Tool, Tool]:
-    """Return both tools."""
+    """Return ``discover_tools`` and ``load_tools``."""
 
     @tool(effect="read")
     async def discover_tools(context: ToolContext, query: str = "") -> str:
@@ -78,7 +79,7 @@ async def _refusal(discovery: ToolDiscovery, context: ToolContext, name: str) ->
 
 
 def _listing(block: str, permissions: str, tools: Sequence[ToolAvailability], more: int) -> str:
-    """Return the permitted and the restricted tools, as far as there is room."""
+    """Return the permitted and the restricted tools as text, shortened to the size limit."""
     permitted = [one for one in tools if not one.restricted]
     barred = [one for one in tools if one.restricted]
     available, omitted = _fitting([_line(one) for one in permitted])
@@ -96,7 +97,7 @@ def _listing(block: str, permissions: str, tools: Sequence[ToolAvailability], mo
 
 
 def _fitting(lines: Sequence[str]) -> tuple[list[str], int]:
-    """Return the lines that fit, and the number of those that do not."""
+    """Return the lines that fit, and the number of lines that do not."""
     size = 0
     for number, line in enumerate(lines):
         size += len(line) + 1

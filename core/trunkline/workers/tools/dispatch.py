@@ -1,8 +1,6 @@
-"""The path of a call through its guards, in the fixed order schema, policy, path, gate, execute (design,
-section 7).
+"""Passes a call through its guards in the fixed order schema, policy, path, gate, execute (design, section 7).
 
-Guards fail closed: any failure in a guard refuses the call. The module knows no particular guard and runs no
-tool.
+Guards fail closed: any failure in a guard refuses the call. This module knows no specific guard and runs no tool.
 """
 
 import json
@@ -49,7 +47,9 @@ class Guard:
 
 @dataclass(slots=True)
 class _DispatchState:
-    """The state of one dispatch. ``questions`` are those of the gates, ``merged`` all of them as one."""
+    """The state of one dispatch. ``questions`` are the questions of the gates; ``merged`` is the one question made of
+    them.
+    """
 
     performed: bool = False
     questions: list[ToolOutcome] = field(default_factory=list)
@@ -57,7 +57,7 @@ class _DispatchState:
 
 
 class Dispatch:
-    """All guards in order. Those of one stage keep the order given, so the built-in ones come first."""
+    """All guards in order. Guards of one stage keep the given order, so the built-in guards run first."""
 
     def __init__(self, guards: Sequence[Guard], record_activity: ActivityRecorder = _unrecorded) -> None:
         """Raise ValueError for a guard of an unknown stage."""
@@ -110,14 +110,15 @@ class Dispatch:
         perform: Proceed,
         state: _DispatchState,
     ) -> ToolOutcome:
-        """Continue after a gate that asks for a person's decision. An approval of exactly this call passes.
+        """Continue after a gate that asks for a person's decision. With an approval of exactly this call, the call
+        proceeds.
 
-        Without one the later gates run first: a person is asked once, about everything, and never about a
+        Without an approval, the later gates run first. So a person is asked once, about everything, and never about a
         call that a later gate refuses.
         """
         if (
             state.merged is not None
-        ):  # this gate only returns the merged question of later gates, perhaps with a preview
+        ):  # this gate only returns the merged question of later gates, possibly with a preview
             detail = outcome.detail if state.merged.detail is msgspec.UNSET else state.merged.detail
             return msgspec.structs.replace(state.merged, detail=detail)
         if invocation.approved is None or invocation.approved != invocation.call_hash:
@@ -129,11 +130,11 @@ class Dispatch:
 
 
 def call_hash(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    """Return the hash that binds an approval: tool, source, definition, exact arguments and the targets of
-    their paths.
+    """Return the hash that binds an approval to a call: tool, source, definition, exact arguments, and the targets of
+    the paths in them.
 
-    While a person decides, another server may take over the name, the server may change the tool, or a link
-    may be replaced.
+    While a person decides, another server may take the tool's name, the server may change the tool, or a link may be
+    replaced.
     """
     text = json.dumps(
         resolved_arguments(spec, arguments), sort_keys=True, separators=(",", ":"), default=repr
@@ -142,8 +143,9 @@ def call_hash(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
 
 
 def _merged(questions: Sequence[ToolOutcome], invocation: ToolInvocation) -> ToolOutcome:
-    """Return all questions as one. A lasting approval is not offered then, because it would silence one of
-    several gates."""
+    """Return all questions as one. The merged question offers no lasting approval, because that would silence several
+    gates at once.
+    """
     asked = list(dict.fromkeys(outcome.question for outcome in questions))
     detail = next((one.detail for one in questions if one.detail is not msgspec.UNSET), msgspec.UNSET)
     if len(questions) > 1 and not isinstance(detail, msgspec.UnsetType):
@@ -172,8 +174,9 @@ async def _perform_checked(
 
 
 def _checked(guard: Guard, before: ToolInvocation, after: ToolInvocation) -> ToolInvocation:
-    """Return the invocation that a guard passes on, with the hash of its arguments. Raise RuntimeError when
-    the guard changed something that it may not change."""
+    """Return the invocation that a guard passes on, with the hash of its arguments. Raises RuntimeError when the
+    guard changed something that it may not change.
+    """
     if after is before:
         return before
     same = (before.spec, before.context, before.approved) == (after.spec, after.context, after.approved)

@@ -1,7 +1,6 @@
-"""The outcomes that a model gets when a tool, a guard or the worker fails: fixed sentences with a correlation
-id.
+"""The outcomes that a model receives when a tool, a guard or the worker fails: fixed sentences with a correlation id.
 
-The log has the exception under the same id.
+The log contains the exception under the same id.
 """
 
 import logging
@@ -42,9 +41,9 @@ def incident_outcome(
 
 
 def leaves_doubt(spec: ToolSpec) -> bool:
-    """Report whether an interrupted call leaves its effect unknown: not if it is repeatable.
+    """Report whether an interrupted call leaves its effect unknown. A repeatable call does not.
 
-    A call on another host is repeatable only under its own key, which the model's next call does not have.
+    A call on another host is repeatable only under its own key, and the model's next call has another key.
     """
     return spec.effect != "read" if spec.is_remote else not spec.repeatable
 
@@ -76,23 +75,23 @@ def unknown_outcome(call: str, name: str) -> ToolOutcome:
 
 
 def unreadable_record_outcome(call: str, name: str, error: BaseException) -> ToolOutcome:
-    """Return the outcome of a call whose record cannot be read: it was not run now, but another worker may
-    have run it."""
+    """Return the outcome of a call whose record cannot be read: this worker did not run it, but another worker may
+    have.
+    """
     sentence = f"{name} was not run now, and it may have run before: its record cannot be read. {VERIFY}"
     incident = incident_outcome(call, sentence, error)
     return msgspec.structs.replace(incident, status="unknown", error_kind="outcome_unknown")
 
 
 def tool_error_in(error: BaseException) -> ToolError | None:
-    """Return the ``ToolError`` that this is, or that a task group wrapped as the only failure; else None."""
+    """Return the ``ToolError``, also when a task group wrapped it as the only failure; otherwise None."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error if isinstance(error, ToolError) else None
 
 
 def is_being_cancelled() -> bool:
-    """Report whether the running task is being cancelled. If not, a cancellation exception comes from the
-    tool itself."""
+    """Report whether the running task is being cancelled. If not, the tool itself raised the cancellation exception."""
     return anyio.current_effective_deadline() == -math.inf
 
 

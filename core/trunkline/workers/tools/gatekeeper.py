@@ -1,7 +1,6 @@
-"""The gatekeeper: asks a person about calls that need approval, and shows them what the call would do.
+"""The gatekeeper: asks a person about calls that need approval, and shows the effect of the call.
 
-The policies decide which calls need approval. A call that needs approval runs only after a person has
-approved exactly this call.
+The policies decide which calls need approval. Such a call runs only after a person has approved exactly this call.
 """
 
 import logging
@@ -43,8 +42,9 @@ class Gatekeeper:
         self._secrets = secrets
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        """Proceed with a call that needs no approval or has it, else ask. Questions of a plugin's gate are
-        shown too."""
+        """Proceed with a call that needs no approval or has it; otherwise ask. Questions of a plugin's gate are shown
+        with it.
+        """
         decision = await self._permissions.decide(invocation)
         if not decision.allowed:
             raise ToolError(
@@ -100,13 +100,15 @@ class Gatekeeper:
             return None
         try:
             return await tool.preview(invocation.context, dict(invocation.arguments))
-        except Exception as error:  # the person is shown the arguments; the call itself will report the error
+        except (
+            Exception
+        ) as error:  # the question shows the arguments instead; the call itself reports the error
             log.info("%s has no preview: %s", invocation.spec.name, error)
             return None
 
 
 def _tool_with_origin(spec: ToolSpec) -> str:
-    """Return the tool's name, with its origin when it comes from no plugin: a person decides about both."""
+    """Return the tool's name, with its origin unless it is a plugin: a person decides about both."""
     return f"{spec.name} of {spec.origin}" if spec.origin else spec.name
 
 

@@ -1,5 +1,6 @@
-"""A cache of the memory files that guards read, invalidated by memory's change events. Unknown content
-refuses the call."""
+"""A cache of the memory files that guards read, invalidated by memory's change events. While the content is unknown,
+calls are refused.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -52,7 +53,7 @@ class GuardCache(Generic[T]):
         """Return the value of that name.
 
         Raises:
-          ToolError: it cannot be read now, or ``read`` reports that it is not valid.
+            ToolError: the value cannot be read now, or ``read`` reports that it is not valid.
         """
         try:
             return await self._cache.get(name)
@@ -61,7 +62,7 @@ class GuardCache(Generic[T]):
             raise ToolError(f"{self._unknown} Try again later.", kind="unavailable") from error
 
     async def wait_until_known(self, name: str) -> None:
-        """Return once ``get`` need not refuse because memory is unavailable, or after ``PATIENCE`` seconds.
+        """Return when the value is known or memory gave a permanent error, at the latest after ``PATIENCE`` seconds.
 
         The wait is recorded in a span.
         """
@@ -73,7 +74,7 @@ class GuardCache(Generic[T]):
                 await anyio.sleep(PAUSE)
 
     async def _is_answered(self, name: str) -> bool:
-        """Report whether waiting is over: the value is known, or memory gave a permanent error."""
+        """Report whether the wait is over: the value is known, or memory gave a permanent error."""
         try:
             await self._cache.get(name)
         except BusError as error:

@@ -1,5 +1,6 @@
-"""Tools of isolated plugins in the catalogue. The plugin's process executes them; everything else happens
-here."""
+"""Tools of isolated plugins in the catalogue. The plugin's process runs the tool; the tools worker does everything
+else.
+"""
 
 import logging
 from dataclasses import replace
@@ -77,8 +78,8 @@ class IsolatedTool(Tool):
         """Run the tool in the plugin's process.
 
         Raises:
-          ToolError: the tool's own error, or the process does not answer.
-          OutcomeUnknown: the process ended during the call, and the tool may have had its effect.
+            ToolError: the tool raised it, or the process does not answer.
+            OutcomeUnknown: the process ended during the call, and the tool may have had its effect.
         """
         request = RunPluginTool(
             call=context.call, name=self.spec.name, arguments=arguments, block=context.block,
@@ -97,7 +98,7 @@ class IsolatedTool(Tool):
                 f"{self.spec.name} was not run: the process of the plugin {self._plugin} does not answer.",
                 kind="unavailable",
             ) from error
-        except (CallTimeout, BusError) as error:  # an error of the process may come after the effect, too
+        except (CallTimeout, BusError) as error:  # an error of the process may also follow the effect
             raise self._lost() from error
 
     async def _run(self, request: RunPluginTool, context: ToolContext) -> str:
@@ -158,7 +159,7 @@ class IsolatedTool(Tool):
 async def _answer_model_call(request: ModelHostCall, context: ToolContext) -> HostCallReply:
     """Answer a host call that asks a model a question."""
     arguments = msgspec.structs.asdict(request.question)
-    del arguments["actor"]  # the call's actor applies
+    del arguments["actor"]  # the tools worker sets the actor, from the call
     try:
         done = await context.model.complete(arguments.pop("messages"), **arguments)
     except CompletionError as error:
@@ -204,8 +205,9 @@ def _within(limits: SandboxLimits, hosting: PluginHostSettings) -> SandboxLimits
 
 
 async def _answer_memory_call(call: MemoryHostCall, context: ToolContext) -> HostCallReply:
-    """Answer a host call to memory as if the tool ran here: the call's transport authorizes the request and
-    sets block, actor and turn."""
+    """Answer a host call to memory as if the tool ran in the tools worker: the call's transport authorizes the
+    request and sets block, actor and turn.
+    """
     operation = next((one for one in MEMORY_OPERATIONS if one.name == call.operation), None)
     try:
         if operation is None or operation.scope is None:

@@ -1,7 +1,7 @@
-"""Fits a value to a JSON schema: checks it, and converts text to the type of the schema.
+"""Fits a value to a JSON schema: checks the value, and converts text to the type of the schema.
 
-It knows the part of JSON Schema that tools use (types, enums, objects, arrays, ranges, lengths, patterns,
-``anyOf``, ``$ref`` into the same schema). Unknown keywords are not checked. No tools, no I/O.
+It supports the part of JSON Schema that tools use: types, enums, objects, arrays, ranges, lengths, patterns,
+``anyOf``, and ``$ref`` into the same schema. Unknown keywords are not checked. No tools, no I/O.
 """
 
 import json
@@ -16,7 +16,7 @@ _DEPTH = 32
 
 
 class SchemaMismatch(ValueError):
-    """A value does not fit. ``where`` is the parameter, ``expected`` and ``came`` are parts of a sentence."""
+    """A value does not fit. ``where`` is the parameter; ``expected`` and ``came`` are parts of a sentence."""
 
     def __init__(self, where: str, expected: str, came: str) -> None:
         super().__init__(f"{where}: expected {expected}, got {came}")
@@ -29,7 +29,7 @@ def coerce(schema: Schema, value: Any, where: str, *, root: Schema | None = None
     """Return the value in the type of the schema.
 
     Raises:
-      SchemaMismatch: it does not fit, even after its text was converted.
+        SchemaMismatch: the value does not fit, even after conversion from text.
     """
     top = schema if root is None else root
     if depth > _DEPTH:
@@ -71,7 +71,7 @@ def describe_schema(schema: Schema, root: Schema) -> str:
 
 
 def describe_value(value: Any) -> str:
-    """Return a value as an error names it: shortened JSON and its type."""
+    """Return a value in the form that errors show: shortened JSON and its type."""
     if value is None:
         return "null"
     text = json.dumps(value, ensure_ascii=False, default=str)
@@ -113,8 +113,7 @@ def _types(schema: Schema) -> tuple[str, ...]:
 
 
 def _first_that_fits(choices: Any, value: Any, where: str, root: Schema, depth: int) -> Any:
-    """Return the value unchanged if one of the choices accepts it so, else converted by the first choice that
-    can."""
+    """Return the value unchanged if one of the choices accepts it, otherwise converted by the first choice that can."""
     results = []
     last: SchemaMismatch | None = None
     for choice in choices:
@@ -278,7 +277,7 @@ def _check_size(schema: Schema, size: int, where: str, least: str, most: str, un
 
 
 def _chosen(schema: Schema, value: Any, where: str) -> Any:
-    """Return the allowed value that this one equals, or that it spells in another case or type."""
+    """Return the allowed value that equals this one, or that has another case or type."""
     allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if allowed is None or any(type(one) is type(value) and one == value for one in allowed):
         return value

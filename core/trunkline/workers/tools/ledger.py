@@ -1,14 +1,15 @@
 """The effect ledger: no tool call has its effect twice (design, section 4).
 
-Each call has its own subject in the EFFECT stream, written by compare-and-set: of all workers one starts it::
+Each call has its own subject in the EFFECT stream, written by compare-and-set, so only one worker starts the call::
 
     NotStarted ── start ──> InProgress ── finish ──> Completed
      │                       └── its worker left it ──> Abandoned ── start (if repeatable) or finish (unknown)
      └── ask ──> ApprovalPending ── start (once approved) ──> InProgress
 
-A question is recorded only of a call that another worker may have, under other rules or by other plugins. A call with
-the effect ``read`` goes from NotStarted to Completed. A worker that cannot record an outcome, because the disk is full,
-still has it: it answers repeats with it, and records it once there is room. Running tools is not done here.
+A question is recorded only when another worker, with other rules or plugins, may have the call. A call with the
+effect ``read`` changes directly from NotStarted to Completed. When a worker cannot record an outcome, for example
+because the disk is full, it keeps the outcome in memory, answers repeated requests with it, and records it as soon as
+the stream accepts it. This module runs no tools.
 """
 
 import logging
@@ -67,7 +68,7 @@ class NotStarted:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPending:
-    """The call has not started. It may start only with the approval that was asked for."""
+    """The call has not started. It may start only with the approval that ``outcome`` asks for."""
 
     seq: int
     outcome: ToolOutcome
@@ -83,7 +84,7 @@ class InProgress:
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """The worker that started the call has gone, or no longer has the call."""
+    """The worker that started the call has ended, or no longer has the call."""
 
     seq: int
     started: EffectStarted
@@ -106,7 +107,7 @@ class LedgerConflict(Exception):
 
 
 class Ledger:
-    """The ledger as one worker sees it. ``tasks`` runs the recording that is done later.
+    """The ledger, as used by one worker. ``tasks`` runs the deferred recording.
 
     All methods raise ``BusError`` when the stream cannot be used.
     """
@@ -125,8 +126,7 @@ class Ledger:
         return call in self._unrecorded
 
     async def settled_state(self, call: str, *, patient: bool) -> SettledState:
-        """Return the state of the call, once no live worker runs it. The caller must not be running it
-        itself.
+        """Return the state of the call as soon as no live worker runs it. This worker must not be running it itself.
 
         ``patient`` selects how long to wait for the ledger.
         """
@@ -160,17 +160,16 @@ class Ledger:
     async def record_outcome(
         self, call: CallTool, outcome: ToolOutcome, over: int, *, patient: bool
     ) -> ToolOutcome:
-        """Record the outcome and return the one that counts: another worker's, if that was recorded first.
+        """Record the outcome, and return the outcome that counts: that of another worker if it was recorded first.
 
-        An outcome that cannot be recorded now is returned all the same, since the effect has happened, and
-        recorded later. ``patient`` selects how long to try first, which matters for calls that must not run
-        again.
+        When the stream cannot be written, the outcome is still returned, because the effect has happened, and is
+        recorded later. ``patient`` selects how long to try first: long for calls that must not run twice.
         """
-        # Shielded, because the effect has happened: a stop or a drain must not lose what came of it. Written over the
-        # record of the start, so a worker that took this one for dead and recorded "unknown" first has the last word,
-        # and every asker is told the same (ADR 0029). While the stream cannot be written the outcome is kept here, and
-        # ``has_unrecorded`` keeps this worker responsible. A crash then loses it: the next worker finds the call
-        # abandoned.
+        # The write is shielded, because the effect has happened: a stop or a drain must not lose the outcome. It
+        # expects the record of the start as the last record. If another worker considered this one dead and recorded
+        # "unknown" first, that outcome counts, and every caller gets the same answer (ADR 0029). While the stream
+        # cannot be written, this worker keeps the outcome, and ``has_unrecorded`` reports that it still has the call.
+        # A crash then loses the outcome, and the next worker finds the call abandoned.
         timeout = PATIENT_TIMEOUT if patient else SHORT_TIMEOUT
         with anyio.CancelScope(shield=True):
             try:
@@ -201,11 +200,11 @@ class Ledger:
             self._background_slots.release()
 
     async def record_refusal(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
-        """Record that the call was refused, or that a person is asked about it. While the ledger cannot be
-        written, no worker can start the call either.
+        """Record that the call was refused, or that a person is asked about it. A failure to write is only logged: as
+        long as the ledger cannot be written, no worker can start the call.
 
         Raises:
-          LedgerConflict: ``over`` is no longer the last record, so another worker has started the call.
+            LedgerConflict: ``over`` is no longer the last record, so another worker has started the call.
         """
         asked = EffectAsked(call=call.call, outcome=outcome) if outcome.status == "approval" else None
         try:
@@ -229,8 +228,9 @@ class Ledger:
         )
 
     async def _record_late(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
-        """Record an outcome for requests that wait for this worker. Only an outcome that the stream rejects
-        for good is dropped."""
+        """Record an outcome that this worker keeps, retrying until the stream accepts it. The outcome is dropped only
+        when the stream rejects it permanently.
+        """
         backoff = Backoff(LATE_PAUSE, LONGEST_LATE_PAUSE)
         while True:
             await backoff.sleep()
@@ -239,7 +239,7 @@ class Ledger:
             except (ConnectionFailed, StorageFull, StreamUnavailable):
                 continue
             except SequenceConflict:
-                pass  # it was recorded after all
+                pass  # an earlier attempt or another worker recorded an outcome
             except BusError as error:
                 log.error("the outcome of call %s cannot be recorded: %s", call.call, error)
             del self._unrecorded[call.call]
@@ -264,10 +264,11 @@ class Ledger:
         return InProgress(last.seq, last.data)
 
     async def _wait_until_left(self, call: str, timeout: float) -> SettledState:
-        """Wait until the worker that has the call finishes it or has gone."""
-        # Subscribed before the first look, so that no record falls between the two. Looked at once more after its
-        # worker has left: it may have recorded the outcome before it died. Only what is still in progress then is
-        # abandoned; if its worker lives after all, the compare-and-set decides which of the two writes first.
+        """Wait until the worker that has the call finishes it, loses it or ends."""
+        # Subscribe before the first read, so that no record is missed between them. Read once more after the worker
+        # has left, because it may have recorded the outcome before it died. Only a call that is then still in
+        # progress is abandoned. If its worker is alive nevertheless, the compare-and-set decides which worker records
+        # the outcome.
         wakeup = _Wakeup()
         async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:
             tasks.start_soon(wakeup.wake_on_items, records)
@@ -276,7 +277,9 @@ class Ledger:
                 if not isinstance(state, InProgress):
                     break
                 if await self._liveness.has_left(state.started.worker, call):
-                    state = await self._look(call, timeout)  # it may have finished just before it left
+                    state = await self._look(
+                        call, timeout
+                    )  # the worker may have finished the call just before it left
                     break
                 await wakeup.wait(POLL)
             tasks.cancel_scope.cancel()
@@ -284,8 +287,9 @@ class Ledger:
 
 
 class _Wakeup:
-    """Wakes a waiter when an item comes. It decouples the wait from the async generator, which must not be
-    cancelled in the middle."""
+    """Wakes a waiter when an item arrives. The wait is separate from the async generator, because the generator must
+    not be cancelled between two items.
+    """
 
     def __init__(self) -> None:
         self._woken = anyio.Event()
@@ -295,7 +299,7 @@ class _Wakeup:
             self._woken.set()
 
     async def wait(self, seconds: float) -> None:
-        """Return when an item has come since the last wait, or after ``seconds``."""
+        """Return when an item has arrived since the last wait, or after ``seconds``."""
         with anyio.move_on_after(seconds):
             await self._woken.wait()
         self._woken = anyio.Event()

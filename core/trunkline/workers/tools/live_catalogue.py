@@ -42,8 +42,9 @@ ManifestStamp = tuple[Path, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ToolSupply:
-    """The origins of tools: the worker's plugins, its configuration (for ``tool_sources``), the built-in
-    guards, the tools of isolated plugins, those of tool sources, and the platform's ``own``."""
+    """The origins of tools: the worker's plugins, its configuration (for ``tool_sources``), the built-in guards, the
+    tools of isolated plugins, the tools of tool sources, and the platform's ``own`` tools.
+    """
 
     plugins: Plugins
     config: Config
@@ -54,7 +55,7 @@ class ToolSupply:
 
 
 class LiveCatalogue:
-    """Keeps the catalogue, and builds a new one when the tool sources or the remotes' tools changed."""
+    """Keeps the catalogue, and builds a new one when the tool sources or the tools of remotes change."""
 
     def __init__(self, supply: ToolSupply, remotes: RemoteToolIndex) -> None:
         self._supply = supply
@@ -116,7 +117,7 @@ class LiveCatalogue:
 
 
 def _merge_owned(fixed: Sequence[OwnedItem[T]], files: Sequence[OwnedItem[T]]) -> list[OwnedItem[T]]:
-    """Return the items of installed plugins as first loaded, and those of file plugins as they are now."""
+    """Return the items of installed plugins as first loaded, and the items of file plugins as they are now."""
     kept = [owned for owned in fixed if not owned.owner.startswith(FILE_OWNER_PREFIX)]
     return kept + [owned for owned in files if owned.owner.startswith(FILE_OWNER_PREFIX)]
 
@@ -148,5 +149,5 @@ def _folders_in(folder: Path) -> list[str]:
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a circular link; the other folders are still read
+    except OSError:  # a circular link affects only its own folder
         return False

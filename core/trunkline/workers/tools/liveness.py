@@ -1,5 +1,6 @@
-"""Liveness: whether another tools worker still has a call. The worker is asked and its heartbeat is read.
-Decides nothing."""
+"""Liveness: whether another tools worker still has a call, by a request to that worker and by its heartbeat. Decides
+nothing about the call.
+"""
 
 from collections.abc import Callable
 
@@ -31,12 +32,12 @@ class Liveness:
         """Stop watching for reconnections."""
 
     async def has_left(self, worker: str, call: str) -> bool:
-        """Report whether the worker will certainly do nothing more for the call: it says so, or it is gone. A
-        worker's id names one life, so it stays gone.
+        """Report whether the worker will certainly do nothing more for the call: the worker says so, or it has ended.
+        A restarted worker has a new id.
 
-        The server knows at once that a dead process no longer listens. For a worker that listens and does not
-        answer (it is suspended, or its host is disconnected) the heartbeat tells, some seconds later. A
-        draining worker no longer listens and says so in its heartbeat.
+        The server reports immediately that a dead process has no subscription. If a worker is subscribed and does not
+        answer, because it is suspended or its host is disconnected, its heartbeat expires some seconds later. A
+        draining worker is not subscribed, and its heartbeat says that it drains.
         """
         if worker == self._own:
             return False

@@ -1,4 +1,4 @@
-"""Checks every access of a running call to memory, whichever way its tool makes it."""
+"""Checks every access of a running call to memory, through every way that a tool has."""
 
 from trunkline.contracts.memory.authorization import AuthorizingTransport
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
@@ -12,8 +12,8 @@ from trunkline.workers.tools.memory_requests import memory_paths_of, normal_path
 class MemoryAccess:
     """Checks each path against the policies.
 
-    A path that needs approval is open when the call named it in its arguments, because then the gate has
-    asked about it; ``allow_named`` is called once the gates are passed.
+    A path that needs approval is open if the call named it in its arguments, because the gate has then asked about
+    it. The gates call ``allow_named`` after they have passed.
     """
 
     def __init__(self, permissions: CallAuthorizer, call: CallTool) -> None:
@@ -24,7 +24,7 @@ class MemoryAccess:
         self._writes = False
 
     def allow_named(self, paths: frozenset[tuple[str, bool]], *, writes: bool) -> None:
-        """Open these paths, with everything below them or without; for reading, or also for writing."""
+        """Open these paths, alone or with everything below them, for reading or also for writing."""
         self._named, self._writes = paths, writes
 
     async def __call__(self, path: str, action: str, whole: bool) -> None:
@@ -46,12 +46,12 @@ class MemoryAccess:
 
 
 class MemoryStage:
-    """Opens the approved paths to a call after the gates. Refuses nothing."""
+    """Opens the paths that the call names, after the gates have passed. Refuses nothing."""
 
     stage: Stage = "execute"
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        """Proceed."""
+        """Open the named paths and proceed."""
         transport = invocation.context.memory.transport
         if isinstance(transport, AuthorizingTransport) and isinstance(transport.check_access, MemoryAccess):
             writes = invocation.spec.effect != "read"

@@ -37,5 +37,5 @@ def memory_paths_of(invocation: ToolInvocation) -> Iterator[tuple[str, bool]]:
 
 
 def normal_path(path: str) -> str:
-    """Return a path from the memory root on, with one slash before each name."""
+    """Return a path relative to the memory root, with one slash before each name."""
     return "/" + "/".join(name for name in path.split("/") if name not in ("", "."))

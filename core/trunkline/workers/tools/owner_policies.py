@@ -1,7 +1,7 @@
 """The owner's policies in memory: ``policies/<id>.json``, one policy per file.
 
-A file that cannot be read might be a denial, and so might the target of a link, since links are not followed.
-So while there is one, no tool may be used.
+A file that cannot be read might be a denial, and so might the target of a link, since links are not followed. While
+there is such a file or link, no tool may be used.
 """
 
 import logging
@@ -38,14 +38,15 @@ OwnerPolicies = tuple[Policy, ...]
 
 
 class BrokenPolicy(ToolError):
-    """A file of the folder is not a valid policy; waiting does not help."""
+    """A file of the folder is not a valid policy. A retry does not help."""
 
     kind: ToolErrorKind = "unsupported"
 
 
 def owner_policy_cache(bus: Bus) -> GuardCache[OwnerPolicies]:
-    """Return a cache of the owner's policies, under the single name ``POLICY_FOLDER``. It also raises
-    BrokenPolicy."""
+    """Return a cache of the owner's policies under the single name ``POLICY_FOLDER``. It raises BrokenPolicy for an
+    invalid file.
+    """
 
     async def read(folder: str) -> OwnerPolicies:
         return tuple([require_policy(file) for file in await read_policy_files(bus)])
@@ -56,10 +57,10 @@ def owner_policy_cache(bus: Bus) -> GuardCache[OwnerPolicies]:
 
 @dataclass(frozen=True, slots=True)
 class PolicyListing:
-    """The content of the folder.
+    """The content of the policy folder.
 
-    ``paths`` are the policies, ``unread`` the entries that may be or contain a policy and cannot be read,
-    ``others`` the paths of files that are no policies by their endings.
+    ``paths`` are the policies. ``unread`` are the entries that cannot be read and may be or contain a policy.
+    ``others`` are the paths of files whose endings show that they are not policies.
     """
 
     paths: tuple[str, ...] = ()
@@ -87,13 +88,14 @@ def classify_listing(listing: MemoryListing) -> PolicyListing:
 
 
 def unread_policy_file(path: str, why: str) -> MemoryFile:
-    """Return a placeholder for an entry that may be a policy and cannot be read; ``why`` is a sentence."""
+    """Return a placeholder for an entry that cannot be read and may be a policy; ``why`` is a sentence."""
     return MemoryFile(path=path, content=UNREADABLE, hash="", modified_at=NEVER, unread=why)
 
 
 async def read_policy_files(bus: Bus) -> list[MemoryFile]:
-    """Return the files of the owner's policies, including entries that may be one and cannot be read. Raises
-    BusError."""
+    """Return the files of the owner's policies, including placeholders for entries that cannot be read. Raises
+    BusError.
+    """
     found = await _list_folder(bus)
     return [*found.unread, *await read_files(bus, found.paths, timeout=TIMEOUT)]
 
@@ -105,7 +107,7 @@ async def _list_folder(bus: Bus) -> PolicyListing:
     except RemoteFault as fault:
         if fault.code == "not_found":
             return PolicyListing()
-        if fault.code == "invalid_path":  # a link or a file is in the place of the folder
+        if fault.code == "invalid_path":  # a link or a file is where the folder should be
             return PolicyListing(unread=(unread_policy_file(POLICY_FOLDER, fault.message),))
         raise
 

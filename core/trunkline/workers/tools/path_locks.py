@@ -1,7 +1,7 @@
-"""Locks for calls that must not run concurrently: writes to the same path of a workspace.
+"""Locks for calls that must not run concurrently, because they write to the same path of a workspace.
 
-They hold within one worker; workers on several hosts that share a folder rely on the tools' atomic
-replacement.
+The locks are valid within one worker. Workers on several hosts that share a folder rely on the tools' atomic
+replacement of files.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -24,15 +24,16 @@ class _CountedLock:
 
 
 class PathLocks:
-    """One lock per path, for as long as a call uses it."""
+    """One lock per path, kept as long as a call uses it."""
 
     def __init__(self) -> None:
         self._locks: dict[str, _CountedLock] = {}
 
     @asynccontextmanager
     async def acquire(self, invocation: ToolInvocation) -> AsyncIterator[None]:
-        """Hold the locks of all paths that the call changes. They are taken in a fixed order, so calls cannot
-        deadlock."""
+        """Hold the locks of all paths that the call changes. They are acquired in a fixed order, so calls cannot
+        deadlock.
+        """
         async with AsyncExitStack() as stack:
             for key in sorted(set(lock_keys(invocation))):
                 await stack.enter_async_context(self._one(key))
@@ -52,11 +53,11 @@ class PathLocks:
 
 
 def lock_keys(invocation: ToolInvocation) -> Iterator[str]:
-    """Yield the keys of the paths that the call changes. A read has none, nor has a program that only reads.
+    """Yield the keys of the paths that the call changes. Calls that only read have none, and neither have programs
+    that only read.
 
-    Links are not followed below a workspace, so two texts mean the same file only if their plain forms are
-    equal; in absolute paths they are resolved. Raises PathRefused for a path that the path stage would
-    refuse.
+    Links are not followed below a workspace, so two texts mean the same file only if their normal forms are equal.
+    Absolute paths are resolved. Raises PathRefused for a path that the path stage would refuse.
     """
     if invocation.spec.effect == "read" or is_read_only_call(invocation.spec, invocation.arguments):
         return
@@ -79,7 +80,7 @@ def path_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> Iterator[str
 
 
 def argument_texts(names: Iterable[str], arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts in the arguments of these names, in lists too."""
+    """Yield the texts in the arguments of these names, including texts in lists."""
     for name in names:
         value = arguments.get(name)
         for one in value if isinstance(value, list) else [value]:

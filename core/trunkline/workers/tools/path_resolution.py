@@ -1,5 +1,6 @@
-"""Resolution of the paths of a call, to which an approval is bound: a name may come to mean another file
-while the approval counts."""
+"""Resolves the paths of a call. An approval is bound to the resolved paths, because a name may mean another file
+later.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,11 +10,10 @@ from trunkline.contracts.tools.messages import ToolSpec
 
 
 def resolved_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with each absolute path replaced by its current target, without links, ``..`` and
-    ``~``.
+    """Return the arguments with each absolute path replaced by its current target, without links, ``..`` and ``~``.
 
-    A path in the block's folder stays as it is, since no link in it is followed; so does a refused path, with
-    which no call runs.
+    A path in the block's folder stays unchanged, since links in that folder are not followed. A refused path also
+    stays unchanged, since no call runs with it.
     """
     return {
         name: _resolved_value(value) if name in spec.paths else value for name, value in arguments.items()

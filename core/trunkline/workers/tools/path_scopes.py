@@ -1,5 +1,4 @@
-"""The scopes of a call's paths: the scope that a path lies in, and the folders that are open to a call with
-given scopes."""
+"""The scopes of a call's paths: the scope of a path, and the folders that are open to a call with given scopes."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -17,10 +16,10 @@ KEYS = (".ssh", ".gnupg")
 
 
 def scopes_of(path: str, workspace: Path) -> frozenset[FileScope]:
-    """Return the scopes of a path: that of the name, and that of its target when it is a link.
+    """Return the scopes of a path: the scope of the name, and that of the target when the path is a link.
 
     Raises:
-      PathRefused: it is not a path, or names a protected file.
+        PathRefused: the text is not a path, or names a protected file.
     """
     if not is_absolute_path(path):
         return frozenset({"block"})
@@ -35,8 +34,7 @@ def _scope(real: str, workspace: Path) -> FileScope:
 
 
 def reach_of(scopes: Collection[FileScope], config: Config, home: Home) -> PathScope:
-    """Return the reach of a call that may use these scopes. Trunkline's own files, and keys, are always
-    closed."""
+    """Return the reach of a call that may use these scopes. Trunkline's own files and key folders are always closed."""
     if not {"workspace", "system"}.intersection(scopes):
         return WORKSPACE_ONLY
     roots = []

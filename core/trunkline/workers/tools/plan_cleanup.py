@@ -1,7 +1,6 @@
-"""Deletes the policies that keep a deleted conversation in plan mode. While the conversation may exist they
-apply.
+"""Deletes the plan mode policies of deleted conversations. They apply as long as the conversation may exist.
 
-Only files that the platform wrote are deleted; the owner's policies are never touched.
+Only files that the platform wrote are deleted; the owner's policies are never changed.
 """
 
 import logging
@@ -32,7 +31,7 @@ ARCHIVE_FOLDER = "archive"
 
 
 class PlanCleanup:
-    """Sweeps the policies of plan mode. Several tools workers may sweep: a file is deleted once."""
+    """Sweeps the policies of plan mode. Several tools workers may sweep concurrently: each file is deleted once."""
 
     def __init__(self, bus: Bus, ancestry: ConversationAncestry) -> None:
         self._bus = bus

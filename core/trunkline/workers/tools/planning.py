@@ -1,7 +1,7 @@
-"""Plan mode that an agent has started: denials for one conversation, among the owner's policies in memory.
+"""Plan mode that an agent has started: denials for one conversation, stored among the owner's policies in memory.
 
-Agents cannot write there. These policies only forbid, so starting needs no approval; ending needs a person,
-and plan mode never expires. The owner sees these files, and may delete them.
+Agents cannot write these policies directly. They only forbid, so starting plan mode needs no approval. Ending it
+needs a person's approval, and it never expires. The owner sees these files and may delete them.
 """
 
 from dataclasses import replace
@@ -33,8 +33,7 @@ DENIED_ACTIONS = {"make": "write:make", "send": "send", "run": "exec:run"}
 
 
 class CallPlanning(Planning):
-    """Plan mode in the conversation of one call. With ``ends``, a person has approved that this call ends
-    it."""
+    """Plan mode in the conversation of one call. ``ends``: a person has approved that this call ends plan mode."""
 
     def __init__(
         self, bus: Bus, owner_policies: GuardCache[OwnerPolicies], call: CallTool, *, may_end: bool = False
@@ -45,7 +44,7 @@ class CallPlanning(Planning):
         self._may_end = may_end
 
     def allowing_end(self) -> "CallPlanning":
-        """Return the same object for a call that may end plan mode."""
+        """Return a copy for a call that may end plan mode."""
         return CallPlanning(self._bus, self._owner_policies, self._call, may_end=True)
 
     async def begin(self) -> None:
@@ -114,10 +113,9 @@ class CallPlanning(Planning):
 
 
 def with_planning_end(invocation: ToolInvocation) -> ToolInvocation:
-    """Return the call in the form that its tool gets.
+    """Return the invocation in the form that the tool receives.
 
-    Plan mode is ended only with an approval of exactly this call, and only by a tool that declares that it
-    ends planning.
+    Plan mode ends only with an approval of exactly this call, and only by a tool that declares that it ends planning.
     """
     planning, allowed = invocation.context.planning, invocation.approved == invocation.call_hash
     if not (invocation.spec.ends_planning and allowed and isinstance(planning, CallPlanning)):

@@ -1,5 +1,4 @@
-"""Finds the names in a policy that are unknown now: a typing error, or a tool that does not exist yet.
-Refuses nothing."""
+"""Finds unknown names in a policy: a typing error, or a tool that does not exist yet. Refuses nothing."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
@@ -44,12 +43,12 @@ class UnknownName(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """The problem with a suggestion, for a person."""
+        """The problem with a suggestion, as a text for a person."""
         return f"{self.problem} Did you mean {' or '.join(self.similar)}?" if self.similar else self.problem
 
 
 async def known_tools(bus: Bus | None, blocks: Sequence[str], plugins: Plugins) -> tuple[ToolSpec, ...]:
-    """Return the tools that are known now. Tools that come and go are known only to a tools worker."""
+    """Return the tools that are known now. Only a running tools worker knows the tools of tool sources."""
     specs = {spec.identity: spec for spec in (*PLATFORM_TOOLS, *_installed(plugins))}
     if bus is not None:
         specs |= {spec.identity: spec async for spec in _listed(bus, blocks)}

@@ -13,15 +13,16 @@ from trunkline_bus import Bus
 
 
 class PolicySource(Protocol):
-    """The rules for calls. Every method but ``wait_for_policies`` raises ToolError when they cannot be read;
-    the call is then refused."""
+    """The rules for calls. Every method except ``wait_for_policies`` raises ToolError when the rules cannot be read;
+    the call is then refused.
+    """
 
     async def limits_of(self, block: str) -> BlockToolLimits:
         """Return the tools that a block may use."""
         ...
 
     async def table_of(self, block: str) -> PermissionTable:
-        """Return the block's permission table, completed with the deployment's values."""
+        """Return the block's permission table, completed with the deployment's defaults."""
         ...
 
     async def owner_policies(self) -> OwnerPolicies:
@@ -76,10 +77,10 @@ class MemoryPolicies:
 
 
 class HostPolicies:
-    """The rules of a remote: its own configuration. The hub has checked its own policies before."""
+    """The rules of a remote: its own configuration. The hub has checked its policies before it sends a call."""
 
     def __init__(self, permissions: PermissionTable) -> None:
-        # A question of this host would reach nobody: people are asked at the hub (ADR 0009).
+        # A remote cannot ask a person: only the hub can (ADR 0009).
         self._table = replace(permissions, approvals="none")
 
     async def limits_of(self, block: str) -> BlockToolLimits:

@@ -1,4 +1,6 @@
-"""The built-in policy stage: what the block may use and do, and no program without a sandbox. Denials win."""
+"""The built-in policy stage: refuses tools and actions that the block may not use, and programs without a sandbox.
+Denials win.
+"""
 
 from collections.abc import Awaitable, Callable
 

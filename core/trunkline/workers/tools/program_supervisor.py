@@ -1,9 +1,9 @@
-"""``python -m trunkline.workers.tools.program_supervisor RECORD LOCK``: runs one program in the sandbox and
-outlives the worker that started it.
+"""``python -m trunkline.workers.tools.program_supervisor RECORD LOCK``: runs one program in the sandbox and outlives
+the worker that started it.
 
-The sandbox ends a program together with its parent process. So the parent is this process and not the worker.
-It has no bus, model or memory; it watches the program, its output, its time limit and the kill switch, and
-writes the record.
+The sandbox ends a program together with its parent process. So the parent is this process and not the worker. It has
+no bus, model or memory. It watches the program, its output, its time limit and the kill switch, and writes the
+record.
 """
 
 import os
@@ -32,8 +32,9 @@ STARTED = b"+"
 
 
 def main() -> None:
-    """Fork the supervisor, and report whether the program has started by the exit code and a sentence on
-    standard error."""
+    """Fork the supervisor. Report by the exit code, and by a sentence on standard error, whether the program has
+    started.
+    """
     folder, lock = Path(sys.argv[1]), int(sys.argv[2])
     reads, writes = os.pipe()
     if os.fork():
@@ -60,7 +61,7 @@ def _supervise(folder: Path, status_pipe: int) -> None:
         anyio.run(_supervise_program, record, status_pipe)
     except BaseException as error:
         sentence = _sentence(error)
-        with suppress(OSError):  # the launcher has gone, or the disk is full
+        with suppress(OSError):  # the launcher has ended, or the disk is full
             record.write_exit(ExitRecord(at=utc_now(), fault=sentence))
             os.write(status_pipe, sentence.encode()[:4000])
         raise SystemExit(1) from error
@@ -85,7 +86,7 @@ def _sentence(error: BaseException) -> str:
 
 
 async def _wait_for_end(process: SandboxProcess, record: DetachedProgram, spec: ProgramSpec) -> ExitRecord:
-    """Wait for the end of the program, at the latest its time limit. Raises the errors of the sandbox."""
+    """Wait until the program ends or reaches its time limit. Raises the errors of the sandbox."""
     async with process:
         output = OutputFile(record.folder)
         async with anyio.create_task_group() as tasks:
@@ -138,7 +139,7 @@ async def _watch(process: SandboxProcess, record: DetachedProgram, spec: Program
 
 
 async def _heed_signals(process: SandboxProcess) -> None:
-    """End the program in good order when this process is told to stop, for example at a shutdown."""
+    """End the program in an orderly way when this process receives a signal to end, for example at a shutdown."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
         async for _ in received:
             await process.kill("stopped")

@@ -1,7 +1,6 @@
-"""The daily use of policies with a limit: counted on the bus, for all tools workers together.
+"""The daily use counts of policies with a limit, kept on the bus for all tools workers together.
 
-A count is written by compare-and-set and never exceeds its limit. When it cannot be counted, the call is
-refused.
+A count is written by compare-and-set and never exceeds its limit. When a use cannot be counted, the call is refused.
 """
 
 import logging
@@ -21,7 +20,7 @@ ATTEMPTS = 100
 
 
 class Quotas:
-    """Reads and increments the counts. Nothing is kept in this process, so a restart loses nothing."""
+    """Reads and increments the counts. This process keeps no count, so a restart loses nothing."""
 
     def __init__(self, bus: Bus) -> None:
         self._bucket = bus.kv(QUOTA_BUCKET)

@@ -1,8 +1,8 @@
-"""Tools that run on another host: what each remote offers, and the stand-in that has a call carried out there.
+"""The tools of remote hosts: the index of each remote's tools, and the tool that sends its calls to the remote.
 
-A remote keeps an effect ledger of its own, under the same call keys. So a call is sent to it again and again until it
-tells how the call ended, and is carried out once. What is known of a remote's tools is kept in the cache folder, so
-that they stay in the catalogue while it is out of reach, and a call says so in place of being unknown.
+A remote keeps its own effect ledger under the same call keys. So the hub repeats a request until it receives the
+outcome, and the call still runs only once. The last known tools of each remote are stored in the cache folder. They
+stay in the catalogue while the remote is unreachable, and a call then fails with that reason.
 """
 
 import logging
@@ -34,21 +34,21 @@ from trunkline_bus import Bus, BusError, RemoteFault, Scope
 log = logging.getLogger(__name__)
 
 ASK_SECONDS = 2.0
-"""Seconds between two looks at what remotes offer, and for which an answer is waited for."""
+"""Seconds between two readings of the remotes' tools, and to wait for an answer."""
 
 IDLE_TIMEOUT = 5.0
-"""Seconds without a sign of life, which comes each second, after which a call is sent again."""
+"""Seconds without a heartbeat after which a call is sent again. A heartbeat arrives every second."""
 
 PAUSE = 0.5
 WEEK = 7 * 86_400.0
-"""The remote keeps its tools' time limits; ours only has to be longer."""
+"""Seconds. The remote enforces its tools' time limits; the limit on the hub only has to be longer."""
 
 LARGEST_ARGUMENTS = 100_000
-"""Bytes; larger messages go through an object bucket, which remotes cannot read."""
+"""Largest number of bytes of a call's arguments. Larger messages need an object bucket, which remotes cannot read."""
 
 
 class RemoteToolIndex:
-    """The tools of all remotes that are let in. ``version`` changes whenever they do."""
+    """The tools of all enrolled remotes. ``version`` increases with each change."""
 
     def __init__(self, context: WorkerContext) -> None:
         self.version = 0
@@ -62,7 +62,7 @@ class RemoteToolIndex:
             self._load_cached(remote.name)
 
     async def poll(self) -> None:
-        """Ask every remote what it offers, for ever."""
+        """Read the tools of every remote repeatedly, until cancelled."""
         while True:
             async with anyio.create_task_group() as tasks:
                 for remote in self._enrolled():
@@ -73,11 +73,11 @@ class RemoteToolIndex:
             await anyio.sleep(ASK_SECONDS)
 
     def allowed_for(self, block: str) -> frozenset[str]:
-        """The remotes whose tools the block may use."""
+        """Return the remotes whose tools the block may use."""
         return frozenset(remote.name for remote in self._enrolled() if block in remote.blocks)
 
     def tools(self) -> Sequence[OwnedItem[Tool]]:
-        """A stand-in for each tool that is known."""
+        """Return a ``RemoteTool`` for each known tool."""
         return [
             OwnedItem(
                 f"{REMOTE_SOURCE}{remote.name}", RemoteTool(self._bus, remote.name, spec, self._patience)
@@ -126,7 +126,7 @@ class RemoteToolIndex:
 
 
 class RemoteTool(Tool):
-    """Has calls of one tool carried out on its host, and waits for the outcome through any break of the line."""
+    """Runs calls of one tool on its host, and waits for the outcome across interruptions of the connection."""
 
     def __init__(self, bus: Bus, remote: str, spec: ToolSpec, patience: float) -> None:
         self.spec = msgspec.structs.replace(
@@ -134,22 +134,22 @@ class RemoteTool(Tool):
             name=f"{remote}{SEPARATOR}{spec.name}",
             description=f"[On the host {remote}] {spec.description}",
             source=f"{REMOTE_SOURCE}{remote}",
-            paths=(),  # they lie on that host, which checks them
+            paths=(),  # the paths are on that host, which checks them
             memory_paths=(),
             memory_trees=(),
-            idempotent=True,  # by its ledger
+            idempotent=True,  # the remote's ledger recognizes a repeated call
             timeout=WEEK,
-            untrusted_output=True,  # whoever took that host over writes it
-            derived=False,  # it is out of that host's memory, which is not ours
+            untrusted_output=True,  # an attacker who controls the host controls the output
+            derived=False,  # the mark refers to that host's memory and not to the hub's
         )
         self._bus, self._remote, self._name, self._patience = bus, remote, spec.name, patience
 
     async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
-        """The result, however long the line is down, up to the patience.
+        """Run the call on its host and return the result.
 
         Raises:
-            ToolError: the host is out of reach and has not been asked; or its tool refused or failed.
-            OutcomeUnknown: the host was asked and has been out of reach for longer than the patience.
+            ToolError: the host was unreachable before the call was sent to it, or its tool refused or failed.
+            OutcomeUnknown: the host received the call and was then unreachable for longer than the patience.
         """
         if len(msgspec.json.encode(arguments)) > LARGEST_ARGUMENTS:
             raise ToolError(
@@ -163,7 +163,7 @@ class RemoteTool(Tool):
         return _text_of(outcome, self._remote)
 
     async def _check_reachable(self) -> None:
-        """Make sure that the host is there before it is asked: what was never sent can be refused for sure."""
+        """Raise ToolError when the host is unreachable. The call was not sent then, so it certainly did not run."""
         try:
             await self._bus.call(
                 REMOTE_LIST_TOOLS, ListTools(block="", version=None), timeout=ASK_SECONDS, remote=self._remote

@@ -1,7 +1,7 @@
-"""The tools worker of a remote: the same tool runtime, called by the hub's tools worker alone, with its own ledger.
+"""The tools worker of a remote: the same tool runtime with its own ledger, called only by the hub's tools worker.
 
-It checks schema, paths, guards and sandboxes as any tools worker does. Which block may use its tools is for the hub to
-decide, since nothing here can read memory (ADR 0009).
+It checks schema, paths, guards and sandboxes like every tools worker. The hub decides which block may use its tools,
+since a remote cannot read memory (ADR 0009).
 """
 
 from collections.abc import AsyncIterator
@@ -24,11 +24,11 @@ from trunkline.workers.tools.tool_runtime import ToolRuntime
 from trunkline_bus import Request, background_tasks
 
 MAX_OUTPUT_BYTES = 1024 * 1024
-"""Bytes of a result that travel to the hub in one message, however they are escaped."""
+"""Largest number of bytes of a result. A message holds that many even when every character is escaped."""
 
 
 class RemoteToolsWorker(Worker):
-    """Answers ``remote.list`` and ``remote.call`` under its own name."""
+    """Serves ``remote.list`` and ``remote.call`` under the name of this remote."""
 
     kind: ClassVar[WorkerKind] = "tools"
 
@@ -40,7 +40,7 @@ class RemoteToolsWorker(Worker):
         self._runtime = ToolRuntime(context, HostPolicies(settings.permissions), remotes)
 
     async def open(self) -> None:
-        """Find the tools, subscribe to cancels, and answer the hub."""
+        """Build the catalogue, subscribe to cancels, and serve the hub's requests."""
         context, runtime = self.context, self._runtime
         name = read_enrolment(context.home.hub).name
         tasks = await self.resources.enter_async_context(background_tasks())
@@ -51,7 +51,7 @@ class RemoteToolsWorker(Worker):
         await context.service.add(REMOTE_CALL_TOOL, self._handle_call, limit=MAX_REQUESTS, remote=name)
 
     async def drain(self) -> None:
-        """Let the calls that run end, for a limited time."""
+        """Wait for the active calls, for a limited time."""
         await self._runtime.drain()
 
     async def _handle_list(self, request: Request[ListTools]) -> ToolCatalogue:

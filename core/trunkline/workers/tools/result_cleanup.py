@@ -1,4 +1,4 @@
-"""Deletes stored results with the conversations that they belong to."""
+"""Deletes stored results together with their conversations."""
 
 import logging
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ GRACE_SECONDS = 7 * 86_400.0
 
 
 class ResultCleanup:
-    """Deletes orphaned results. Several tools workers may sweep: a result is deleted once."""
+    """Deletes orphaned results. Several tools workers may sweep concurrently: each result is deleted once."""
 
     def __init__(self, bus: Bus, results: ResultStore, ancestry: ConversationAncestry) -> None:
         self._bus = bus
@@ -29,7 +29,9 @@ class ResultCleanup:
         self._ancestry = ancestry
 
     async def run(self) -> None:
-        """Sweep now and every hour, in case a deletion was missed. Runs until cancelled."""
+        """Sweep now and every hour, until cancelled. The sweep also deletes results of conversations whose deletion
+        event was missed.
+        """
         while True:
             try:
                 for found in await self._results.entries():

@@ -1,8 +1,8 @@
-"""Results in the form that a conversation gets: marked as data where their tool declares it, and limited in
-length. Longer results are kept in the object store, and their beginning and end are shown.
+"""Results in the form that a conversation receives: marked as data where the tool declares it, and limited in length.
+The object store keeps longer results, and the conversation shows their beginning and end.
 
-The name of a stored result is made of its block, its conversation and its id, so an id leads nowhere from
-another conversation. Which conversations may read it is decided elsewhere.
+The name of a stored result consists of its block, its conversation and its id, so an id is useless in another
+conversation. The caller decides which conversations may read a result.
 """
 
 import logging
@@ -46,8 +46,8 @@ ID_KEY, BLOCK_KEY, CONVERSATION_KEY, TOOL_KEY, CHARACTERS_KEY = (
 class ResultStore:
     """Stores long results.
 
-    ``shown`` is the largest number of bytes that a conversation gets whole, ``largest`` the largest number
-    that is stored. A single result takes at most half of the ``room`` bytes of the store.
+    ``shown`` is the largest number of bytes that a conversation shows in full, ``largest`` the largest number that is
+    stored. A single result takes at most half of the ``room`` bytes of the store.
     """
 
     def __init__(self, objects: ObjectStore, *, shown: int, largest: int, room: int) -> None:
@@ -73,12 +73,11 @@ class ResultStore:
         return replace(outcome, output=f"{marked(ends)}\n\n[{_hint(stored, head)}]", stored=stored)
 
     async def find(self, block: str, conversation: str, id: str) -> ObjectInfo | None:
-        """Return a result of that conversation, or None. Raises BusError."""
+        """Return the result of that id in that conversation, or None. Raises BusError."""
         return await self._objects.info(_name(block, conversation, id))
 
     async def text(self, found: ObjectInfo) -> AsyncIterator[str]:
-        """Yield the characters of a result in pieces. Raises BusError, also when some of them were
-        deleted."""
+        """Yield the characters of a result in pieces. Raises BusError, also when pieces were deleted."""
         async for piece in self._objects.pieces(found):
             yield piece.decode()
 
@@ -141,7 +140,7 @@ class ResultStore:
 
 
 def _marking(spec: ToolSpec, outcome: ToolOutcome) -> Callable[[str], str]:
-    """Return the function that marks a text, so that it cannot pass for the platform's.
+    """Return the function that marks a text as data, so that the text cannot imitate the platform's own.
 
     An error is the tool's own sentence and is not marked; marks that it quotes are escaped.
     """

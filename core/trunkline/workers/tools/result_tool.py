@@ -1,4 +1,4 @@
-"""``read_result``: the tool that reads a stored result which was too long to be shown whole."""
+"""``read_result``: the tool that reads a stored result that was too long to show in full."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated
@@ -135,7 +135,7 @@ async def _lines(pieces: AsyncIterator[str]) -> AsyncIterator[tuple[int, str]]:
 
 
 def _place(line: str, parts: list[str]) -> int | None:
-    """Return where the first part is found, if the others follow it; else None."""
+    """Return the position of the first part if the other parts follow it; otherwise None."""
     first, at = None, 0
     for part in parts:
         at = line.find(part, at)
@@ -147,5 +147,5 @@ def _place(line: str, parts: list[str]) -> int | None:
 
 
 def _marked(found: ObjectInfo, text: str) -> str:
-    """Return the text marked as data if the whole result was."""
+    """Return the text, marked as data if the whole result was marked."""
     return wrap_tool_result(found.metadata[TOOL_KEY], text) if MARKED in found.metadata and text else text

@@ -1,5 +1,6 @@
-"""The selection of the sandbox for programs: the first installed one that works here. Without one no program
-runs."""
+"""Selects the sandbox for programs: the first installed backend that works on this host. Without a sandbox no program
+runs.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -53,7 +54,7 @@ class SandboxSelector:
         """Return the sandbox to use.
 
         Raises:
-          ToolError: there is none, and the text states what to install or permit; or the kill switch is engaged.
+            ToolError: there is none, and the text states what to install or permit; or the kill switch is engaged.
         """
         self.kill_switch.raise_if_engaged()
         if self._chosen is not None and anyio.current_time() < self._until:
@@ -79,7 +80,7 @@ class SandboxSelector:
                 tasks.start_soon(_serve, owned)
 
     async def end_all(self) -> None:
-        """End every program of this home, whoever started it."""
+        """End every program of this home, including programs that other workers started."""
         async with anyio.create_task_group() as tasks:
             for owned in self._backends:
                 tasks.start_soon(_end_all, owned)
@@ -87,12 +88,12 @@ class SandboxSelector:
 
 @dataclass(frozen=True, slots=True)
 class ProgramBounds:
-    """The most that the programs of a call may have.
+    """The upper limits of the programs of a call.
 
     ``network`` permits a network, ``seconds`` is the time limit, ``hint`` states how to permit a network.
-    ``read_only``: the call passed because it only reads, so its programs cannot write. ``host`` is the use of
-    this machine's own network: ``no``, ``asked`` (for programs that ask for it) or ``granted`` (for all programs
-    with a network).
+    ``read_only``: the call was allowed because it only reads, so its programs cannot write. ``host`` is the use of
+    this machine's own network: ``no``, ``asked`` (for programs that ask for it) or ``granted`` (for all programs with
+    a network).
     """
 
     network: bool = False
@@ -134,8 +135,9 @@ CurrentBounds = Callable[[], Awaitable[ProgramBounds]]
 
 
 class CallSandbox(Sandbox):
-    """The sandbox that a tool gets: the backend selected at the time of use, with the call as the label,
-    within the block's permissions at that time. With ``look`` programs cannot write."""
+    """The sandbox that a tool receives. It uses the backend and the permissions at the time of each use, and labels
+    programs with the call. With ``look`` programs cannot write.
+    """
 
     name = "chosen"
 
@@ -177,7 +179,9 @@ class CallSandbox(Sandbox):
         return process
 
     async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
-        """See ``Sandbox``. A program that the panic command ended before this worker noticed says so."""
+        """See ``Sandbox``. When the panic command ended the program before this worker noticed the panic, the error
+        says so.
+        """
         limits = await self._within(given.get("limits", DEFAULT_LIMITS))
         result = await super().run(argv, **{**given, "limits": limits})
         panicked = result.killed and self._sandboxes.kill_switch.is_engaged
@@ -194,8 +198,9 @@ class CallSandbox(Sandbox):
         limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> None:
-        """Start a detached program; see ``Sandbox``. It cannot use this machine's own network, which is lent
-        for minutes only."""
+        """Start a detached program; see ``Sandbox``. A detached program cannot use this machine's own network, which
+        is granted only for minutes.
+        """
         check_program(argv, workspace=workspace, env=env, folder=folder)
         bounded = await self._within(limits)
         if limits.host_network:
@@ -223,11 +228,11 @@ class CallSandbox(Sandbox):
 
 
 def with_read_only_sandbox(invocation: ToolInvocation) -> ToolInvocation:
-    """Return the call in the form that its tool gets.
+    """Return the invocation in the form that the tool receives.
 
-    A program that passed without approval because it only reads gets a read-only sandbox without a network.
-    So it changes nothing even when git runs a program from a repository's configuration. The same holds for
-    programs of a tool with the effect ``read``, whose calls need no approval.
+    A program that needs no approval because it only reads gets a read-only sandbox without a network. So it changes
+    nothing even when git runs a program from a repository's configuration. The same applies to programs of a tool
+    with the effect ``read``, whose calls need no approval.
     """
     spec, sandbox = invocation.spec, invocation.context.sandbox
     reads_only = spec.effect == "read" or is_read_only_call(spec, invocation.arguments)

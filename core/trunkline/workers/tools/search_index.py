@@ -1,4 +1,4 @@
-"""Full-text search for tools, by the words of their names and descriptions. Knows no permissions."""
+"""Full-text search for tools, by the words of their names and descriptions. Ignores permissions."""
 
 import re
 from collections import Counter
@@ -24,16 +24,18 @@ class _Entry:
 
 
 class ToolSearchIndex:
-    """The words of a set of tools. Rare words weigh more. Inflections and a few synonyms count as one word,
-    by the rules of each description's language."""
+    """The words of a set of tools. Rare words have more weight. Inflections and some synonyms count as one word, by
+    the rules of each description's language.
+    """
 
     def __init__(self, specs: Sequence[ToolSpec]) -> None:
         self._entries = [_entry(spec) for spec in specs]
         self._count = Counter(word for entry in self._entries for word in entry.name | entry.words)
 
     def search(self, question: str) -> list[ToolSpec]:
-        """Return the tools that share a word with the question, the best match first, else in the order
-        given."""
+        """Return the tools that share a word with the question, the best match first; equal matches in the given
+        order.
+        """
         languages = {entry.language for entry in self._entries}
         asked = {language: frozenset(concepts(_split_words(question), language)) for language in languages}
         scored = [(self._score(entry, asked[entry.language]), entry.spec) for entry in self._entries]

@@ -1,4 +1,4 @@
-"""Runs one tool: time limit, cancellation, and conversion of its exceptions. Knows no ledger or guard."""
+"""Runs one tool: time limit, cancellation, and conversion of its exceptions. Uses no ledger and no guards."""
 
 import logging
 from contextlib import AbstractContextManager
@@ -26,11 +26,11 @@ async def run_tool(
     tasks: TaskGroup,
     noted: AbstractContextManager[None],
 ) -> ToolOutcome:
-    """Run the tool for at most ``timeout`` seconds, in a task of its own in ``tasks``.
+    """Run the tool for at most ``timeout`` seconds, in a separate task in ``tasks``.
 
-    A tool that ignores its cancellation can so be abandoned. The deadline of ``limit``, a fresh scope, may be
-    extended while the tool runs. ``noted`` is entered while it runs. Raises nothing but the cancellation of
-    the caller.
+    The separate task allows the worker to abandon a tool that ignores its cancellation. The deadline of ``limit``, a
+    new scope, may be extended while the tool runs. ``noted`` is entered while the tool runs. Raises only the
+    cancellation of the caller.
     """
     job = _ToolJob(tool, invocation, noted)
     tasks.start_soon(job.run)
@@ -95,7 +95,8 @@ class _ToolJob:
 
 
 def _timed_out(invocation: ToolInvocation, timeout: float) -> ToolOutcome:
-    """Return the outcome of a timeout. It does not claim that the tool stopped: a thread ends its system call
-    first."""
+    """Return the outcome of a timeout. It does not claim that the tool stopped: a thread first finishes its system
+    call.
+    """
     text = f"{invocation.spec.name} did not finish within {timeout:g} seconds and was asked to stop."
     return error_outcomes.interrupted_outcome(invocation.context.call, invocation.spec, text, "timeout")

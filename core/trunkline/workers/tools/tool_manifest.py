@@ -1,12 +1,13 @@
-"""``tool.json``: a program that is a tool. It runs in a sandbox or not at all.
+"""``tool.json``: a program that is a tool. It runs only in a sandbox.
 
 ::
 
     {"name": "word_count", "description": "Counts words.", "command": ["wc", "-w"],
      "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}}
 
-The arguments are given to the program as a JSON object on its standard input; what it prints is the result. An exit
-code other than 0 is an error whose text is what it wrote to standard error. ``effect`` is ``exec`` when left out.
+The program receives the arguments as a JSON object on standard input. Its standard output is the result. With an exit
+code other than 0 the call fails, and its standard error is the text of the error. The default of ``effect`` is
+``exec``.
 """
 
 from pathlib import Path
@@ -29,8 +30,9 @@ _PATH_WORDS = frozenset({"path", "file", "filepath", "directory", "dir", "target
 
 
 class ToolManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file's content. ``paths`` names the parameters that are paths of the workspace; without it,
-    parameters with names like ``path`` or ``file`` are."""
+    """The content of the file. ``paths`` names the parameters that are paths of the workspace. By default, these are
+    the parameters with names like ``path`` or ``file``.
+    """
 
     name: str
     description: str
@@ -66,7 +68,7 @@ def load_manifest_tool(file: Path) -> ManifestTool:
     """Return the tool of a ``tool.json``.
 
     Raises:
-      PluginError: the file is not a valid manifest; the sentence states the error.
+        PluginError: the file is not a valid manifest; the sentence states the problem.
     """
     try:
         manifest = read_json(str(file), read_regular(file), ToolManifest)

@@ -1,7 +1,7 @@
 """Runs the plugins' tool sources, and gives their tools distinct names.
 
-A tool's identity is its source and its name. The short name is shown while no other tool has it; tools with
-the same name are distinguished by their sources, as ``brave__search`` and ``kagi__search``.
+A tool's identity is its source and its name. The short name is used while only one tool has it. Tools with the same
+name are distinguished by their sources, as ``brave__search`` and ``kagi__search``.
 """
 
 import logging
@@ -31,7 +31,7 @@ MAX_NAME_CHARS = 64
 
 
 class ToolSourceRunner:
-    """The published tools of the sources. ``version`` changes whenever they do."""
+    """The published tools of the sources. ``version`` increases with each change."""
 
     def __init__(self, sources: Sequence[OwnedItem[ToolSource]], sandboxes: SandboxSelector) -> None:
         self.version = 0
@@ -40,7 +40,7 @@ class ToolSourceRunner:
         self._published: dict[str, tuple[Tool, ...]] = {}
 
     async def run(self) -> None:
-        """Run every source in a task of its own, until cancelled."""
+        """Run every source in a separate task, until cancelled."""
         async with anyio.create_task_group() as tasks:
             for owned in self._sources:
                 tasks.start_soon(self._keep_running, owned)
@@ -99,7 +99,7 @@ def with_distinct_names(
 ) -> Iterator[OwnedItem[Tool]]:
     """Yield the tools of sources under unique names.
 
-    A name stays short while it is the only one of its kind and no alias of a settled tool.
+    A tool keeps its short name while no other tool has it and it is no alias of a settled tool.
     """
     settled = tuple(settled)
     count = Counter(owned.item.spec.name for owned in (*dynamic, *settled))
@@ -113,7 +113,7 @@ def with_distinct_names(
 def without_alias_clashes(
     settled: Iterable[OwnedItem[Tool]], isolated: Iterable[OwnedItem[Tool]]
 ) -> Iterator[OwnedItem[Tool]]:
-    """Yield the tools of isolated plugins, renamed where they would take over an alias of a settled tool."""
+    """Yield the tools of isolated plugins. A tool whose name is an alias of a settled tool is renamed."""
     taken = alias_names(settled)
     for owned in isolated:
         yield _with_qualified_name(owned, f"native:{owned.owner}") if owned.item.spec.name in taken else owned

@@ -1,4 +1,4 @@
-"""The hub's tools worker: assembles its components and serves the endpoints."""
+"""The hub's tools worker: creates its components and serves the endpoints."""
 
 import logging
 from pathlib import Path
@@ -117,7 +117,7 @@ class ToolsWorker(Worker):
         return await self._list_tools(request.data)
 
     async def _list_tools(self, request: ListTools) -> ToolCatalogue:
-        """Return a block's catalogue. Refused when the block's limits cannot be read."""
+        """Return a block's catalogue. Raises Refusal when the block's limits cannot be read."""
         block = require_block_name(request.block)
         try:
             limits = await self._policies.limits_of(block)
@@ -129,7 +129,7 @@ class ToolsWorker(Worker):
         return (await self._runtime.catalogue()).for_block(limits, request.version, restricted)
 
     async def _watch_folders(self) -> None:
-        """Bring changes of the watched folders into memory. Of several workers on a host, one does it."""
+        """Import the changes of the watched folders into memory. Only one of several workers on a host does so."""
         context, settings = self.context, self.context.config.settings.documents
         if not settings.watch:
             return
