@@ -1,4 +1,4 @@
-"""Typed messages over NATS. The bus knows nothing of agents, blocks or turns.
+"""Typed messages over NATS. This package does not depend on agents, blocks or turns.
 
 Only this package imports ``nats``. The names exported here are its public interface.
 """

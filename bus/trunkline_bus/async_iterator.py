@@ -1,4 +1,4 @@
-"""An async iterator made of one function. Unlike a generator it survives the cancellation of a step."""
+"""An async iterator made from a function. Unlike a generator, it can be used after a step was cancelled."""
 
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
@@ -7,9 +7,9 @@ T = TypeVar("T")
 
 
 class StepIterator(Generic[T]):
-    """``await step()`` for each item; ``step`` raises ``StopAsyncIteration`` at the end.
+    """An async iterator that awaits ``step()`` for each item. ``step`` raises ``StopAsyncIteration`` at the end.
 
-    A timeout around ``anext`` leaves it usable, provided ``step`` itself can be cancelled without loss.
+    The iterator stays usable after a timeout around ``anext``, provided that cancelling ``step`` loses no item.
     """
 
     def __init__(self, step: Callable[[], Awaitable[T]]) -> None:

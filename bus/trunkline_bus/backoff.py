@@ -1,19 +1,19 @@
-"""The pause between attempts, doubled after each one."""
+"""The pause between attempts, which doubles after each attempt."""
 
 import anyio
 
 
 class Backoff:
-    """Sleeps ``first`` seconds, then twice as long each time, up to ``longest``."""
+    """Sleeps ``first`` seconds, then twice as long each time, up to ``longest`` seconds."""
 
     def __init__(self, first: float, longest: float) -> None:
         self._first = first
         self._longest = longest
         self.delay = first
-        """The seconds of the next pause."""
+        """The next pause, in seconds."""
 
     def advance(self) -> float:
-        """Return ``delay`` and double it, for a caller that waits in its own way."""
+        """Return ``delay`` and double it, for a caller that waits by other means."""
         delay, self.delay = self.delay, min(self.delay * 2, self._longest)
         return delay
 
@@ -22,10 +22,10 @@ class Backoff:
         await anyio.sleep(self.advance())
 
     async def wait(self, stop: anyio.Event) -> None:
-        """Sleep as ``sleep`` does, but return as soon as ``stop`` is set."""
+        """Sleep for ``delay`` seconds, but return as soon as ``stop`` is set, and double ``delay``."""
         with anyio.move_on_after(self.advance()):
             await stop.wait()
 
     def reset(self) -> None:
-        """Begin again with the first delay."""
+        """Set ``delay`` back to the first pause."""
         self.delay = self._first

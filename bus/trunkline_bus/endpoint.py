@@ -1,4 +1,4 @@
-"""Subjects with types: an ``Endpoint`` has a request and a reply, a ``Topic`` one message. Declarations only."""
+"""Declarations of typed subjects: an ``Endpoint`` has a request and a reply, a ``Topic`` has one message."""
 
 import re
 import typing
@@ -32,7 +32,7 @@ _TAG = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.v[0-9]+")
 
 
 def payload_types(payload: Any) -> tuple[Any, ...]:
-    """The payload classes of a type: the members of a union, or the type itself."""
+    """Return the payload classes of a type: the members of a union, or the type itself."""
     members = typing.get_args(payload)
     return tuple(members) if members else (payload,)
 
@@ -48,7 +48,7 @@ def check_payload(where: str, payload: Any) -> None:
 
 
 def check_keys(where: str, subject: Subject) -> None:
-    """Raise ``TypeError`` when a key of the subject is a parameter of the bus, which would swallow it."""
+    """Raise ``TypeError`` if a key of the subject has the name of a parameter of the bus's methods."""
     for key in subject.keys:
         if key in _RESERVED:
             raise TypeError(f"{where}: {subject.template!r} may not call a key {key!r}; choose another name")
@@ -58,9 +58,9 @@ def check_keys(where: str, subject: Subject) -> None:
 class Endpoint(Generic[Req, Rep]):
     """A request and its reply on one subject. ``reply`` may be a union.
 
-    ``streaming`` endpoints answer with any number of replies. ``traced=False`` makes no span per request;
-    ``root=False`` makes none for a request that is part of no trace and does not fail: housekeeping is no trace.
-    Raises ``TypeError`` when a type has no versioned tag.
+    A ``streaming`` endpoint answers with any number of replies. With ``traced=False`` requests have no spans. With
+    ``root=False`` a request has a span only if it is part of a trace or fails, so that periodic requests make no traces
+    of their own. Raises ``TypeError`` if a type has no versioned tag.
     """
 
     name: str
@@ -82,9 +82,9 @@ class Endpoint(Generic[Req, Rep]):
 class Topic(Generic[T]):
     """A kind of message on one subject. ``payload`` may be a union.
 
-    ``stream`` names the JetStream stream that stores it (None: core NATS only). ``stored`` is how the subject
-    reads after the stream's transform; None when the stream keeps the subject as it is.
-    Raises ``TypeError`` when a type has no versioned tag.
+    ``stream`` names the JetStream stream that stores the messages; None means core NATS only. ``stored`` is the subject
+    after the stream's transform; None means that the stream keeps the subject unchanged. Raises ``TypeError`` if a type
+    has no versioned tag.
     """
 
     name: str
@@ -101,5 +101,5 @@ class Topic(Generic[T]):
 
     @property
     def stored_subject(self) -> Subject:
-        """The subject as the stream keeps it."""
+        """The subject under which the stream stores the messages."""
         return self.stored or self.subject

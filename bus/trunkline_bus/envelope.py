@@ -1,4 +1,4 @@
-"""Payloads, the envelope around them, and the scope that a sender knows. Types only, no I/O."""
+"""Payloads, their envelope, and the scope of a message. Types only, no I/O."""
 
 from datetime import datetime
 from typing import Annotated, Generic, TypeVar
@@ -8,22 +8,24 @@ import msgspec
 T = TypeVar("T")
 
 UtcTime = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A point in time with its zone; the bus always writes UTC."""
+"""A point in time with a time zone. The bus always writes UTC."""
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
-    """Base of everything that is sent. Subclass with a tag that names area, fact and version::
+    """The base class of all payloads. A subclass has a tag that names the area, the message and the version::
 
-    class FileRead(Payload, frozen=True, kw_only=True, tag="files.read.v1"):
-        path: str
+        class FileRead(Payload, frozen=True, kw_only=True, tag="files.read.v1"):
+            path: str
 
-    Unknown fields are ignored, so fields may be added; a changed meaning is a new tag.
+    A receiver ignores unknown fields, so a new version may add fields. If the meaning changes, the payload gets a new
+    tag.
     """
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """The block, conversation and turn that a message belongs to, as far as its sender knows them. ``cause`` is the
-    id of the message that led to it.
+    """The block, conversation and turn that a message belongs to, as far as the sender knows them.
+
+    ``cause`` is the id of the message that caused this one.
     """
 
     block: str | None = None
@@ -33,7 +35,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, omit_defaults=True):
-    """A payload with its id, time (UTC), the name of the connection that sent it, its scope and trace context."""
+    """A payload with its id, time (UTC), the name of the sending connection, the scope and the trace context."""
 
     id: str
     time: UtcTime
@@ -46,5 +48,7 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, omit_defau
     traceparent: str | None = None
 
     def reply_scope(self) -> Scope:
-        """The scope of a message caused by this one: same block, conversation and turn, this id as the cause."""
+        """Return the scope of a message that this one causes: the same block, conversation and turn, with this id as
+        the cause.
+        """
         return Scope(block=self.block, conversation=self.conversation, turn=self.turn, cause=self.id)

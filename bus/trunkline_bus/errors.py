@@ -1,33 +1,33 @@
 """The errors of the bus.
 
 BusError
-├── ConnectionFailed      no server at the address, or it refused us
-├── ServerTooOld          the server lacks a feature Trunkline stands on
-├── SubjectError          a key or a subject does not fit its template
-├── DecodeError           bytes are not an envelope of the expected payload
-├── CallError             a request did not bring a reply
-│   ├── NoResponders      nobody listens on the subject
-│   ├── CallTimeout       somebody may have heard it, but no reply came in time
+├── ConnectionFailed      no server at the address, or a refused login
+├── ServerTooOld          the server lacks a feature that Trunkline needs
+├── SubjectError          a key or a subject does not match its template
+├── DecodeError           the bytes are not an envelope of the expected payload
+├── CallError             a request got no reply
+│   ├── NoResponders      no service listens on the subject
+│   ├── CallTimeout       a service may have received the request, but no reply came in time
 │   └── RemoteFault       the service answered with a fault
-├── StreamError           JetStream did not do what was asked
-│   ├── SequenceConflict  compare-and-set lost: somebody else wrote first
+├── StreamError           JetStream refused a request or failed
+│   ├── SequenceConflict  compare-and-set failed: another client wrote first
 │   ├── StreamUnavailable the stream is missing, or did not answer in time
-│   └── StorageFull       no room left on disk or within the limits
-├── TopologyConflict      an existing stream or consumer cannot be changed into the wanted one
+│   └── StorageFull       the disk or the limit of the stream is full
+├── TopologyConflict      an existing stream or consumer cannot be changed to the requested settings
 └── ServerStartError      the embedded server could not be started
 
-Refusal                   raised *by a handler*, becomes a RemoteFault at the caller
+Refusal                   raised *by a handler*; the caller gets a RemoteFault
 """
 
 
 class BusError(Exception):
-    """Base of everything the bus raises. The text says what happened, where, and what to do."""
+    """The base class of all errors of the bus. The text says what happened, where, and what to do."""
 
 
 class ConnectionFailed(BusError):
     """The server cannot be reached or refused the connection.
 
-    ``denied``: it is there and turned us away, so waiting does not help.
+    ``denied`` is True if the server was reached and refused the login; then waiting does not help.
     """
 
     def __init__(self, text: str, *, denied: bool = False) -> None:
@@ -36,7 +36,7 @@ class ConnectionFailed(BusError):
 
 
 class ServerTooOld(BusError):
-    """The server's version is below the one Trunkline needs."""
+    """The server's version is below the version that Trunkline needs."""
 
 
 class SubjectError(BusError, ValueError):
@@ -44,11 +44,11 @@ class SubjectError(BusError, ValueError):
 
 
 class DecodeError(BusError):
-    """Bytes that are not an envelope of the expected payload.
+    """The bytes are not an envelope of the expected payload.
 
-    ``reason`` is ``"garbage"`` (not JSON), ``"unknown_type"`` (an unknown payload tag), ``"invalid"`` (fields
-    of the wrong type), ``"claim_missing"`` (the claimed object is gone) or ``"object_broken"`` (a
-    piece of one is).
+    ``reason`` is ``"garbage"`` (not JSON), ``"unknown_type"`` (an unknown payload tag), ``"invalid"`` (fields of the
+    wrong type), ``"claim_missing"`` (the claimed object is deleted) or ``"object_broken"`` (a piece of an object is
+    missing).
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -58,19 +58,19 @@ class DecodeError(BusError):
 
 
 class CallError(BusError):
-    """A request did not bring a reply."""
+    """A request got no reply."""
 
 
 class NoResponders(CallError):
-    """Nobody listens on the subject, so nobody received the request."""
+    """No service listens on the subject, so the request was not delivered."""
 
 
 class CallTimeout(CallError):
-    """No reply came in time. Whether the request was handled is unknown."""
+    """No reply arrived in time. It is unknown whether the request was handled."""
 
 
 class RemoteFault(CallError):
-    """The service answered with a fault: a ``code`` for programs, a ``message`` for people."""
+    """The service answered with a fault: ``code`` is for programs, ``message`` for people."""
 
     def __init__(self, code: str, message: str, detail: str = "") -> None:
         super().__init__(f"{code}: {message}")
@@ -80,7 +80,7 @@ class RemoteFault(CallError):
 
 
 class StreamError(BusError):
-    """JetStream refused or failed. ``code`` is the JetStream API error code, 0 when there is none."""
+    """JetStream refused a request or failed. ``code`` is the JetStream API error code; 0 if there is none."""
 
     def __init__(self, message: str, code: int = 0) -> None:
         super().__init__(message)
@@ -88,7 +88,7 @@ class StreamError(BusError):
 
 
 class SequenceConflict(StreamError):
-    """The expected last sequence is not the last one. ``actual`` is the last one when the server said so."""
+    """The expected last sequence does not match. ``actual`` is the last sequence, if the server reported it."""
 
     def __init__(self, message: str, code: int = 0, actual: int | None = None) -> None:
         super().__init__(message, code)
@@ -104,7 +104,7 @@ class StorageFull(StreamError):
 
 
 class TopologyConflict(BusError):
-    """An existing stream or consumer differs in a setting the server will not change."""
+    """An existing stream or consumer differs in a setting that the server does not change."""
 
     def __init__(self, message: str, setting: str = "") -> None:
         super().__init__(message)
@@ -118,7 +118,7 @@ class ServerStartError(BusError):
 class Refusal(Exception):
     """Raised by a service handler to refuse a request.
 
-    The caller gets ``RemoteFault`` with exactly this code and this sentence; nothing is logged as a failure.
+    The caller gets a ``RemoteFault`` with this code and message. The service does not log a refusal as a failure.
     """
 
     def __init__(self, code: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""An action repeated at an interval while a ``with`` block runs. A block that ends earlier starts no task."""
+"""An action that is repeated at an interval while a ``with`` block runs. A short block starts no task."""
 
 import asyncio
 import logging
@@ -13,8 +13,11 @@ _log = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """Does ``beat`` in ``group`` every ``seconds`` until the block ends. A beat that fails is the last one: what it was
-    to tell cannot be told. Most blocks end before the first, so until then there is a timer and no task."""
+    """Calls ``beat`` in ``group`` every ``seconds`` until the block ends.
+
+    If a beat fails, no further beat is sent. Most blocks end before the first beat, so there is only a timer until
+    then, and no task.
+    """
 
     def __init__(self, group: TaskGroup, beat: Callable[[], Awaitable[None]], seconds: float) -> None:
         self._group = group
@@ -45,7 +48,7 @@ class Heartbeat:
         except BusError as error:
             _log.debug("no further heartbeat: %s", error)
             return
-        except Exception:  # the group is the whole connection's, and worth more than any beat
+        except Exception:  # an exception would end the task group of the whole connection
             _log.exception("a heartbeat failed")
             return
         if not self._over:

@@ -13,7 +13,7 @@ _DRAWN_BYTES = 1_000
 
 
 class _UlidSource:
-    """Makes ULIDs that only grow within a process, also when the clock steps back."""
+    """Makes ULIDs that increase within a process, even if the clock steps back."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,22 +33,23 @@ class _UlidSource:
             return self._last
 
     def _drawn(self, count: int) -> int:
-        """Random bytes as a number. Drawn from the system many at a time: each draw lets other threads run first."""
+        """Return random bytes as a number. The bytes are read from the system in bulk, because each read lets other
+        threads run.
+        """
         if len(self._random) < count:
             self._random = os.urandom(_DRAWN_BYTES)
         drawn, self._random = self._random[:count], self._random[count:]
         return int.from_bytes(drawn)
 
 
-_next_ulid = (
-    _UlidSource().next
-)  # the one process-wide state: "monotonic in a process" cannot be had without it
+_next_ulid = _UlidSource().next  # the only process-wide state: ids that increase within a process need it
 
 
 def new_id(prefix: str = "") -> str:
-    """A new unique id: 26 characters of Crockford base32 (a ULID), sortable by time, growing in a process.
+    """Return a new unique id: 26 characters of Crockford base32 (a ULID) that sort by time and increase within a
+    process.
 
-    With a prefix, ``new_id("conv")`` is ``"conv_01J…"``. It is a valid subject key.
+    With a prefix, ``new_id("conv")`` is ``"conv_01J…"``. The id is a valid subject key.
     """
     number = _next_ulid()
     text = "".join([_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
@@ -56,7 +57,7 @@ def new_id(prefix: str = "") -> str:
 
 
 def key_of(*parts: str) -> str:
-    """A subject key from any text: 26 characters of base32 of the SHA-256 over the length-prefixed parts.
+    """Return a subject key made from any text: 26 characters of base32 of the SHA-256 of the length-prefixed parts.
 
     Equal parts give equal keys; ``key_of("ab", "c")`` and ``key_of("a", "bc")`` differ.
     """

@@ -1,1 +1,1 @@
-"""The connection to NATS: envelopes in and out, middleware, subscriptions."""
+"""The connection to NATS: encoding and decoding of envelopes, middleware, subscriptions."""

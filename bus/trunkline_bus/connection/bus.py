@@ -1,6 +1,6 @@
-"""The bus a program holds: one connection with everything it can send, ask, store and receive.
+"""The bus: one connection, and the operations to publish, call, store and receive over it.
 
-Only the face; each verb lives in its own module.
+``Bus`` only delegates; each operation is implemented in its own module.
 """
 
 import logging
@@ -43,10 +43,10 @@ Rep = TypeVar("Rep")
 
 
 class Bus:
-    """One connection to NATS. Get it from ``connect``; it reconnects for ever by itself.
+    """One connection to NATS, made by ``connect``. After a connection loss it reconnects without limit.
 
-    Keyword arguments named like the keys of a subject fill them in. ``link``, ``group``, ``inbound`` and ``outbound``
-    are for this package's own modules.
+    Keyword arguments that have the name of a key of the subject set that key. ``link``, ``group``, ``inbound`` and
+    ``outbound`` are for the modules of this package only.
     """
 
     def __init__(self, link: NatsConnection, group: TaskGroup, middleware: Sequence[BusMiddleware]) -> None:
@@ -70,16 +70,18 @@ class Bus:
 
     @property
     def connected(self) -> bool:
-        """Report whether the connection is up right now."""
+        """Report whether the connection is open now."""
         return self.link.connected
 
     @property
     def server_version(self) -> str:
-        """The version of the server last connected to."""
+        """The version of the server of the current or last connection."""
         return self.link.server_version
 
     async def publish(self, topic: Topic[T], payload: T, *, scope: Scope = NO_SCOPE, **keys: str) -> None:
-        """Tell whoever listens, with no acknowledgement. Raises ``SubjectError``, ``ConnectionFailed``."""
+        """Publish a message without acknowledgement. Delivery is not guaranteed. Raises ``SubjectError``,
+        ``ConnectionFailed``.
+        """
         subject = topic.subject.format(**keys)
         try:
             await self.outbound.send(subject, self.outbound.wrap(payload, scope), {}, self._transmit)
@@ -100,12 +102,14 @@ class Bus:
         headers: Mapping[str, str] | None = None,
         **keys: str,
     ) -> Ack:
-        """Store a message in the topic's stream; returns once it is there.
+        """Store a message in the topic's stream, and return the acknowledgement of the stream.
 
-        Repeats itself with the same message id (``msg_id``, by default the envelope's id) across restarts of the
-        server until ``timeout`` seconds passed, so it is stored at most once. ``expect`` is the sequence the last
-        message of the subject (or of ``expect_filter``, which may hold wildcards) must have, 0 for none. After ``ttl``
-        (whole seconds, at least 1) the stream forgets the message, if it allows that.
+        Until ``timeout`` seconds have passed, the append is repeated with the same message id (``msg_id``, by default
+        the envelope's id), also across restarts of the server. The stream stores the message at most once. ``expect``
+        is the sequence that the last message of the subject (or of ``expect_filter``, which may have wildcards) must
+        have; 0 means that there is no message. The stream deletes the message after ``ttl`` (whole seconds, at least
+        1), if the stream allows that.
+
         Raises ``SequenceConflict``, ``StorageFull``, ``StreamUnavailable``, ``StreamError``, ``ConnectionFailed``.
         """
         return await typed_stream.append(
@@ -134,10 +138,11 @@ class Bus:
         timeout: float = 10.0,
         **keys: str,
     ) -> Ack:
-        """Have the server store a message under ``due`` at a time, whatever is restarted until then.
+        """Let the server store a message under ``due`` at a time. The schedule survives restarts of clients and of the
+        server.
 
-        It waits in the same stream under ``timer``, which holds one for these keys: a later one takes its place. A time
-        that has passed is now. Raises as ``append``.
+        Until then the message is stored in the same stream under ``timer``. A later message with the same keys replaces
+        it. If the time has passed, the server stores the message at once. Raises as ``append``.
         """
         return await typed_stream.append(
             self.link,
@@ -164,13 +169,13 @@ class Bus:
         absent: float | None = None,
         **keys: str,
     ) -> Rep:
-        """Ask a service and return its reply.
+        """Call a service and return its reply.
 
-        While nobody listens the request is repeated until ``timeout`` seconds passed, or ``absent`` seconds where it
-        may well be that nobody ever will; once somebody may have heard it, it is never repeated, unless it is
-        ``repeatable``: then it is sent again when the connection was lost before the reply came, or after some
-        seconds of silence, because who had it may be dead. Raises ``NoResponders``, ``CallTimeout``,
-        ``RemoteFault``, ``DecodeError``.
+        While no service listens, the request is repeated until ``timeout`` seconds have passed, or until ``absent``
+        seconds have passed, which is for services that may not exist. Once a service may have received the request, it
+        is not repeated, unless the request is ``repeatable``. A repeatable request is sent again if the connection was
+        lost before the reply, and after some seconds without a reply, because the service that received it may have
+        ended. Raises ``NoResponders``, ``CallTimeout``, ``RemoteFault``, ``DecodeError``.
         """
         return await self._calls.call(
             endpoint, request, scope=scope, timeout=timeout, repeatable=repeatable, absent=absent, keys=keys
@@ -185,57 +190,60 @@ class Bus:
         idle_timeout: float = 5.0,
         **keys: str,
     ) -> AbstractAsyncContextManager[AsyncIterator[Rep]]:
-        """Ask a streaming service and iterate over its replies.
+        """Call a streaming service and iterate over its replies.
 
-        The service sends signs of life by itself, so ``idle_timeout`` silent seconds mean it is gone: then
-        ``CallTimeout`` is raised. ``NoResponders`` comes at once. Leaving the block early stops the service's work.
+        The service sends heartbeats. If nothing arrives for ``idle_timeout`` seconds, ``CallTimeout`` is raised. If no
+        service listens, ``NoResponders`` is raised at once. Leaving the block early cancels the work of the service.
         """
         return self._calls.call_streaming(
             endpoint, request, scope=scope, idle_timeout=idle_timeout, keys=keys
         )
 
     async def last(self, topic: Topic[T], *, timeout: float = 5.0, **keys: str) -> StoredMessage[T] | None:
-        """The last stored message; a missing key matches any.
+        """Return the last stored message; None if there is none. A missing key matches any value.
 
-        A server that is away, or has no leader yet, is waited for until ``timeout`` seconds passed. Raises
-        ``StreamError`` kinds, ``DecodeError``.
+        Waits up to ``timeout`` seconds for a server that is away or has no leader. Raises ``StreamError`` kinds,
+        ``DecodeError``.
         """
         return await typed_stream.last(self.link, self.inbound, topic, timeout, keys)
 
     async def last_seq(self, topic: Topic[Any], **keys: str) -> int:
-        """The sequence of the last stored message, 0 for none; also of one that cannot be read.
+        """Return the sequence of the last stored message, even if the message cannot be decoded; 0 if there is none.
 
         Raises ``StreamError`` kinds.
         """
         return await typed_stream.last_seq(self.link, topic, keys)
 
     def history(self, topic: Topic[T], *, after: int = 0, **keys: str) -> AsyncIterator[StoredMessage[T]]:
-        """All stored messages with a sequence above ``after``, oldest first; a missing key matches any.
+        """Yield the stored messages with a sequence above ``after``, the oldest first. A missing key matches any value.
 
-        Ends at the message that was the last one when it got there. Raises ``StreamError`` kinds, ``DecodeError``.
+        The iteration includes messages that are stored while it runs, and ends when it reaches the last stored message.
+        Raises ``StreamError`` kinds, ``DecodeError``.
         """
         return typed_stream.history(self.link, self.inbound, topic, after, keys)
 
     async def delete(self, topic: Topic[Any], seq: int) -> None:
-        """Remove one stored message. Raises ``StreamError`` when it is not there."""
+        """Delete a stored message. Raises ``StreamError`` if there is no such message."""
         await typed_stream.delete(self.link, topic, seq)
 
     async def purge(self, topic: Topic[Any], **keys: str) -> None:
-        """Remove all stored messages of the topic; a missing key matches any."""
+        """Delete all stored messages of the topic. A missing key matches any value."""
         await typed_stream.purge(self.link, topic, keys)
 
     def records(self, stream: str, filter: str = ">") -> AsyncIterator[StoredRecord]:
-        """Yield the messages that a stream keeps under matching subjects, as bytes, oldest first. Raises
+        """Yield the messages that a stream stores under matching subjects, as bytes, the oldest first. Raises
         ``StreamError`` kinds.
         """
         return RawStream(self.link, stream).records(filter)
 
     async def body(self, record: StoredRecord) -> bytes:
-        """The body of such a message, also when it was too large for one. Raises ``DecodeError`` when that is gone."""
+        """Return the body of a record, also of a body that is stored in an object. Raises ``DecodeError`` if that
+        object is deleted.
+        """
         return await self._claims.resolve(record.headers, record.data)
 
     async def erase(self, stream: str, record: StoredRecord) -> None:
-        """Overwrite a stored message, and the large body that it names, on the server's disk, and remove both.
+        """Overwrite a stored message and its claimed body on the server's disk, and delete both.
 
         Raises ``StreamError`` kinds.
         """
@@ -252,11 +260,13 @@ class Bus:
         confirm: bool = True,
         **keys: str,
     ) -> Subscription:
-        """Run ``handler`` for each live message, at most ``limit`` at once; a missing key matches any.
+        """Call ``handler`` for each live message, for at most ``limit`` messages at once. A missing key matches any
+        value.
 
-        Of all subscriptions with the same ``queue`` one gets a message. With ``limit=1`` messages are handled in
-        order. A message that cannot be read and one whose handler fails go to the dead letters. Without ``confirm``
-        this does not wait until the server has the subscription; it has it before what is sent later on this bus.
+        Each message goes to one of the subscriptions with the same ``queue``. With ``limit=1`` messages are handled in
+        order. A message that cannot be decoded, or whose handler raises, is sent to the dead letters. With ``confirm``
+        the call returns after the server has the subscription. Without it the call returns at once; the server has the
+        subscription before it gets anything that this bus sends later.
         """
         found = await subscription.subscribe(
             self.link,
@@ -276,37 +286,40 @@ class Bus:
     def listen(
         self, topic: Topic[T], *, buffer: int = 1024, **keys: str
     ) -> AbstractAsyncContextManager[AsyncIterator[ReceivedMessage[T]]]:
-        """Live messages as an async iterator, from the moment the block is entered.
+        """Return the live messages as an async iterator that begins when the block is entered.
 
-        Never holds up the connection: when more than ``buffer`` wait, the oldest are dropped. ``ReceivedMessage.gap``
-        is True on the first message after a drop or a reconnection.
+        A slow reader does not delay the connection: if more than ``buffer`` messages wait, the oldest are dropped.
+        ``ReceivedMessage.gap`` is True on the first message after a drop or a reconnection.
         """
         return subscription.listen(self.link, self.inbound, topic, buffer=buffer, keys=keys)
 
     def pinned(
         self, consumer: ConsumerSpec, topic: Topic[T]
     ) -> AbstractAsyncContextManager[AsyncIterator[Delivery[T]]]:
-        """Messages of a durable consumer; with ``pinned_group`` only one live client at a time gets them.
+        """Return the messages of a durable consumer. With ``pinned_group`` only one connected client at a time gets
+        messages.
 
-        Keeps pulling across reconnections and lost pins. Leaving the block hands back what was not taken and
-        lets the next client in at once. Messages that cannot be read go to the dead letters.
+        Pulling continues after reconnections and lost pins. Leaving the block returns the messages that were not taken
+        and lets the next client begin at once. Messages that cannot be decoded are sent to the dead letters.
         """
         return pinned.deliveries(self.link, self.inbound, consumer, topic)
 
     def kv(self, spec: BucketSpec[T]) -> KeyValue[T]:
-        """The key-value bucket of ``spec``; it must exist (``apply`` or ``ensure``)."""
+        """Return the key-value bucket of ``spec``. The bucket must exist (``apply`` or ``ensure``)."""
         return KeyValue(self.link, spec)
 
     def objects(self, spec: ObjectStoreSpec) -> ObjectStore:
-        """The object bucket of ``spec``; it must exist (``apply`` or ``ensure``)."""
+        """Return the object bucket of ``spec``. The bucket must exist (``apply`` or ``ensure``)."""
         return ObjectStore(self.link, spec)
 
     def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-        """Run ``callback`` after each reconnection; returns the undo. Its exceptions are logged."""
+        """Call ``callback`` after each reconnection, and log its exceptions. The returned function removes the
+        callback.
+        """
         return self.link.on_up(lambda: self.group.start_soon(_guarded, callback))
 
     async def drain(self) -> None:
-        """End all subscriptions after what they already got is handled, and send what is buffered."""
+        """End all subscriptions after the received messages are handled, and send what is buffered."""
         await drain_all(list(self._subscriptions))
         if self.connected:
             await self.link.flush(timeout=self.link.settings.drain_timeout)
@@ -317,9 +330,10 @@ class Bus:
 
 @asynccontextmanager
 async def connect(settings: BusSettings, *, middleware: Sequence[BusMiddleware] = ()) -> AsyncIterator[Bus]:
-    """Connect to NATS for the length of the block.
+    """Connect to NATS; the connection closes at the end of the block.
 
-    Raises ``ConnectionFailed`` when no server can be reached now and ``ServerTooOld``; later losses are healed.
+    Raises ``ConnectionFailed`` if no server can be reached now, and ``ServerTooOld``. After a later connection loss the
+    bus reconnects.
     """
     link = NatsConnection(settings)
     await link.open()

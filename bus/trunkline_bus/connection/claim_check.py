@@ -1,4 +1,4 @@
-"""Claim check: a body too large for a subject travels through an object store, the message carries its name."""
+"""Claim check: a body that is too large for a message is stored as an object, and the message has the object's name."""
 
 from collections.abc import Mapping
 
@@ -6,24 +6,24 @@ from trunkline_bus.errors import DecodeError
 from trunkline_bus.streams.object_store import ObjectStore
 
 CLAIM_HEADER = "Trunkline-Claim"
-"""The header that names the object holding the real body."""
+"""The header that names the object with the body."""
 
 
 class ClaimCheckStore:
-    """Stores and fetches large bodies. The bucket is made on first use."""
+    """Stores and reads large bodies. The bucket is created on first use."""
 
     def __init__(self, store: ObjectStore, threshold: int) -> None:
         self.threshold = threshold
         self._store = store
 
     async def put(self, name: str, body: bytes) -> str:
-        """Store ``body``; returns the claim. Raises ``StreamError`` kinds when it cannot be stored."""
+        """Store ``body`` and return the claim. Raises ``StreamError`` kinds if the body cannot be stored."""
         await self._store.ensure()
         await self._store.put(name, body)
         return name
 
     async def resolve(self, headers: Mapping[str, str] | None, data: bytes) -> bytes:
-        """The real body of a message. Raises ``DecodeError("claim_missing")`` when the object is gone."""
+        """Return the body of a message. Raises ``DecodeError("claim_missing")`` if the claimed object is deleted."""
         claim = headers.get(CLAIM_HEADER) if headers else None
         if claim is None:
             return data
@@ -33,7 +33,7 @@ class ClaimCheckStore:
         return body
 
     async def erase(self, headers: Mapping[str, str] | None) -> None:
-        """Overwrite and remove the body that a message names, if it names one. Raises ``StreamError`` kinds."""
+        """Overwrite and delete the body that a message claims, if any. Raises ``StreamError`` kinds."""
         claim = headers.get(CLAIM_HEADER) if headers else None
         if claim is not None:
             await self._store.erase(claim)

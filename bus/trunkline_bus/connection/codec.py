@@ -1,4 +1,4 @@
-"""Envelopes to bytes and back. Knows msgspec, no NATS. Decoders are built once per payload type."""
+"""Encoding and decoding of envelopes. Does not use NATS. Each payload type has one decoder, which is built once."""
 
 from typing import Any, TypeVar
 
@@ -16,18 +16,18 @@ class _Head(msgspec.Struct):
 
 
 class Codec:
-    """Encodes and decodes envelopes as JSON. Not thread safe; one per connection."""
+    """Encodes and decodes envelopes as JSON. Not thread-safe; each connection has its own."""
 
     def __init__(self) -> None:
         self._encoder = msgspec.json.Encoder()
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
     def encode(self, envelope: Envelope[Any]) -> bytes:
-        """The envelope as JSON bytes."""
+        """Return the envelope as JSON bytes."""
         return self._encoder.encode(envelope)
 
     def decode(self, payload: type[T], data: bytes) -> Envelope[T]:
-        """The envelope in ``data``. Raises ``DecodeError`` for anything that is not one of ``payload``."""
+        """Return the envelope in ``data``. Raises ``DecodeError`` if ``data`` is not an envelope of ``payload``."""
         decoder = self._decoders.get(payload)
         if decoder is None:
             decoder = self._decoders[payload] = msgspec.json.Decoder(Envelope[payload])  # type: ignore[valid-type]
@@ -39,7 +39,9 @@ class Codec:
 
 
 def _explain(payload: Any, data: bytes, error: Exception) -> DecodeError:
-    """Slow path: say whether it is garbage, an unknown tag, or a known payload with wrong fields."""
+    """Return the error for ``data``: garbage, an unknown tag, or a known payload with wrong fields. Runs only after a
+    failure.
+    """
     if not isinstance(error, msgspec.ValidationError):
         return DecodeError("garbage", str(error) or type(error).__name__)
     known = {member.__struct_config__.tag for member in payload_types(payload)}

@@ -1,4 +1,4 @@
-"""From wire to payload: claims, decoding, middleware, and the dead letters of what nobody can use."""
+"""The inbound path of a message: claim check, decoding, middleware, and dead letters."""
 
 import base64
 import logging
@@ -22,7 +22,7 @@ _KEPT_BYTES = 64 * 1024
 
 
 class InboundPipeline:
-    """Opens what one connection receives."""
+    """Decodes the messages that one connection receives."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class InboundPipeline:
             )
 
     async def open(self, payload: type[T], data: bytes, headers: Mapping[str, str] | None) -> Envelope[T]:
-        """The envelope in a message body. Raises ``DecodeError``."""
+        """Return the envelope in a message body. Raises ``DecodeError``."""
         if headers:
             data = await self._claims.resolve(headers, data)
         return self._codec.decode(payload, data)
@@ -52,7 +52,7 @@ class InboundPipeline:
     async def parse(
         self, subject: Subject, payload: type[T], name: str, data: bytes, headers: Mapping[str, str] | None
     ) -> tuple[dict[str, str], Envelope[T]] | None:
-        """Keys and envelope of a message, or None after it was sent to the dead letters."""
+        """Return the keys and the envelope of a message; None if the message was sent to the dead letters."""
         try:
             return subject.parse(name), await self.open(payload, data, headers)
         except SubjectError as error:
@@ -70,7 +70,7 @@ class InboundPipeline:
         headers: Mapping[str, str] | None,
         handler: Callable[[ReceivedMessage[T]], Awaitable[None]],
     ) -> None:
-        """Give a live message to ``handler``, through the middleware; exceptions of both pass through."""
+        """Pass a live message through the middleware to ``handler``. Exceptions of both propagate."""
         parsed = await self.parse(subject, payload, name, data, headers)
         if parsed is None:
             return
@@ -88,7 +88,7 @@ class InboundPipeline:
         headers: Mapping[str, str] | None,
         last: Callable[[str, Envelope[T]], Awaitable[None]],
     ) -> None:
-        """Run the middleware and then ``last(subject, envelope)``; exceptions pass through."""
+        """Run the middleware and then ``last(subject, envelope)``. Exceptions propagate."""
         if not self._middleware:
             return await last(name, envelope)
 
@@ -100,10 +100,10 @@ class InboundPipeline:
         )
 
     async def send_to_dead_letters(self, subject: str, reason: str, detail: str, data: bytes) -> None:
-        """Publish a dead letter. Never raises: a dead letter that cannot be sent is logged."""
+        """Publish a dead letter. Never raises: a failure is logged."""
         _log.warning("dead letter %s from %s: %s", reason, subject, detail)
         if subject.split(".")[:2] == self._dead.template.split(".")[:2]:
-            return  # a dead letter about a dead letter would never end
+            return  # a dead letter about a dead letter could repeat without end
         letter = DeadLetter(
             subject=subject,
             reason=reason,

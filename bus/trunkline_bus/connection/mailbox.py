@@ -1,4 +1,4 @@
-"""Raw messages waiting for one reader, with a deadline for silence. No subscriptions in here."""
+"""A queue of raw messages for one reader, with a limit on silence. Makes no subscriptions."""
 
 import asyncio
 from collections import deque
@@ -10,7 +10,7 @@ from trunkline_bus.errors import CallTimeout, NoResponders
 
 
 class Mailbox:
-    """``put`` from a callback, ``get`` in a task. A ``fragile`` one breaks with the connection."""
+    """Messages that a callback ``put`` and a task ``get``. A ``fragile`` mailbox fails when the connection is lost."""
 
     def __init__(self, link: NatsConnection, subject: str, *, fragile: bool) -> None:
         self._subject = subject
@@ -30,9 +30,10 @@ class Mailbox:
             self._undo()
 
     async def get(self, timeout: float) -> Msg:
-        """The next message. Raises ``CallTimeout`` after ``timeout`` silent seconds, ``NoResponders``.
+        """Return the next message. Raises ``CallTimeout`` after ``timeout`` seconds without a message,
+        ``NoResponders``.
 
-        A fragile one raises ``ConnectionLost`` once the connection broke and nothing is left.
+        A fragile mailbox raises ``ConnectionLost`` if the connection was lost and no message is left.
         """
         if not self._items and not self._lost:
             await self._arrival(timeout)

@@ -11,7 +11,7 @@ Proceed = Callable[["BusMessage"], Awaitable[None]]
 
 
 class BusMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message on its way ``"out"`` or ``"in"``. Change it with ``msgspec.structs.replace``."""
+    """A message that is sent (``"out"``) or received (``"in"``). Change it with ``msgspec.structs.replace``."""
 
     direction: Literal["out", "in"]
     subject: str
@@ -20,22 +20,23 @@ class BusMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BusMiddleware(Protocol):
-    """Sees each message that is sent, and each that is handed to a handler, a listener, a puller or a caller.
+    """Processes each message that is sent, and each message that is passed to a handler, a listener, a puller or a
+    caller.
 
-    What ``last`` and ``history`` read back is not shown again. Call ``proceed`` to pass a message on; not calling
-    it withholds the message.
+    Messages that ``last`` and ``history`` return do not pass the middleware. Call ``proceed`` to pass a message on;
+    without that call the message is withheld.
 
-    An exception on the way out reaches the sender. On the way in it is treated like a handler's exception.
-    Append, call and streaming call raise ``BusError`` when an outgoing message is withheld.
+    An exception on the way out reaches the sender. An exception on the way in is treated like a handler's exception.
+    Append, call and streaming call raise ``BusError`` if an outgoing message is withheld.
     """
 
     async def __call__(self, message: BusMessage, proceed: Proceed) -> None:
-        """Look at ``message``, perhaps change it, and ``await proceed(message)``."""
+        """Process ``message``, which may be replaced, and ``await proceed(message)``."""
         ...
 
 
 def chained(middleware: Sequence[BusMiddleware], last: Proceed) -> Proceed:
-    """``last`` wrapped in the middleware, the first one outermost."""
+    """Return ``last`` wrapped in the middleware, the first of which is the outermost."""
     step = last
     for layer in reversed(middleware):
         step = _wrapped(layer, step)

@@ -1,4 +1,4 @@
-"""nats-py's client with two of its faults mended, and its errors in plain words. Holds no state of the bus."""
+"""nats-py's client with two corrections, and descriptions of its errors. Holds no state of the bus."""
 
 import asyncio
 import os
@@ -8,8 +8,11 @@ from nats.aio.client import Client
 
 
 class PatchedClient(Client):
-    """nats-py, except that a server's ``-ERR`` leads to a reconnect instead of closing the client for good, and that
-    the pong of a flush whose caller was cancelled does not end the reader."""
+    """nats-py's client with two corrections.
+
+    After an ``-ERR`` of the server the client reconnects instead of closing permanently. The pong of a flush whose
+    caller was cancelled does not end the reader.
+    """
 
     async def _process_err(self, err_msg: str) -> None:
         if "permissions violation" in err_msg.lower():
@@ -24,13 +27,15 @@ class PatchedClient(Client):
 
 
 def parse_version(text: str) -> tuple[int, ...]:
-    """Major and minor of a server's version."""
+    """Return the major and minor number of a server's version."""
     parts = text.lstrip("v").split("-")[0].split(".")
     return tuple(int(part) for part in parts[:2] if part.isdigit())
 
 
 def is_less_specific(error: Exception, than: Exception | None) -> bool:
-    """A server that refuses a login sometimes hangs up before its reason arrives."""
+    """Report whether ``error`` says less than ``than``: a server that refuses a login sometimes closes the connection
+    before it sends the reason.
+    """
     return isinstance(error, OSError) and is_login_refusal(than)
 
 
@@ -40,8 +45,8 @@ def is_login_refusal(error: Exception | None) -> bool:
 
 
 def error_text(error: Exception) -> str:
-    """An error of the connection in the words of a person."""
-    if isinstance(error, ConnectionResetError):  # a refusal may be overtaken by the end of the connection
+    """Return a description of a connection error for people."""
+    if isinstance(error, ConnectionResetError):  # the end of the connection may arrive before the refusal
         return "the server closed the connection; check the authorization (user and password)"
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)

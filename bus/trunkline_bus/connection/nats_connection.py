@@ -1,8 +1,8 @@
-"""The wire: one NATS connection with its reply inbox. Bytes, subjects and headers only; no envelopes.
+"""One NATS connection with its reply inbox. It handles bytes, subjects and headers, not envelopes.
 
-The only module that drives the nats-py client. nats-py is asyncio-only and reports through callbacks, so this
-module alone uses asyncio futures. It turns nats-py's errors into the bus's own, waits while the connection is down
-instead of queueing requests blindly, and tells requests in flight when the connection is lost.
+Only this module drives the nats-py client. nats-py needs asyncio and reports through callbacks, so only this module
+uses asyncio futures. It converts nats-py's errors into the errors of the bus. It waits while the connection is down
+instead of queueing requests, and it fails requests in flight when the connection is lost.
 """
 
 import asyncio
@@ -37,17 +37,19 @@ _log = logging.getLogger(__name__)
 MessageSink = Callable[[Msg], None]
 ConnectionListener = Callable[[], object]
 STATUS = "Status"
-_FIRST_ATTEMPTS = 4  # without a pause between them; the first connection fails rather than waits
+_FIRST_ATTEMPTS = 4  # no pause between them: the first connection fails instead of waiting
 APPENDS_IN_FLIGHT = 256
-"""More unacknowledged appends at once only lengthen the server's queue, until repeats of the slow ones choke it."""
+"""The maximum number of unacknowledged appends. More appends only lengthen the server's queue, until slow ones are
+repeated and overload it.
+"""
 
 
 class ConnectionLost(BusError):
-    """The connection broke while a request was in flight. Internal: becomes a retry or a public error."""
+    """The connection was lost while a request was in flight. Internal: leads to a retry or to a public error."""
 
 
 class NatsConnection:
-    """One connection. ``open`` it, use it, ``close`` it."""
+    """One connection. Call ``open`` before use and ``close`` after it."""
 
     def __init__(self, settings: BusSettings) -> None:
         self.settings = settings
@@ -59,7 +61,7 @@ class NatsConnection:
         self._up = asyncio.Event()
         self._closing = False
         self.append_slots = asyncio.Semaphore(APPENDS_IN_FLIGHT)
-        """Taken by ``persistence.append_slot``."""
+        """Acquired by ``retry.append_slot``."""
         self._last_error: Exception | None = None
         self._on_up: list[ConnectionListener] = []
         self._on_lost: list[ConnectionListener] = []
@@ -119,7 +121,7 @@ class NatsConnection:
             _log.debug("closing a half open connection: %s", error)
 
     async def close(self) -> None:
-        """Send what is buffered, then close. Never raises; safe to call twice."""
+        """Send what is buffered, then close. Never raises. A second call does nothing."""
         if self._closing:
             return
         if self.connected:
@@ -130,32 +132,34 @@ class NatsConnection:
 
     @property
     def connected(self) -> bool:
-        """Report whether the connection is up right now."""
+        """Report whether the connection is open now."""
         return self._up.is_set() and bool(self._nc.is_connected)
 
     @property
     def closed(self) -> bool:
-        """Report whether this end closed the connection for good."""
+        """Report whether ``close`` was called."""
         return self._closing
 
     @property
     def server_version(self) -> str:
-        """The version of the server last connected to."""
+        """The version of the server of the current or last connection."""
         return str(self._nc._server_info.get("version", "0.0.0"))
 
     @property
     def server_address(self) -> str:
-        """``host:port`` of the server connected to; empty while there is none."""
+        """``host:port`` of the connected server; "" without a connection."""
         url = self._nc.connected_url
         return f"{url.hostname}:{url.port}" if url is not None else ""
 
     @property
     def max_payload(self) -> int:
-        """The largest message the server takes, in bytes."""
+        """The size of the largest message that the server accepts, in bytes."""
         return int(self._nc.max_payload)
 
     async def wait_connected(self, timeout: float) -> None:
-        """Return once the connection is up. Raises ``ConnectionFailed`` after ``timeout`` seconds or when closed."""
+        """Wait until the connection is open. Raises ``ConnectionFailed`` after ``timeout`` seconds, or if it was
+        closed.
+        """
         if self.connected:
             return
         try:
@@ -168,19 +172,19 @@ class NatsConnection:
             self._raise_unreachable(error)
 
     def on_up(self, listener: ConnectionListener) -> Callable[[], None]:
-        """Call ``listener`` after each reconnection; returns the undo."""
+        """Call ``listener`` after each reconnection. The returned function removes the listener."""
         return _added(self._on_up, listener)
 
     def on_lost(self, listener: ConnectionListener) -> Callable[[], None]:
-        """Call ``listener`` when the connection is lost or closed; returns the undo."""
+        """Call ``listener`` when the connection is lost or closed. The returned function removes the listener."""
         return _added(self._on_lost, listener)
 
     def on_lame_duck(self, listener: ConnectionListener) -> None:
-        """Call ``listener`` when the server says it is about to shut down."""
+        """Call ``listener`` when the server announces that it shuts down."""
         self._on_lame_duck.append(listener)
 
     async def leave_lame_duck(self) -> None:
-        """Leave a server that is about to shut down, when there is another one to go to."""
+        """Leave a server that is about to shut down, if there is another server to connect to."""
         if len(self._nc.servers) > 1 and self.connected:
             await self.flush(timeout=2.0)
             await self._nc.force_reconnect()
@@ -190,7 +194,7 @@ class NatsConnection:
     async def publish(
         self, subject: str, data: bytes, *, reply: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
-        """Hand bytes to the connection. While it is down they are buffered, and beyond the buffer this waits."""
+        """Send bytes. While the connection is down the bytes are buffered; if the buffer is full, the call waits."""
         while True:
             try:
                 return await self._nc.publish(subject, data, reply, dict(headers) if headers else None)
@@ -204,9 +208,9 @@ class NatsConnection:
                 self._raise_unreachable(error)
 
     async def flush(self, timeout: float) -> bool:
-        """Report whether everything sent before, subscriptions too, reached the server within ``timeout`` seconds.
+        """Report whether everything sent before, subscriptions included, reached the server within ``timeout`` seconds.
 
-        nats-py alone would let its ping overtake what is still buffered, so the buffer is written out first.
+        The method writes the buffer out first, because nats-py alone sends its ping ahead of the buffered data.
         """
         try:
             await self._nc._flush_pending(force_flush=True)
@@ -217,18 +221,18 @@ class NatsConnection:
         return True
 
     def new_inbox(self) -> str:
-        """A subject of our own for a subscription of one's own."""
+        """Return a new unique subject for a subscription."""
         return str(self._nc.new_inbox())
 
     def open_inbox(self, sink: MessageSink) -> str:
-        """A reply subject whose messages go to ``sink`` (which must not block) until ``close_inbox``."""
+        """Return a reply subject whose messages go to ``sink`` until ``close_inbox``. ``sink`` must not block."""
         self._tokens += 1
         token = f"{self._tokens:x}"
         self._sinks[token] = sink
         return f"{self._inbox}.{token}"
 
     def close_inbox(self, inbox: str) -> None:
-        """Forget a reply subject; closing twice does nothing."""
+        """Close a reply subject. Closing it twice does nothing."""
         self._sinks.pop(inbox[len(self._inbox) + 1 :], None)
 
     async def request(
@@ -240,7 +244,7 @@ class NatsConnection:
         headers: Mapping[str, str] | None = None,
         fragile: bool = False,
     ) -> Msg:
-        """Ask and wait for one reply. A ``fragile`` request fails at once when the connection is lost.
+        """Send a request and wait for one reply. A ``fragile`` request fails at once if the connection is lost.
 
         Raises ``CallTimeout``, ``NoResponders``, ``ConnectionLost`` (fragile only) or ``ConnectionFailed``.
         """
@@ -275,9 +279,11 @@ class NatsConnection:
         on_slow: ConnectionListener,
         confirm: bool = True,
     ) -> RawSubscription:
-        """Subscribe with ``deliver`` awaited in the subscription's own task, so it never stalls the reader.
+        """Subscribe. ``deliver`` is awaited in the subscription's own task, so it does not stall the reader of the
+        connection.
 
-        Without ``confirm`` the server may not have it yet; it has it before anything that is sent later from here.
+        Without ``confirm`` the server may not have the subscription yet when the call returns. The server has it before
+        it gets anything that this connection sends later.
         """
         raw = await self._nc.subscribe(subject, queue=queue, cb=deliver)
         self._on_slow[raw._id] = on_slow
@@ -286,14 +292,19 @@ class NatsConnection:
         return raw
 
     async def confirm_subscriptions(self) -> None:
-        """Wait until the server has every subscription made so far, at most ``connect_timeout``. While the
-        connection is down this returns at once: nats-py subscribes again when it is up."""
+        """Wait until the server has all subscriptions, at most ``connect_timeout``.
+
+        While the connection is down the call returns at once: nats-py subscribes again after it reconnects.
+        """
         if self.connected:
             await self.flush(timeout=self.settings.connect_timeout)
 
     async def unsubscribe(self, *subscriptions: RawSubscription, drain: bool) -> None:
-        """End subscriptions; with ``drain`` what was already sent is still delivered, after one round trip for all of
-        them and within ``drain_timeout``. Never raises."""
+        """End subscriptions. Never raises.
+
+        With ``drain`` messages that the server has already sent are still delivered, after one round trip for all
+        subscriptions and within ``drain_timeout``.
+        """
         for raw in subscriptions:
             self._on_slow.pop(raw._id, None)
         if drain and self.connected:
@@ -309,14 +320,14 @@ class NatsConnection:
                 _log.debug("unsubscribe from %s: %s", raw.subject, error)
 
     async def _deliver_pending(self, subscriptions: Sequence[RawSubscription]) -> None:
-        # What nats-py's drain does, but its round trip is one for each subscription, and a worker has a hundred.
+        # Like nats-py's drain, which needs a round trip for each subscription; a worker has a hundred of them.
         for raw in subscriptions:
             await self._nc._send_unsubscribe(raw._id)
         await self.flush(timeout=self.settings.drain_timeout)
         for raw in subscriptions:
             await raw._pending_queue.join()
 
-    # What nats-py tells us
+    # Callbacks of nats-py
 
     async def _deliver_reply(self, msg: Msg) -> None:
         sink = self._sinks.get(msg.subject[len(self._inbox) + 1 :])
@@ -359,8 +370,11 @@ class NatsConnection:
             listener()
 
     def _choose_server(self, servers: list[Server], _info: dict[str, Any]) -> tuple[Server, float]:
-        """The server tried least, after a wait that doubles with each round and never is the same for all. Where the
-        login was refused a person has to act, so it is tried about once a second."""
+        """Return the server with the fewest attempts, and the time to wait first.
+
+        The wait doubles with each round and is randomized, so that clients do not connect at the same time. After a
+        refused login a person has to act, so the wait is at most ``refused_wait`` seconds and does not grow.
+        """
         server = min(servers, key=lambda one: one.reconnects)
         settings = self.settings
         wait = min(settings.min_reconnect_wait * 2 ** min(server.reconnects, 10), settings.max_reconnect_wait)

@@ -1,4 +1,4 @@
-"""From payload to wire: envelope, middleware, encoding, claim check. What to send where is the caller's part."""
+"""The outbound path of a message: envelope, middleware, encoding, claim check. The caller transmits the bytes."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,11 +21,11 @@ TRACEPARENT = "traceparent"
 
 
 class MessageWithheld(BusError):
-    """A middleware did not pass an outgoing message on."""
+    """A middleware withheld an outgoing message."""
 
 
 class OutboundPipeline:
-    """Prepares what one connection sends."""
+    """Encodes the messages that one connection sends."""
 
     def __init__(
         self, name: str, codec: Codec, claims: ClaimCheckStore, middleware: Sequence[BusMiddleware]
@@ -36,7 +36,7 @@ class OutboundPipeline:
         self._middleware = tuple(middleware)
 
     def wrap(self, payload: Any, scope: Scope) -> Envelope[Any]:
-        """The payload in a new envelope, stamped with now, this connection's name and the current trace."""
+        """Return the payload in a new envelope with the present time, this connection's name and the current trace."""
         return Envelope(
             id=new_id(),
             time=datetime.now(UTC),

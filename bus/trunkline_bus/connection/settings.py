@@ -1,21 +1,21 @@
-"""The address of the bus, and the limits of a connection. Plain data."""
+"""The settings of a connection: the address of the server, and limits."""
 
 import re
 
 import msgspec
 
 MINIMUM_SERVER = (2, 14)
-"""The oldest nats-server whose features Trunkline stands on."""
+"""The oldest nats-server with the features that Trunkline needs."""
 
 
 class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of one connection.
 
-    ``url`` may name several servers, separated by commas. ``name`` fills ``Envelope.source``. ``inbox_prefix`` is
-    the first part of reply subjects, so that an account can grant it per worker. ``dead_letters`` is a subject
-    template with the key ``reason``. ``claims`` is the object bucket of payloads above ``claim_threshold`` bytes,
-    kept for ``claim_ttl`` seconds (None: for ever), at most ``claim_bytes`` of them, on ``claim_replicas`` servers;
-    these count when the bucket has to be made. Waits and timeouts are in seconds.
+    ``url`` may name several servers, separated by commas. ``name`` is the ``source`` of sent envelopes.
+    ``inbox_prefix`` is the first part of reply subjects, so that permissions can be granted per worker.
+    ``dead_letters`` is a subject template with the key ``reason``. ``claims`` is the object bucket for payloads above
+    ``claim_threshold`` bytes. ``claim_ttl`` (seconds; None is no limit), ``claim_bytes`` (the maximum size) and
+    ``claim_replicas`` (the number of servers) apply when the bucket is created. Waits and timeouts are in seconds.
     """
 
     url: str = "nats://127.0.0.1:4222"
@@ -41,10 +41,10 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def redacted_url(self) -> str:
-        """The address without any password in it, fit for logs and errors."""
+        """The address without passwords, for logs and errors."""
         return re.sub(r"//[^@/,]*@", "//", self.url)
 
     @property
     def servers(self) -> list[str]:
-        """The addresses one by one."""
+        """The addresses of ``url``, as a list."""
         return [part.strip() for part in self.url.split(",") if part.strip()]

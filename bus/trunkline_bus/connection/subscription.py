@@ -1,4 +1,4 @@
-"""Live core NATS subscriptions: handlers with a limiter, and the lossy iterator feed readers use."""
+"""Live core NATS subscriptions: handlers with a limit on concurrency, and an iterator that drops old messages."""
 
 import logging
 from collections import deque
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class JobLimiter:
-    """Runs at most ``limit`` jobs at once in a task group and can wait until all have ended."""
+    """Runs at most ``limit`` jobs at once in a task group."""
 
     def __init__(self, group: TaskGroup, limit: int) -> None:
         self._group = group
@@ -33,7 +33,7 @@ class JobLimiter:
         self._scopes: set[anyio.CancelScope] = set()
 
     async def start(self, job: Callable[[Msg], Awaitable[None]], msg: Msg) -> None:
-        """Start ``job(msg)``, waiting for a free slot first; with a limit of one it needs no task of its own."""
+        """Wait for a free slot, then start ``job(msg)``. With a limit of one the job runs in the caller's task."""
         await self._slots.acquire()
         self._running += 1
         if self._in_turn:
@@ -55,22 +55,22 @@ class JobLimiter:
                 self._idle = anyio.Event()
 
     async def drain(self, timeout: float) -> None:
-        """Wait until nothing runs; what still runs after ``timeout`` seconds is cancelled."""
+        """Wait until no job runs. Jobs that still run after ``timeout`` seconds are cancelled."""
         with anyio.move_on_after(timeout):
             while self._running:
                 await self._idle.wait()
         self.cancel()
 
     def cancel(self) -> None:
-        """Cancel what runs."""
+        """Cancel the running jobs."""
         for scope in list(self._scopes):
             scope.cancel()
 
 
 class Subscription:
-    """A running subscription. ``aclose`` stops at once, ``drain`` first handles what already arrived.
+    """A running subscription. ``aclose`` cancels handlers; ``drain`` first handles what has arrived.
 
-    Each may be called after the others, and twice.
+    Both methods may be called more than once and in any order.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Subscription:
         self._gate.cancel()
 
     async def drain(self) -> None:
-        """Stop receiving, let handlers finish (at most the connection's ``drain_timeout``)."""
+        """Stop receiving, and wait at most the connection's ``drain_timeout`` for the handlers to finish."""
         await drain_all([self])
 
     def _end(self) -> bool:
@@ -99,14 +99,18 @@ class Subscription:
 
 
 async def stop_all(subscriptions: Sequence[Subscription]) -> None:
-    """Stop receiving on subscriptions of one connection; what already arrived is handled, and handlers go on."""
+    """Stop receiving on subscriptions of one connection. Messages that have arrived are handled, and handlers keep
+    running.
+    """
     running = [one for one in subscriptions if one._end()]
     if running:
         await running[0]._link.unsubscribe(*(one._raw for one in running), drain=True)
 
 
 async def drain_all(subscriptions: Sequence[Subscription]) -> None:
-    """Stop receiving on subscriptions of one connection, and let handlers finish (at most ``drain_timeout``)."""
+    """Stop receiving on subscriptions of one connection, and wait at most ``drain_timeout`` for the handlers to
+    finish.
+    """
     await stop_all(subscriptions)
     async with anyio.create_task_group() as group:
         for one in subscriptions:
@@ -153,7 +157,7 @@ async def _handle(
 
 
 class _Buffer(Generic[T]):
-    """The newest messages of a listener. Dropping the oldest leaves a gap mark on the next one taken."""
+    """The newest messages for a listener. After dropped messages the next message that is taken has ``gap`` set."""
 
     def __init__(self, size: int) -> None:
         self._items: deque[ReceivedMessage[T]] = deque()
@@ -162,11 +166,11 @@ class _Buffer(Generic[T]):
         self._filled = anyio.Event()
 
     def mark_gap(self) -> None:
-        """Messages may have been missed before the next one that arrives."""
+        """Set ``gap`` on the next message that arrives."""
         self._gap = True
 
     async def put(self, item: ReceivedMessage[T]) -> None:
-        """Add a message, dropping the oldest when full."""
+        """Add a message; if the buffer is full, drop the oldest one."""
         if self._gap:
             self._gap = False
             item = _with_gap(item)
@@ -177,7 +181,7 @@ class _Buffer(Generic[T]):
         self._filled.set()
 
     async def get(self) -> ReceivedMessage[T]:
-        """The oldest message, waiting for one."""
+        """Wait for a message and return the oldest one."""
         while not self._items:
             self._filled = anyio.Event()
             await self._filled.wait()
@@ -188,7 +192,7 @@ class _Buffer(Generic[T]):
 async def listen(
     link: NatsConnection, inbound: InboundPipeline, topic: Topic[T], *, buffer: int, keys: dict[str, str]
 ) -> AsyncIterator[AsyncIterator[ReceivedMessage[T]]]:
-    """A live subscription as an async iterator that never holds up the connection."""
+    """Return a live subscription as an async iterator. A slow reader does not delay the connection."""
     box: _Buffer[T] = _Buffer(buffer)
 
     async def deliver(msg: Msg) -> None:
