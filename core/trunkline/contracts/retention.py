@@ -1,7 +1,7 @@
 """The retention of streams and buckets, in time and size: ``[retention]``. Plain data.
 
-Whatever an installation writes by itself has a bound here or in the list of ``docs/how-to/operate.md``. What people
-made (memory, workspaces, backups) is theirs to delete.
+Everything that an installation writes by itself has a limit here or in the list of ``docs/how-to/operate.md``. Data
+that people create (memory, workspaces, backups) has no limit; people delete it.
 """
 
 from typing import Annotated
@@ -16,10 +16,10 @@ FileCount = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """``[retention]``: ages and sizes (1 MB is 1024 * 1024 bytes) of what the platform writes.
+    """``[retention]``: ages and sizes (1 MB is 1024 * 1024 bytes) of the data that the platform writes.
 
-    The oldest goes first, but a full inbox refuses messages and a full store of large bodies refuses those: what was
-    accepted is never dropped to make room.
+    The oldest data is deleted first. Two stores refuse new data instead: a full inbox refuses messages, and a full
+    store of large bodies refuses bodies. Accepted messages are never dropped to make room.
     """
 
     inbox_mb: Megabytes = 256.0
@@ -46,9 +46,9 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def body_days(self) -> float:
-        """The days that large bodies are kept: as long as anything that may name one."""
+        """The days for which large bodies are kept: as long as any message may name one."""
         return max(self.journal_days, self.dead_letter_days)
 
 
 DEFAULT_RETENTION = Retention()
-"""What counts when nothing is configured."""
+"""The retention if none is configured."""

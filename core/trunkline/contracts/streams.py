@@ -1,4 +1,4 @@
-"""The streams that the server keeps, and the consumers of the inbox: what is durable, and who is given it."""
+"""The streams on the server, and the consumers of the inbox and of timers."""
 
 from msgspec.structs import replace
 
@@ -9,7 +9,9 @@ from trunkline_bus import (
 )
 
 DEFAULT_PARTITIONS = 8
-"""Into how many parts a new inbox is dealt. An old one is as its stream says (``runtime.partitions``)."""
+"""The number of partitions of a new inbox. An existing inbox keeps the number in its stream's configuration
+(``runtime.partitions``).
+"""
 
 INBOX_STREAM, JOURNAL_STREAM, EFFECT_STREAM, FEED_STREAM = "INBOX", "JOURNAL", "EFFECT", "FEED"
 SPAN_STREAM, FACT_STREAM, DEAD_STREAM, AUDIT_STREAM = "SPANS", "FACTS", "DEAD", "AUDIT"
@@ -19,12 +21,16 @@ APPROVAL_STREAM, TIMER_STREAM = "APPROVALS", "TIMERS"
 PIN_GROUP = "monitors"
 
 FAILOVER_SECONDS = 1.2
-"""Seconds of silence after which a monitor's partitions, and what it was given of them, are another's. As long as a
-person waits when it dies; a monitor that stands still for as long costs a second model call, and nothing else."""
+"""Seconds of silence after which a monitor's partitions and their unacknowledged messages pass to another monitor. A
+person waits that long if a monitor dies. A monitor that pauses for that long costs a second model call, and nothing
+else.
+"""
 
 
 def inbox_consumer(partition: int) -> ConsumerSpec:
-    """The consumer of one partition: the server pins it to one live monitor, and to another when that one dies."""
+    """Return the consumer of one partition. The server pins the consumer to one live monitor, and to another monitor
+    if that one dies.
+    """
     return ConsumerSpec(
         stream=INBOX_STREAM,
         name=f"part-{partition}",
@@ -37,7 +43,7 @@ def inbox_consumer(partition: int) -> ConsumerSpec:
 
 
 ALL_PARTITIONS_CONSUMER = replace(inbox_consumer(0), name="*", filter="trunkline.turn.part.*.*")
-"""All of their consumers at once, in the words of permissions."""
+"""All inbox consumers at once, as a pattern for permissions."""
 
 
 LEARNER_CONSUMER = ConsumerSpec(
@@ -52,7 +58,7 @@ LEARNER_CONSUMER = ConsumerSpec(
     pinned_group="learners",
     pin_timeout=3.0,
 )
-"""One turn at a time, to one live worker: what is learned from a turn builds on what the one before it taught."""
+"""One turn at a time, to one live worker: learning from a turn builds on what was learned from the previous one."""
 
 
 DEADLINE_CONSUMER = ConsumerSpec(
@@ -62,11 +68,11 @@ DEADLINE_CONSUMER = ConsumerSpec(
     description="Approvals whose reminder or end has come, for the gateways",
     ack_wait=10.0,
 )
-"""Any gateway may act on what is due; one that dies meanwhile leaves it to another."""
+"""Any gateway may process what is due. If it dies meanwhile, another gateway does."""
 
 
 def inbox_transform(door: str, partitions: int) -> Transform:
-    """Deal what comes under ``door`` by conversation."""
+    """Return the transform that distributes messages published under ``door`` to partitions by conversation."""
     return Transform(
         source=door,
         destination=f"trunkline.turn.part.{{{{partition({partitions},1)}}}}.{{{{wildcard(1)}}}}",
@@ -137,4 +143,4 @@ STREAMS = (
         description="What could not be decoded or handled",
     ),
 )
-"""What the server keeps. ``topology`` gives them the replicas, ages and sizes that are configured."""
+"""All streams. ``topology`` sets their configured replicas, ages and sizes."""

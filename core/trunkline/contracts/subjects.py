@@ -1,8 +1,9 @@
-"""The one table of what is said where: every endpoint and topic, with the streams and buckets that keep them.
+"""The table of all subjects: every endpoint and topic, with their streams and buckets.
 
-The docs page, the NATS permissions in ``deploy/``, the stream filters and the span names are drawn from here.
-``trunkline.<plane>.<area>.<key...>.<verb or fact>``; planes: ``cmd`` request and reply, ``turn`` the durable inbox,
-``journal``, ``feed``, ``evt`` facts, ``ctl`` operators (never queued), ``x`` plugins' own, ``dead`` letters.
+The docs page, the NATS permissions in ``deploy/``, the stream filters and the span names are generated from it.
+``trunkline.<plane>.<area>.<key...>.<verb or fact>``; the planes are ``cmd`` (request and reply), ``turn`` (the
+durable inbox), ``journal``, ``feed``, ``evt`` (facts), ``ctl`` (operators; never queued), ``x`` (plugins' own) and
+``dead`` (dead letters).
 """
 # ruff: noqa: F403  one table in several files; to list its names here again would be a second table
 

@@ -1,4 +1,4 @@
-"""All that the platform keeps on the server, with the ages, sizes and replicas that are configured."""
+"""The streams, consumers, buckets and object stores on the server, with the configured ages, sizes and replicas."""
 
 from typing import Literal
 
@@ -42,7 +42,7 @@ DAY_SECONDS = 86_400.0
 REMOTE_STREAMS = (EFFECT_STREAM, AUDIT_STREAM, DEAD_STREAM)
 
 Storage = Literal["file", "memory"]
-"""Where the server keeps a stream."""
+"""The storage type of a stream."""
 
 
 def topology(
@@ -51,10 +51,11 @@ def topology(
     retention: Retention = DEFAULT_RETENTION,
     feed: Storage = "file",
 ) -> Topology:
-    """All that the platform keeps on the server; ``apply()`` brings it there. ``feed`` is where the feed is kept.
+    """Return everything that the platform keeps on the server; ``apply()`` creates or updates it. ``feed`` is the
+    storage of the feed.
 
-    What may be asked for again is stored asynchronously, but only in files and without replicas: the server knows no
-    both.
+    Streams whose content can be rebuilt are stored asynchronously, but only in files and without replicas, because
+    the server supports neither combination.
     """
     limits = _limits(retention)
     stored: dict[str, Storage] = {FEED_STREAM: feed}
@@ -94,8 +95,8 @@ def topology(
 
 
 def remote_topology(retention: Retention = DEFAULT_RETENTION) -> Topology:
-    """Return the topology of a remote's own server: the ledger and the audit log of its calls, who lives, and what
-    it could not read.
+    """Return the topology of a remote host's own server: the effect ledger and the audit log of its calls, heartbeats
+    and dead letters.
     """
     whole = topology(retention=retention)
     streams = tuple(stream for stream in whole.streams if stream.name in REMOTE_STREAMS)
@@ -104,21 +105,23 @@ def remote_topology(retention: Retention = DEFAULT_RETENTION) -> Topology:
 
 
 def claim_store_spec(retention: Retention) -> ObjectStoreSpec:
-    """Where bodies lie that are too large for a message, for as long as anything may name one."""
+    """Return the store of bodies that are too large for a message. It keeps a body as long as any message may name
+    the body.
+    """
     return replace(
         CLAIM_STORE, ttl=retention.body_days * DAY_SECONDS, max_bytes=int(retention.body_mb * MEGABYTE)
     )
 
 
 def result_store_spec(retention: Retention) -> ObjectStoreSpec:
-    """Where the tools worker keeps results that are too long for their conversation."""
+    """Return the store in which the tools worker keeps results that are too long for their conversation."""
     return replace(
         RESULT_STORE, ttl=retention.result_days * DAY_SECONDS, max_bytes=int(retention.result_mb * MEGABYTE)
     )
 
 
 def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
-    """Age in seconds and size in megabytes of each stream."""
+    """Return the age in seconds and the size in megabytes of each stream."""
     return {
         INBOX_STREAM: (None, retention.inbox_mb),
         JOURNAL_STREAM: (retention.journal_days * DAY_SECONDS, retention.journal_mb),

@@ -1,6 +1,6 @@
-"""Approvals as they come and go, for whoever shows them to people: all that wait, then every change.
+"""Watch approvals for clients that show them: all that wait for a decision, then every change.
 
-What is heard live and what the stream holds become one order, also across outages: nothing is missed or told twice.
+Live messages and the stored stream are merged into one order, also across outages: nothing is missed or repeated.
 """
 
 import logging
@@ -23,7 +23,9 @@ Stage = tuple[bool, bool]
 
 
 async def watch_approvals(bus: Bus) -> AsyncGenerator[Approval, None]:
-    """Those that wait now, oldest first, then each that is asked, reminded of or settled, until closed."""
+    """Yield the approvals that wait now, oldest first, then each that is requested, reminded of or settled, until
+    closed.
+    """
     send, receive = anyio.create_memory_object_stream[Approval | None](math.inf)
     reported: OrderedDict[str, Stage] = OrderedDict()
 
@@ -47,7 +49,9 @@ async def watch_approvals(bus: Bus) -> AsyncGenerator[Approval, None]:
 
 
 def _is_news(approval: Approval, reported: "OrderedDict[str, Stage]") -> bool:
-    """Report whether it has come further than was told. What was settled before anybody was told of it is no news."""
+    """Report whether the approval has advanced since it was last reported. An approval that was settled before it was
+    ever reported is not news.
+    """
     stage = (approval.settled is not None, approval.reminded_at is not None)
     before = reported.get(approval.id)
     reported[approval.id] = max(stage, before or stage)

@@ -1,4 +1,4 @@
-"""Approvals: what a person is asked before a call may run, where it stands, and what is said when its time is over."""
+"""Approvals: the decision that a person must make before a call runs, its state, and its texts."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -9,23 +9,26 @@ from trunkline.contracts.policies.messages import Policy
 from trunkline_bus import Payload, key_of
 
 ApprovalScope = Literal["once", "conversation", "always"]
-"""How far a yes reaches: this call, calls like it in this conversation, or in this block from now on."""
+"""The extent of an approval: this call, calls like it in this conversation, or calls like it in this block from now
+on.
+"""
 
 DECIDED_BY_DEADLINE = "deadline"
-"""Who has decided when nobody did in time."""
+"""The decider of an approval if no decision was made in time."""
 
 WithdrawalReason = Literal["", "cancelled", "stopped", "block", "ended"]
-"""Why nobody is asked any more though nobody decided: the turn was cancelled, or stopped after its step; the block was
-stopped; or the turn ended otherwise. Empty where somebody decided, or did not in time."""
+"""Why an approval was withdrawn without a decision: the turn was cancelled, or stopped after its step; the block was
+stopped; or the turn ended otherwise. Empty if a person decided, or if no decision was made in time.
+"""
 
 CANCELLED_BY_PANIC = "panic"
-"""Who ends turns when everything is stopped."""
+"""The name recorded as the canceller of turns that panic ended."""
 
 _PLACES = {"cli": "on the command line", "terminal": "in the terminal"}
 
 
 def describe_decider(by: str) -> str:
-    """Who decided, in words. A channel speaks for the owner, or knows people by names of their own."""
+    """Return the decider in words. A channel decides on behalf of the owner, or knows people by their own ids."""
     if by == "owner":
         return "the owner"
     kind, _, name = by.partition(":")
@@ -33,7 +36,7 @@ def describe_decider(by: str) -> str:
 
 
 def describe_withdrawal(why: WithdrawalReason, by: str) -> str:
-    """Why a question was withdrawn, and who saw to that, in words: what follows a ``because``."""
+    """Return why an approval was withdrawn, and by whom, in words that follow ``because``."""
     if by == CANCELLED_BY_PANIC:
         return "everything was stopped by panic"
     match why:
@@ -46,16 +49,15 @@ def describe_withdrawal(why: WithdrawalReason, by: str) -> str:
 
 
 class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A description of what a call would do, for a person to read: nothing in it is obeyed by a terminal, and its
-    length is bounded.
+    """A preview of a call for a person. Control characters are made visible, and the length is bounded.
 
-    ``text`` is a unified diff, a command with its arguments, a message with whom it goes to, or the arguments one by
-    one. ``left_out`` is how many characters of it are not shown. ``shape`` is the key of the tool and those arguments
-    that a wider yes is bound to, ``covers`` the same in words; without a shape a yes can only be for this one call.
-    ``tool`` is the tool's name, by whatever other one it was called, ``effect`` its effect.
+    ``text`` is a unified diff, a command with its arguments, a message with its recipient, or the arguments one by
+    one. ``left_out`` is the number of characters that are not shown. ``shape`` is a key of the tool and the arguments
+    that a wider approval fixes, and ``covers`` describes them in words; without a shape an approval holds for this
+    call only. ``tool`` is the tool's name even if the model used an alias, ``effect`` its effect.
 
-    With the kind ``question`` nothing is to be allowed: ``text`` is what the call wants to know, ``options`` are
-    answers that it proposes, and what is waited for is a person's own words or one of these.
+    With the kind ``question`` there is no call to approve: ``text`` is the question, ``options`` are proposed
+    answers, and the person answers with one of them or in other words.
     """
 
     kind: Literal["diff", "command", "message", "arguments", "question"] = "arguments"
@@ -69,14 +71,14 @@ class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     @property
     def is_question(self) -> bool:
-        """Report whether an answer is wanted, and not a yes or no."""
+        """Report whether this is a question, which a person answers, and not a call to approve."""
         return self.kind == "question"
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The decision about an approval, its author and its time. ``by`` is an identity's id, or ``deadline`` when
-    nobody decided in time. A question was answered with ``answer``, or left without one (``allow`` is false).
-    With ``withdrawn`` nobody decided: ``by`` is then who ended the turn, "" where nobody did.
+    """The decision about an approval, with its author and time. ``by`` is an identity's id, or ``deadline`` if no
+    decision was made in time. For a question, ``answer`` is the answer, and ``allow`` is false if there is none. If
+    ``withdrawn`` is set there was no decision; ``by`` then names who ended the turn, "" if it ended by itself.
     """
 
     allow: bool
@@ -88,10 +90,10 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Approval(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="approval.state.v1"):
-    """A call that waits for a person, or did: ``settled`` says how that ended.
+    """A call that waits or waited for a person's decision. ``settled`` is the outcome, None while it waits.
 
-    ``id`` is as ``approval_id`` makes it. ``channel`` and ``actor`` are of the turn. A decision names ``turn``,
-    ``call`` and ``call_hash``, which binds it to exactly this tool and these arguments.
+    ``id`` is the result of ``approval_id``. ``channel`` and ``actor`` are those of the turn. A decision names
+    ``turn``, ``call`` and ``call_hash``; the hash binds the decision to exactly this tool and these arguments.
     """
 
     id: str
@@ -112,16 +114,16 @@ class Approval(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="appr
 
 
 def approval_id(turn: str, call: str, asked_at: datetime) -> str:
-    """The id of a question, such as ``k3v7q-x2pzd``: short enough to be typed, and no word of any language.
+    """Return the id of an approval, such as ``k3v7q-x2pzd``: short enough to type, and no word of any language.
 
-    A call that is asked about again is another question.
+    If a person is asked about the same call again, that approval has another id.
     """
     key = key_of("approval", turn, call, asked_at.isoformat())
     return f"{key[:5]}-{key[5:10]}"
 
 
 class ApprovalDue(Payload, frozen=True, kw_only=True, tag="approval.due.v1"):
-    """The time has come to remind people of an approval, or to give it up (``expire``)."""
+    """The time to remind people of an approval has come, or its deadline (``expire``)."""
 
     id: str
     turn: str
@@ -131,42 +133,42 @@ class ApprovalDue(Payload, frozen=True, kw_only=True, tag="approval.due.v1"):
 
 
 class ListApprovals(Payload, frozen=True, kw_only=True, tag="approval.list.v1"):
-    """Ask for the approvals that wait, of one block or all; with ``settled`` those of the last hour too."""
+    """Ask for the approvals that wait, of one block or of all. ``settled`` adds those settled in the last hour."""
 
     block: str | None = None
     settled: bool = False
 
 
 class ApprovalList(Payload, frozen=True, kw_only=True, tag="approval.listed.v1"):
-    """Approvals, the one that was asked first in front."""
+    """Approvals, oldest first."""
 
     approvals: tuple[Approval, ...]
 
 
 class GetApproval(Payload, frozen=True, kw_only=True, tag="approval.get.v1"):
-    """Ask for one approval by its id, or by as much of it as tells it from the others."""
+    """Ask for one approval by its id, or by any unique prefix of it."""
 
     id: str
 
 
 class ListGrants(Payload, frozen=True, kw_only=True, tag="approval.list-grants.v1"):
-    """Ask what was allowed for longer than one call."""
+    """Ask for the grants: the permissions that outlive one call."""
 
 
 class GrantList(Payload, frozen=True, kw_only=True, tag="approval.grants.v1"):
-    """Policies that people's decisions made, by their ids."""
+    """The grants, which are policies made from people's decisions, sorted by id."""
 
     grants: tuple[Policy, ...]
 
 
 class ForgetGrant(Payload, frozen=True, kw_only=True, tag="approval.forget.v1"):
-    """Take back what was allowed for longer than one call: calls like it are asked about again."""
+    """Revoke a grant. A person is asked again about calls that it covered."""
 
     id: str
 
 
 class ApprovalView(Payload, frozen=True, kw_only=True, tag="approval.view.v1"):
-    """An approval with the arguments of its call as the model gave them."""
+    """An approval with the arguments of its call, as the model gave them."""
 
     approval: Approval
     arguments: dict[str, Any] = {}

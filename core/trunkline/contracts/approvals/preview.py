@@ -1,7 +1,7 @@
 """Previews of calls, on which a person decides: a diff, a command, a message, the arguments.
 
-Pure. Whatever a model wrote is shown and never obeyed: control characters, and such as nobody sees, are made visible,
-nothing grows beyond a bound, and what is left out is counted.
+Pure. A model's text is displayed and never interpreted: control characters and invisible characters are made visible,
+the length is bounded, and the omitted characters are counted.
 """
 
 import difflib
@@ -14,19 +14,19 @@ from trunkline._util.text import one_line, printable, reveal_invisible
 from trunkline.contracts.approvals.messages import ApprovalDetail
 
 MAX_TEXT = 6_000
-"""Characters of a preview that are shown: the beginning, and a quarter of them from the end."""
+"""The largest number of characters shown: three quarters from the beginning, one quarter from the end."""
 
 MAX_LINES = 20_000
-"""Lines above which two texts are not compared: that would take longer than anybody waits."""
+"""The largest number of lines of two texts that are compared; comparing more takes too long."""
 
 SHORT, LONGEST_LINE = 200, 1_000
-"""Characters of an argument, and of all of them, where they are put into one line."""
+"""The largest number of characters of one argument, and of all of them, in a one-line summary."""
 
 PreviewKind = Literal["diff", "command", "message", "arguments", "question"]
 
 
 def preview(kind: PreviewKind, text: str) -> ApprovalDetail:
-    """A preview of any text."""
+    """Return a preview of a text."""
     shown = reveal_invisible(printable(text))
     if len(shown) <= MAX_TEXT:
         return ApprovalDetail(kind=kind, text=shown)
@@ -37,8 +37,8 @@ def preview(kind: PreviewKind, text: str) -> ApprovalDetail:
 
 
 def diff_preview(path: str, before: str | None, after: str | None) -> ApprovalDetail:
-    """Describe the change of a file as a diff. ``before`` is None for one that is not there, ``after`` for one that
-    would be gone.
+    """Return a preview of a file's change as a diff. ``before`` is None if the file does not exist, ``after`` if the
+    call would delete it.
     """
     old, new = _lines(before), _lines(after)
     if len(old) + len(new) > MAX_LINES:
@@ -54,22 +54,24 @@ def diff_preview(path: str, before: str | None, after: str | None) -> ApprovalDe
 
 
 def command_preview(argv: Sequence[str], where: str = "") -> ApprovalDetail:
-    """A program with its arguments, each quoted as a shell would need it."""
+    """Return a preview of a program with its arguments, each quoted for a shell."""
     return preview("command", shlex.join(argv) + (f"\n(in {where})" if where else ""))
 
 
 def message_preview(to: str, text: str) -> ApprovalDetail:
-    """Something that would be sent."""
+    """Return a preview of a message that the call would send."""
     return preview("message", f"to: {to}\n\n{text}")
 
 
 def arguments_preview(arguments: Mapping[str, Any]) -> ApprovalDetail:
-    """The arguments one by one."""
+    """Return a preview that lists the arguments one by one."""
     return preview("arguments", "\n".join(_argument(name, value) for name, value in arguments.items()))
 
 
 def arguments_summary(arguments: Mapping[str, Any]) -> str:
-    """Arguments in one line, each cut when it is long, and so is the whole. Names may be a model's words as well."""
+    """Return the arguments in one line, each shortened if it is long, and the whole too. A model may have chosen the
+    names as well as the values.
+    """
     each = (f"{_cut(one_line(name))}={_cut(one_line(_written(value)))}" for name, value in arguments.items())
     return _cut(", ".join(each), LONGEST_LINE)
 
@@ -90,7 +92,7 @@ def _cut(text: str, most: int = SHORT) -> str:
 
 
 def _lines(text: str | None) -> list[str]:
-    """The lines as they are told apart in a diff; a last one without an end says so."""
+    """Return the lines for a diff; a last line without a line end is marked."""
     if not text:
         return []
     lines = text.split("\n")

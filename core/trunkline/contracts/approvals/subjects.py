@@ -1,4 +1,4 @@
-"""The topics of approvals: their state, and the end of their time."""
+"""The topics of approvals: their state, their timers, and the approvals that are due."""
 
 from trunkline.contracts.approvals.messages import Approval, ApprovalDue
 from trunkline.contracts.streams import APPROVAL_STREAM, TIMER_STREAM

@@ -1,4 +1,4 @@
-"""The entries of the audit log: one for each decision and each call, kept on a stream and then in memory."""
+"""The entries of the audit log, one for each decision and each call; stored on a stream and then in memory."""
 
 from datetime import datetime
 from typing import Literal
@@ -17,16 +17,16 @@ AuditDecision = Literal[
 class AuditEntry(Payload, frozen=True, kw_only=True, tag="audit.entry.v1"):
     """One line of the audit log.
 
-    ``decision``: the policies decided about a call; ``call``: a call ended; ``approval``: a person decided or
-    answered, nobody did in time, or nobody is asked any more; ``permissions``: the owner changed what a block may do;
-    ``lost``: ``count`` lines were no longer on the stream when memory was to have them. ``by`` are the policies that
-    decided, or who did; ``why`` is a sentence. ``status`` is how a call ended: ``ok``, ``error``, ``cancelled``,
-    ``unknown`` where it may have had its effect, or ``approval`` where it waits for a person. ``seconds`` is how long a
-    call took, ``size`` the characters of its result. ``arguments`` and ``output`` are there as far as
-    ``[audit] detail`` wants them.
+    ``event`` is ``decision`` (the policies decided about a call), ``call`` (a call ended), ``approval`` (an approval
+    was decided, answered, expired or withdrawn), ``permissions`` (the owner changed what a block may do), or ``lost``
+    (the stream dropped ``count`` lines before memory stored them). ``by`` names the policies or the person that
+    decided; ``why`` is a sentence. ``status`` is how a call ended: ``ok``, ``error``, ``cancelled``, ``unknown`` if
+    it may have had its effect, or ``approval`` if it waits for a person. ``seconds`` is the duration of a call,
+    ``size`` the number of characters of its result. ``[audit] detail`` decides whether ``arguments`` and ``output``
+    are recorded.
 
-    A line with a ``count`` stands for so many refusals or reads, from ``first`` to ``at``, that came faster than they
-    could be noted one by one.
+    A line with a ``count`` stands for that many refusals or reads, from ``first`` to ``at``, that were too fast to
+    record one by one.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The audit log: who decided what about which call, and how it ended."""
+"""The subject of the audit log, which records decisions about calls and how the calls ended."""
 
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.streams import AUDIT_STREAM

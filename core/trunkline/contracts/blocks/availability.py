@@ -1,4 +1,6 @@
-"""Which blocks take messages, and what is said of those that take none: the same at the gateway and the bare loop."""
+"""Whether a block accepts messages, and the sentence for a block that does not. The gateway and the bare loop share
+it.
+"""
 
 from trunkline.contracts.blocks.messages import BlockConfig
 
@@ -9,7 +11,9 @@ def block_not_found(name: str) -> str:
 
 
 def unavailable_reason(name: str, config: BlockConfig, problem: str) -> str:
-    """Why a block takes no messages; "" for one that does. ``problem`` says which file about it cannot be read."""
+    """Return why a block accepts no messages; "" if it accepts them. ``problem`` names the file of the block that
+    cannot be read, "" if there is none.
+    """
     if problem:
         return f"The block {name!r} accepts no messages until a person corrects a file. {problem}"
     if not config.enabled:

@@ -16,11 +16,11 @@ BlockStatusName = Literal["SLEEPING", "ACTIVE", "BUSY", "ERROR"]
 
 
 class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The limits of what a block's agents may remember and read: the table ``[memory]`` of its ``block.toml``.
+    """The memory settings of a block's agent: the table ``[memory]`` of its ``block.toml``.
 
-    ``write_layers``: the first one is written when nothing is said. The owner's own layer is shared with all blocks, so
-    writing it takes ``allow_user_global_write`` besides. Chunks that nobody made or used for ``retention_days`` are
-    archived; without a number they stay.
+    ``write_layers`` are the layers that the agent may write; the first one is the default. Writing the layer
+    ``user_global``, which all blocks share, also requires ``allow_user_global_write``. Chunks that were neither
+    created nor used for ``retention_days`` are archived; None archives none.
     """
 
     enabled: bool = True
@@ -31,13 +31,14 @@ class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A block's own choices, in its ``block.toml``; every one can be left out.
+    """The settings of a block, from its ``block.toml``. Every setting is optional.
 
-    ``model`` is ``adapter/model`` or a model of the default adapter, ``vision_model`` the one that looks at pictures;
-    ``tools`` limits the catalogue to these names.
-    ``discovery`` is whether the model is shown all tools (``off``) or finds most of them when it needs them (``on``);
-    ``auto`` goes by how many there are. ``always_send`` names those that it is shown all the same, ``*`` stands for any
-    text; without it those whose authors advise it. What is not said here is as in the owner's ``preferences.toml``.
+    ``model`` is ``adapter/model`` or a model of the default adapter; ``vision_model`` is the model for messages with
+    images. ``tools`` limits the catalogue to these names. ``discovery`` decides whether the model receives all tools
+    (``off``) or loads most of them on demand (``on``); ``auto`` decides by their number. ``always_send`` names the
+    tools that the model receives in any case, where ``*`` matches any text; None selects the tools whose authors
+    advise it. A ``model``, ``vision_model``, ``discovery`` or ``always_send`` that is not set is taken from the
+    owner's ``preferences.toml``.
     """
 
     description: str = ""
@@ -55,7 +56,7 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class BlockStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The status of a block. ``error`` is a code, never raw text."""
+    """The status of a block. ``error`` is an error code, never raw text."""
 
     status: BlockStatusName = "SLEEPING"
     last_run: datetime | None = None
@@ -65,7 +66,9 @@ class BlockStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class BlockStatusHeartbeat(Payload, frozen=True, kw_only=True, tag="pulse.beat.v1"):
-    """One monitor's view of a block, refreshed while it serves it and gone soon after it dies."""
+    """The status of a block as one monitor reports it. The monitor refreshes the entry while it serves the block; the
+    entry expires soon after the monitor dies.
+    """
 
     block: str
     monitor: str
@@ -73,8 +76,9 @@ class BlockStatusHeartbeat(Payload, frozen=True, kw_only=True, tag="pulse.beat.v
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A block as it stands. ``problem`` says what is wrong with its ``block.toml``, in which case it takes no messages
-    and ``config`` is not what the file says; "" when nothing is."""
+    """The current state of a block. ``problem`` says what is wrong with its ``block.toml``, "" if nothing is. A block
+    with a problem accepts no messages, and ``config`` does not reflect the file.
+    """
 
     name: str
     config: BlockConfig
@@ -85,20 +89,20 @@ class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CreateBlock(Payload, frozen=True, kw_only=True, tag="blocks.create.v1"):
-    """Create a block. Its name keeps the rule for block names (``^[a-z0-9][a-z0-9-]{0,31}$``) and is free."""
+    """Create a block. The name must match ``^[a-z0-9][a-z0-9-]{0,31}$`` and must not be in use."""
 
     name: str
     config: BlockConfig = BlockConfig()
 
 
 class ListBlocks(Payload, frozen=True, kw_only=True, tag="blocks.list.v1"):
-    """Ask for all blocks, with the archived ones if so wished."""
+    """Ask for all blocks; ``archived`` adds the archived ones."""
 
     archived: bool = False
 
 
 class ArchivedBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """A block that was put away; ``archive`` is what ``restore`` takes besides its name."""
+    """An archived block. ``archive`` is the name of its folder below ``archive/`` in memory."""
 
     name: str
     archive: str
@@ -106,7 +110,7 @@ class ArchivedBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlockList(Payload, frozen=True, kw_only=True, tag="blocks.listed.v1"):
-    """The blocks by name."""
+    """The blocks, sorted by name."""
 
     blocks: tuple[Block, ...] = ()
     archived: tuple[ArchivedBlock, ...] = ()
@@ -125,22 +129,24 @@ class BlockView(Payload, frozen=True, kw_only=True, tag="blocks.view.v1"):
 
 
 class ChangeBlock(Payload, frozen=True, kw_only=True, tag="blocks.change.v1"):
-    """Change choices of a block: dotted keys of its ``block.toml`` (``permissions.approvals``) and their values; None
-    takes a key out. Comments and order of the file stay. All are changed or none."""
+    """Change settings of a block. ``changes`` maps dotted keys of its ``block.toml`` (``permissions.approvals``) to
+    their values; None removes a key. Comments and order of the file are preserved. Either all changes are made or
+    none.
+    """
 
     name: str
     changes: dict[str, Any]
 
 
 class StopBlock(Payload, frozen=True, kw_only=True, tag="blocks.stop.v1"):
-    """Switch a block off, and cancel its turns; with ``finish`` those that were accepted go on to their end."""
+    """Switch a block off and cancel its turns; ``finish`` lets the turns already accepted run to their end."""
 
     name: str
     finish: bool = False
 
 
 class BlockStopped(Payload, frozen=True, kw_only=True, tag="blocks.stopped.v1"):
-    """The block as it stands now, the turns that were cancelled, and the background tasks that were ended."""
+    """The state of the stopped block, the turns that were cancelled, and the background tasks that were ended."""
 
     block: Block
     cancelled: tuple[str, ...] = ()
@@ -148,29 +154,31 @@ class BlockStopped(Payload, frozen=True, kw_only=True, tag="blocks.stopped.v1"):
 
 
 class ResetBlock(Payload, frozen=True, kw_only=True, tag="blocks.reset.v1"):
-    """Cancel a block's turns, then have it forget: its conversations and all that its agent wrote or learned. With
-    ``hard`` its documents, identity, sliders and workspace are lost too. Its choices stay; memory's history keeps the
-    rest, but for the workspace."""
+    """Cancel a block's turns, then delete its conversations and everything that its agent wrote or learned. ``hard``
+    also deletes its documents, identity, sliders and workspace. Its settings stay. The history of memory keeps
+    everything deleted except the workspace.
+    """
 
     name: str
     hard: bool = False
 
 
 class ArchiveBlock(Payload, frozen=True, kw_only=True, tag="blocks.archive.v1"):
-    """Cancel a block's turns and put it away as it is."""
+    """Cancel a block's turns and archive the block unchanged."""
 
     name: str
 
 
 class RestoreBlock(Payload, frozen=True, kw_only=True, tag="blocks.restore.v1"):
-    """Bring an archived block back, byte for byte; its name must be free."""
+    """Restore an archived block, byte for byte. Its name must not be in use."""
 
     name: str
 
 
 class DeleteBlock(Payload, frozen=True, kw_only=True, tag="blocks.delete.v1"):
-    """Cancel a block's turns and delete it, or with ``archived`` delete the newest archive of that name. Memory's
-    history keeps what it held."""
+    """Cancel a block's turns and delete the block; ``archived`` deletes the newest archive of that name instead. The
+    history of memory keeps the deleted content.
+    """
 
     name: str
     archived: bool = False

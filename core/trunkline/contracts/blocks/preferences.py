@@ -1,4 +1,4 @@
-"""The owner's choices for all blocks, ``preferences.toml`` in memory."""
+"""The owner's settings for all blocks: ``preferences.toml`` in memory."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ PREFERENCES = "preferences.toml"
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
-    """The owner's choices that a turn heeds. What is unknown here belongs to others, such as plugins."""
+    """The owner's settings that a turn uses. Unknown keys are ignored; plugins may read them."""
 
     model: str | None = None
     vision_model: str | None = None

@@ -1,4 +1,4 @@
-"""A foreground channel: one that sits at a person's terminal. The channels worker leaves it to ``trunkline chat``."""
+"""A foreground channel, which uses a person's terminal. ``trunkline chat`` runs it, not the channels worker."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable
@@ -9,10 +9,10 @@ from trunkline.contracts.channels.channel import Channel, Gateway
 
 @dataclass(frozen=True, slots=True)
 class TerminalSession:
-    """The requests that a person made on the command line.
+    """The options that a person gave on the command line.
 
-    ``conversation`` is one to go on with; ``block`` is where a new one begins (None = the gateway's rules).
-    ``trace`` draws the trace of a turn as lines of plain text, where the program can.
+    ``conversation`` is the conversation to continue. ``block`` is the block of a new conversation; None lets the
+    gateway's rules choose. ``trace`` returns the trace of a turn as lines of plain text; None if not available.
     """
 
     block: str | None = None
@@ -21,12 +21,12 @@ class TerminalSession:
 
 
 class ForegroundChannel(Channel):
-    """A channel that owns standard input and output while it runs."""
+    """A channel that uses standard input and output while it runs."""
 
     @abstractmethod
     async def attend(self, gateway: Gateway, session: TerminalSession) -> int:
-        """Talk with the person until they leave. Returns the exit status: 0, or what went wrong."""
+        """Talk with the person until the person leaves. Return the exit status: 0, or an error status."""
 
     async def run(self, gateway: Gateway) -> None:
-        """The same, asked for nothing in particular."""
+        """Run without command-line options."""
         await self.attend(gateway, TerminalSession())

@@ -1,4 +1,4 @@
-"""The endpoint of channels, which tells their owner something that answers no message."""
+"""The endpoint of channels that sends the owner a notice which answers no message."""
 
 from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline_bus import Endpoint, Subject

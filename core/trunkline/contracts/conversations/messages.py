@@ -1,4 +1,4 @@
-"""A conversation and its messages: the same shape in memory, in a model request and on the bus."""
+"""A conversation and its messages: the same types in memory, in a model request and on the bus."""
 
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -12,17 +12,18 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 def utc_now() -> datetime:
-    """The current time, in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 RAW_ARGUMENTS = ""
-"""The key under which arguments travel that are no JSON object, as the text that the model wrote."""
+"""The key that holds the model's original text if a call's arguments are not a JSON object."""
 
 
 DISPLAY_ONLY = "shown"
-"""The key under which the metadata of an assistant's message says that its text only shows what a command brought: no
-model said it, none is given it, and it is no evidence of anything."""
+"""The metadata key that marks an assistant message whose text only displays the output of a command. No model wrote
+the text, no model receives it, and it is no evidence.
+"""
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +35,9 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens as the provider counted them. Cached ones are a part of the input, reasoning is a part of the output."""
+    """Tokens as the provider counted them. Cached tokens are part of the input, reasoning tokens are part of the
+    output.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -51,8 +54,9 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture that a model is to look at. ``media_type`` is ``image/png``, ``image/jpeg``, ``image/gif`` or
-    ``image/webp``; ``data`` the file's bytes."""
+    """An image for a model. ``media_type`` is ``image/png``, ``image/jpeg``, ``image/gif`` or ``image/webp``;
+    ``data`` is the file's bytes.
+    """
 
     media_type: str
     data: bytes
@@ -61,13 +65,12 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of a conversation.
 
-    ``images`` are pictures for a model, in a user's message that a tool puts; no conversation keeps any.
-    ``tool_calls`` belong to an assistant message, whose ``content`` keeps the text that came with them.
-    ``tool_call_id`` and ``name`` belong to a tool result; ``error`` marks a failed one, ``error_kind`` says of which
-    kind (``TOOL_ERROR_KINDS``); messages of an earlier version have none.
-    ``partial`` marks text of a model call that was cut, cancelled or failed.
-    ``derived`` says whether it only repeats what memory holds, so that no search returns it as evidence; None where
-    nobody said, as in messages of an earlier version.
+    ``images`` are images for a model, in a user message that a tool builds; conversations never store them.
+    ``tool_calls`` belong to an assistant message, whose ``content`` keeps the text of the same answer.
+    ``tool_call_id`` and ``name`` belong to a tool result. ``error`` marks a failed tool result and ``error_kind`` is
+    its kind (``TOOL_ERROR_KINDS``), "" in messages of an earlier version. ``partial`` marks the text of a model call
+    that was cut off, cancelled or failed. ``derived`` is true if the message only repeats what memory holds, so that
+    no search returns it as evidence; None if unknown, as in messages of an earlier version.
     """
 
     id: str
@@ -87,7 +90,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ForkedFrom(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a conversation branched off: before that turn's model call number ``step`` (from 0)."""
+    """The point at which a conversation was forked: before the turn's model call number ``step`` (from 0)."""
 
     conversation: str
     turn: str
@@ -95,7 +98,7 @@ class ForkedFrom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversationSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line of the conversation list."""
+    """An entry of the conversation list."""
 
     id: str
     block: str
@@ -116,7 +119,9 @@ class LoadConversation(Payload, frozen=True, kw_only=True, tag="conversation.loa
 
 
 class ConversationSlice(Payload, frozen=True, kw_only=True, tag="conversation.slice.v1"):
-    """The messages from ``after`` on; ``count`` is how many there are in all. ``exists`` is false for an unknown id."""
+    """The messages from ``after`` on. ``count`` is the number of all messages of the conversation. ``exists`` is
+    false if the id is unknown.
+    """
 
     exists: bool
     count: int = 0
@@ -125,10 +130,12 @@ class ConversationSlice(Payload, frozen=True, kw_only=True, tag="conversation.sl
 
 
 class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.append.v1"):
-    """Append messages at the end; those whose id is stored already are passed over, so a repeat changes nothing.
+    """Append messages at the end. Messages whose id is already stored are skipped, so repeating the request changes
+    nothing.
 
-    A conversation that begins ``one_shot`` is kept, and neither listed nor searched until something else is appended.
-    ``title`` is one that the owner gives, "" for the one that is made from what was said first; None leaves it.
+    A conversation that starts with ``one_shot`` is stored, but neither listed nor searched until another request
+    appends to it. ``title`` is a title of the owner, or "" for the title derived from the first message; None leaves
+    the title unchanged.
     """
 
     block: str
@@ -142,14 +149,15 @@ class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.a
 
 
 class ConversationAppended(Payload, frozen=True, kw_only=True, tag="conversation.appended.v1"):
-    """The messages are committed; ``count`` is how many the conversation holds now."""
+    """The messages are committed. ``count`` is the number of messages in the conversation now."""
 
     count: int
 
 
 class ListConversations(Payload, frozen=True, kw_only=True, tag="conversation.list.v1"):
-    """Ask for conversations, newest first. ``block`` None means every block; ``start`` and ``end`` bound updated_at;
-    ``one_shot`` asks for those too that were never gone on with."""
+    """Ask for conversations, newest first. ``block`` None means every block. ``start`` and ``end`` bound
+    ``updated_at``. ``one_shot`` includes one-shot conversations that were never continued.
+    """
 
     block: str | None = None
     limit: int = 20
@@ -161,7 +169,7 @@ class ListConversations(Payload, frozen=True, kw_only=True, tag="conversation.li
 
 
 class ConversationPage(Payload, frozen=True, kw_only=True, tag="conversation.page.v1"):
-    """A page of the list; ``total`` counts all that match."""
+    """A page of the list. ``total`` counts all conversations that match."""
 
     conversations: tuple[ConversationSummary, ...] = ()
     total: int = 0
@@ -176,7 +184,7 @@ class FindConversation(Payload, frozen=True, kw_only=True, tag="conversation.fin
 
 
 class ConversationFound(Payload, frozen=True, kw_only=True, tag="conversation.found.v1"):
-    """The conversation's line, or None when it is unknown."""
+    """The conversation's entry, or None if the id is unknown."""
 
     summary: ConversationSummary | None = None
 

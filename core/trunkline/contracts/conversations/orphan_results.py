@@ -1,4 +1,4 @@
-"""Results of tools that stand behind no call: no provider takes a transcript with one."""
+"""Tool results without a call. No provider accepts a transcript that contains one."""
 
 from collections.abc import Iterable
 
@@ -10,8 +10,9 @@ ORPHAN_RESULT_TEXT = (
 
 
 def first_orphan_result(messages: Iterable[Message]) -> int | None:
-    """The number of the first result that answers no call of the assistant's message before it, or one that has its
-    answer; None when there is none."""
+    """Return the number of the first result that answers no open call of the assistant message before it; None if
+    there is none.
+    """
     waiting: set[str | None] = set()
     for number, message in enumerate(messages):
         if message.role == "tool":

@@ -1,4 +1,4 @@
-"""Where conversations lie in memory: ``blocks/<block>/conversations/``, in folders by the last letter of their id
+"""The paths of conversations in memory: ``blocks/<block>/conversations/``, in folders by the last letter of the id
 (ADR 15). Rules on text only.
 """
 
@@ -18,10 +18,10 @@ _CONVERSATION_ID = re.compile(r"conv_[A-Za-z0-9_-]{1,59}")
 
 
 def conversation_paths(block: str, conversation: str) -> tuple[str, str]:
-    """Where a conversation lies: beside those with the same last letter; if it began before there were such folders,
-    beside all others.
+    """Return the two paths at which a conversation may be stored: in the folder of its id's last letter, and, for a
+    conversation older than these folders, directly in ``conversations``.
 
-    Raises Refusal ``invalid_path`` for names that no block or conversation has.
+    Raise Refusal ``invalid_path`` for an invalid block name or conversation id.
     """
     if not is_block_name(block):
         raise Refusal("invalid_path", f"{block[:80]!r} is not a block's name.")
@@ -35,17 +35,19 @@ def conversation_paths(block: str, conversation: str) -> tuple[str, str]:
 
 
 def parse_conversation_path(path: str) -> tuple[str, str] | None:
-    """Return the block and conversation of a path; None when it is no conversation's."""
+    """Return the block and conversation of a path; None if the path is not a conversation's."""
     found = _PATH.fullmatch(path)
     return (found[1], found[2]) if found else None
 
 
 def conversation_of(path: str) -> str | None:
-    """Return the conversation whose file a path names, in a block or in an archived one; None when it is none's."""
+    """Return the conversation whose file a path names, in a block or in an archived block; None if the path names no
+    conversation's file.
+    """
     found = _ANY_PATH.fullmatch(path)
     return found[1] if found else None
 
 
 def parse_conversation_id(text: str) -> str | None:
-    """Return the conversation that a text names by its id; None when it names something else."""
+    """Return the conversation id that a text is; None if it is not one."""
     return text if _CONVERSATION_ID.fullmatch(text) else None

@@ -1,4 +1,4 @@
-"""The documents of conversations: texts that are searched in one conversation only."""
+"""The documents of conversations: texts that only one conversation searches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
@@ -7,14 +7,14 @@ from trunkline.contracts.documents.messages import CollectedDocument, Excerpt
 
 
 class DocumentCollections(ABC):
-    """Keeps the documents of conversations. They are no part of memory's history or of an export.
+    """Stores the documents of conversations. They are not part of memory's history or of an export.
 
-    What is kept is derived: the document can be read again. Losing all of it loses nothing else.
+    The content is derived: each document can be read again from its source, so losing the store loses nothing else.
     """
 
     @abstractmethod
     async def put(self, conversation: str, name: str, text: str) -> None:
-        """Add a document to a conversation, or replace it. Raises Refusal ``write_failure`` when there is no room."""
+        """Add a document to a conversation, or replace it. Raise Refusal ``write_failure`` if there is no room."""
 
     @abstractmethod
     async def documents(self, conversation: str) -> tuple[CollectedDocument, ...]:
@@ -22,16 +22,17 @@ class DocumentCollections(ABC):
 
     @abstractmethod
     async def search(self, conversation: str, query: str, limit: int) -> tuple[Excerpt, ...]:
-        """Return the best passages of a conversation's documents, the best first."""
+        """Return the best passages of a conversation's documents, best first."""
 
     @abstractmethod
     async def clear(self, conversation: str) -> int:
-        """Remove a conversation's documents, and return how many there were."""
+        """Remove a conversation's documents, and return their number."""
 
     @abstractmethod
     async def run_cleanup(self, lives: Callable[[str], Awaitable[bool]], unused: float) -> None:
-        """Remove documents that were not used for ``unused`` seconds, and those of conversations of which ``lives``
-        is false. Runs until it is cancelled."""
+        """Remove documents that were not used for ``unused`` seconds, and documents of conversations for which
+        ``lives`` is false. Run until cancelled.
+        """
 
     @abstractmethod
     async def aclose(self) -> None:

@@ -1,4 +1,6 @@
-"""The documents of a conversation: kept beside memory as long as it is, and found by the same search."""
+"""The documents of a conversation: stored beside memory for as long as the conversation exists, and found by the same
+search.
+"""
 
 import msgspec
 
@@ -7,10 +9,10 @@ from trunkline_bus import Payload
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in a document, and what stands around it.
+    """A passage of a document.
 
-    ``source`` is the file that it comes from, ``path`` where it lies in memory ("" for a document of the conversation
-    alone). ``page`` counts from 1, None where there are no pages; ``line`` is that of the text as it is kept.
+    ``source`` is the document's file name. ``path`` is its path in memory, "" for a document that belongs only to the
+    conversation. ``page`` counts from 1, None if the format has no pages; ``line`` is the line in the stored text.
     """
 
     source: str
@@ -22,13 +24,14 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def citation(self) -> str:
-        """The name that a person would give the place."""
+        """The citation of the passage for people."""
         return f"{self.source}, page {self.page}" if self.page else f"{self.source}, line {self.line}"
 
 
 class CollectDocument(Payload, frozen=True, kw_only=True, tag="memory.collect.v1"):
-    """Put a document into a conversation's collection; one of the same name is replaced. ``name`` ends as the text is
-    to be understood: ``.md`` for what a reader made."""
+    """Add a document to a conversation's collection; a document of the same name is replaced. The suffix of ``name``
+    is the format of the text: ``.md`` for the output of a reader.
+    """
 
     conversation: str
     name: str
@@ -42,14 +45,14 @@ class ListCollected(Payload, frozen=True, kw_only=True, tag="memory.collected.v1
 
 
 class CollectedDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A document of a conversation; ``size`` is in bytes of text."""
+    """A document of a conversation. ``size`` is the length of the text in bytes."""
 
     name: str
     size: int
 
 
 class CollectedDocuments(Payload, frozen=True, kw_only=True, tag="memory.collected-list.v1"):
-    """The documents, by name."""
+    """The documents, sorted by name."""
 
     documents: tuple[CollectedDocument, ...] = ()
 
@@ -63,19 +66,19 @@ class SearchCollected(Payload, frozen=True, kw_only=True, tag="memory.collected-
 
 
 class Excerpts(Payload, frozen=True, kw_only=True, tag="memory.excerpts.v1"):
-    """The excerpts that were found, best first."""
+    """The passages found, best first."""
 
     excerpts: tuple[Excerpt, ...] = ()
 
 
 class ClearCollected(Payload, frozen=True, kw_only=True, tag="memory.collected-clear.v1"):
-    """Throw a conversation's documents away for good."""
+    """Delete a conversation's documents permanently."""
 
     conversation: str
 
 
 class CollectionCleared(Payload, frozen=True, kw_only=True, tag="memory.collected-cleared.v1"):
-    """They are gone, so many."""
+    """The documents are deleted. ``documents`` is their number."""
 
     documents: int
 

@@ -1,5 +1,6 @@
-"""Documents: what a file says, in parts that can be cited, what makes one of a file (``Reader``), and what tools are
-given of all that (``Documents``)."""
+"""Documents: the text of a file in citable sections, the reader of a format (``Reader``), and the client for tools
+(``Documents``).
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,10 +13,10 @@ from trunkline.errors import ToolError
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a document that stands in one place.
+    """A section of a document.
 
-    ``text`` is Markdown. ``heading`` are the headings it stands under, the outermost first. ``page`` is the page or
-    slide that it begins on, counted from 1; None where there are no pages.
+    ``text`` is Markdown. ``heading`` are the headings above the section, the outermost first. ``page`` is the page or
+    slide on which the section begins, counted from 1; None if the format has no pages.
     """
 
     text: str
@@ -24,7 +25,9 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """The text of a file. ``title`` is the file's own, if it has one; ``pages`` is how many there are, None without."""
+    """The text of a file. ``title`` is the file's own title, if any; ``pages`` is the number of pages, None if the
+    format has none.
+    """
 
     sections: tuple[Section, ...]
     title: str = ""
@@ -32,35 +35,38 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reader(ABC):
-    """Reads files of a format. Synchronous: it runs in a process of its own, with bounds on memory and time, and may
-    hang or crash there without harm.
+    """Reads files of a format. A reader is synchronous: it runs in a separate process with limits on memory and time,
+    and may hang or crash there without harm.
 
-    An instance travels to that process by ``pickle``: its class stands in a module, and it holds settings only.
+    An instance is sent to that process by ``pickle``: its class must be at module level, and it may hold settings
+    only.
     """
 
     name: str
-    """Lower-case letters, digits, ``-`` and ``_``; it is noted in what is read."""
+    """Lower-case letters, digits, ``-`` and ``_``. The name is recorded in the converted text."""
 
     suffixes: tuple[str, ...]
-    """The ends of names of such files, lower-case with the dot: ``(".html", ".htm")``."""
+    """The suffixes of such files' names, lower-case with the dot: ``(".html", ".htm")``."""
 
     def unavailable(self) -> str | None:
-        """Why nothing can be read on this machine and what to install; None when all is there."""
+        """Return why the reader cannot work on this machine and what to install; None if it can."""
         return None
 
     @abstractmethod
     def read(self, file: BinaryIO, name: str) -> Document:
-        """Read an open file that can be sought in; ``name`` is its name without folders.
+        """Read an open, seekable file. ``name`` is its name without folders.
 
         Raises:
-            UnreadableDocument: it cannot be read; the text says why. Any other exception says that it is broken.
+            UnreadableDocument: the file cannot be read; the message says why. Any other exception counts as a broken
+                file.
         """
 
 
 class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of the workspace as text: as it is, or as the Markdown that a reader made of it.
+    """A file of the workspace as text: unchanged, or as the Markdown that a reader produced.
 
-    ``name`` is what it is called where it is kept; ``source`` the file's own name. ``pages`` is None without.
+    ``name`` is its name in the collection, ``source`` the file's own name. ``pages`` is None if the format has no
+    pages.
     """
 
     name: str
@@ -71,61 +77,64 @@ class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Documents(Protocol):
-    """The documents of a conversation and its block, as tools are given them. Raises ToolError with a text for the
-    model."""
+    """The documents of a conversation and its block, as tools use them. Every method raises ToolError with a text for
+    the model.
+    """
 
     async def read(self, path: str) -> DocumentText:
-        """A file of the workspace, read apart by whatever reader there is for it."""
+        """Read a file of the workspace, in a separate process, with the reader for its format."""
         ...
 
     async def convert(self, name: str, data: bytes, reader: Reader | None = None) -> Document:
-        """Convert a file that is not in the workspace, by the reader that its name calls for or this one. It is
-        read apart, like all that strangers wrote.
+        """Convert a file that is not in the workspace, with ``reader`` or the reader for its name. The file is read
+        in a separate process, as all untrusted files are.
         """
         ...
 
     async def collect(self, name: str, text: str) -> None:
-        """Keep a text with the conversation: found by ``search`` and gone with the conversation, never in memory."""
+        """Store a text with the conversation. ``search`` finds it. It is deleted with the conversation and never
+        becomes part of memory.
+        """
         ...
 
     async def collected(self) -> Sequence[CollectedDocument]:
-        """Return the documents that are kept with the conversation."""
+        """Return the documents stored with the conversation."""
         ...
 
     async def search(self, query: str, *, limit: int = 8) -> Sequence[Excerpt]:
-        """The best places in the conversation's documents, the block's, and those for all blocks."""
+        """Return the best passages in the documents of the conversation, of the block, and of all blocks."""
         ...
 
     async def clear(self) -> int:
-        """Throw away what is kept with the conversation; how many documents that were."""
+        """Delete the documents stored with the conversation, and return their number."""
         ...
 
 
 class NoDocuments:
-    """There are none here: on other hosts, in processes apart, and in tests that give none."""
+    """Documents are not available: on other hosts, in isolated processes, and in tests without them."""
 
     async def read(self, path: str) -> DocumentText:
-        """Refuse."""
+        """Raise ToolError."""
         raise _nowhere()
 
     async def convert(self, name: str, data: bytes, reader: Reader | None = None) -> Document:
-        """Refuse."""
+        """Raise ToolError."""
         raise _nowhere()
 
     async def collect(self, name: str, text: str) -> None:
-        """Refuse."""
+        """Raise ToolError."""
         raise _nowhere()
 
     async def collected(self) -> Sequence[CollectedDocument]:
-        """Refuse."""
+        """Raise ToolError."""
         raise _nowhere()
 
     async def search(self, query: str, *, limit: int = 8) -> Sequence[Excerpt]:
-        """Refuse."""
+        """Raise ToolError."""
         raise _nowhere()
 
     async def clear(self) -> int:
-        """Refuse."""
+        """Raise ToolError."""
         raise _nowhere()
 
 

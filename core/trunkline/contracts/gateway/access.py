@@ -1,4 +1,4 @@
-"""Who may come in, what is let in, and further HTTP routes."""
+"""Authentication, admission of messages, and additional HTTP routes."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from trunkline.contracts.gateway.messages import SendMessage
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """The identity of a caller. ``type`` is one of a policy's identity types (owner, collaborator, service, ...).
 
-    Only an owner decides about calls, takes permissions back, changes blocks and names conversations. An authenticator
+    Only an owner can decide about calls, revoke grants, change blocks and rename conversations. The authenticator
     decides who is an owner.
 
-    ``permissions`` bound what the tool calls of the caller's turns may do, whatever the type: ``tools:read_*``,
-    ``memory:/finances/*``, or ``*`` for everything. They only take away. A permission that cannot be read permits
+    ``permissions`` bound what the tool calls of the caller's turns may do, for every type: ``tools:read_*``,
+    ``memory:/finances/*``, or ``*`` for everything. They only restrict. A permission that cannot be parsed permits
     nothing.
     """
 
@@ -26,16 +26,17 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 OWNER = Identity(id="owner", type="owner")
-"""Who has the token of the home."""
+"""The identity of a caller that presents the token of the home."""
 
 
 class Authenticator(Protocol):
-    """Turns a request's credentials into an identity."""
+    """Maps a request's credentials to an identity."""
 
     name: str
 
     async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
-        """The identity, or None when these credentials are not this authenticator's. Lower-case header names.
+        """Return the identity, or None if the credentials are not of this authenticator's kind. Header names are
+        lower case.
 
         An exception refuses the request: guards fail closed.
         """
@@ -43,18 +44,20 @@ class Authenticator(Protocol):
 
 
 class AdmissionRule(Protocol):
-    """Decides whether a message is let in: rate limits, quotas, allow lists."""
+    """Decides whether a message is accepted: rate limits, quotas, allow lists."""
 
     name: str
 
     async def __call__(self, message: SendMessage, identity: Identity) -> None:
-        """Return to admit. Raise Refusal to refuse; any other exception refuses too."""
+        """Return to accept the message. Raise Refusal to refuse it; any other exception refuses the message too."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
-    """A route under ``/x/<plugin>/``, behind authentication unless ``public``. ``endpoint`` is a Starlette endpoint."""
+    """A route below ``/x/<plugin>/``, which requires authentication unless ``public``. ``endpoint`` is a Starlette
+    endpoint.
+    """
 
     path: str
     methods: tuple[str, ...]

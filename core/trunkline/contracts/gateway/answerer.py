@@ -1,18 +1,19 @@
-"""Who answers in a block: asked by those who show it to people before anything is said."""
+"""The model that answers in a block, which clients display before the first message."""
 
 from trunkline_bus import Payload
 
 
 class GetAnswerer(Payload, frozen=True, kw_only=True, tag="model.get-answerer.v1"):
-    """Ask who answers. Without a ``block`` it is the default block's."""
+    """Ask which model answers in a block. None selects the default block."""
 
     block: str | None = None
 
 
 class Answerer(Payload, frozen=True, kw_only=True, tag="model.answerer.v1"):
-    """Who answers the next message, unless it or a plugin names another model: ``adapter/model``, or the adapter alone
-    when nobody named a model. ``window`` is how many tokens the model takes in, 0 when that is not configured.
-    ``problem`` says why nobody does, and is "" otherwise."""
+    """The model that answers the next message, unless the message or a plugin names another one. ``label`` is
+    ``adapter/model``, or the adapter alone if no model is configured. ``window`` is the model's context window in
+    tokens, 0 if not configured. ``problem`` says why no model answers, "" if one does.
+    """
 
     label: str = ""
     window: int = 0

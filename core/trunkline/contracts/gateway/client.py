@@ -1,6 +1,6 @@
-"""The gateway as channels and commands see it: the ``Gateway`` protocol over the bus, for one channel's name.
+"""The ``Gateway`` protocol over the bus, used by channels and commands under one channel's name.
 
-A request that got no answer is sent again, with the same client id, so a message that was accepted counts once.
+A request without an answer is sent again with the same client id, so an accepted message counts once.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -64,7 +64,7 @@ Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
 STOPPING = 30.0
-"""Seconds that a gateway may take to end the turns of a block, besides what it takes to answer."""
+"""Seconds that the gateway may take to end the turns of a block, in addition to the time to answer."""
 
 
 class GatewayClient:
@@ -72,7 +72,7 @@ class GatewayClient:
     how long to try, in seconds; ``shows`` is what people see there of an answer, which goes along with each
     message.
 
-    Every method raises RemoteFault with a code and a sentence for people, or Unavailable when no gateway answers.
+    Every method raises RemoteFault with a code and a sentence for people, or Unavailable if no gateway answers.
     """
 
     def __init__(self, bus: Bus, channel: str, *, timeout: float = 20.0, shows: str = "") -> None:
@@ -83,7 +83,9 @@ class GatewayClient:
         self._looks = PollLimiter()
 
     async def send(self, message: SendMessage) -> MessageAccepted:
-        """Send a message. It is on disk when this returns, and counts once, however often it is sent."""
+        """Send a message. When this method returns, the message is stored on disk. It counts once, however often it
+        is sent.
+        """
         if message.client_id is None:
             message = msgspec.structs.replace(message, client_id=new_id())
         if self._shows and not message.shows:
@@ -91,11 +93,11 @@ class GatewayClient:
         return await self._call_until_answered(gateway.SEND_MESSAGE, message)
 
     def watch(self, conversation: str, turn: str, *, after: str = "") -> FeedReader:
-        """The turn's events from ``after`` on. Raises ValueError when ``after`` is no position."""
+        """Return a reader of the turn's events after ``after``. Raise ValueError if ``after`` is not a position."""
         return FeedReader(self._bus, conversation, turn, after=after, looks=self._looks)
 
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
-        """End a turn; one that has ended stays as it is."""
+        """End a turn. A turn that has ended stays unchanged."""
         await self._call_until_answered(gateway.CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
 
     async def decide(
@@ -108,10 +110,11 @@ class GatewayClient:
         scope: ApprovalScope = "once",
         answer: str = "",
     ) -> None:
-        """Decide about a parked call, or answer its question. The first decision counts; another one is refused with
-        ``conflict``.
+        """Decide about a parked call, or answer its question. The first decision counts; a different later one is
+        refused with ``conflict``.
 
-        With a wider ``scope`` a yes holds for calls like it too."""
+        With a wider ``scope`` an approval also holds for calls like this one.
+        """
         decision = ApprovalDecided(
             turn=turn,
             call=call,
@@ -124,25 +127,25 @@ class GatewayClient:
         await self._call_until_answered(gateway.DECIDE_APPROVAL, decision)
 
     async def waiting(self) -> tuple[Approval, ...]:
-        """The calls that wait for a person now, those of all channels."""
+        """Return the calls that wait for a decision now, of all channels."""
         return (await self.approval_list()).approvals
 
     def approvals(self) -> AsyncGenerator[Approval, None]:
-        """The calls that wait for a person, then each change of one, until closed: those of all channels."""
+        """Yield the calls that wait for a decision, then each change of one, until closed; of all channels."""
         return watch_approvals(self._bus)
 
     async def approval_list(self, *, block: str | None = None, settled: bool = False) -> ApprovalList:
-        """The calls that wait for a person, and those decided in the last hour if so wished."""
+        """Return the calls that wait for a decision; with ``settled`` also those decided in the last hour."""
         return await self._call_until_answered(
             gateway.LIST_APPROVALS, ListApprovals(block=block, settled=settled)
         )
 
     async def approval(self, id: str) -> ApprovalView:
-        """One of them with its arguments; as much of the id will do as tells it from the others."""
+        """Return one approval with the arguments of its call. ``id`` may be any unique prefix of the id."""
         return await self._call_until_answered(gateway.GET_APPROVAL, GetApproval(id=id))
 
     async def grants(self) -> GrantList:
-        """Return the grants: what was allowed for longer than one call."""
+        """Return the grants: the permissions that outlive one call."""
         return await self._call_until_answered(gateway.LIST_GRANTS, ListGrants())
 
     async def forget_grant(self, id: str) -> None:
@@ -150,7 +153,9 @@ class GatewayClient:
         await self._call_once(gateway.FORGET_GRANT, ForgetGrant(id=id))
 
     async def fork(self, request: ForkTurn) -> MessageAccepted:
-        """Ask again from a step of a turn, in a new conversation; counts once however often it was sent."""
+        """Call the model again from a step of a turn, in a new conversation. The request counts once, however often
+        it is sent.
+        """
         if request.client_id is None:
             request = msgspec.structs.replace(request, client_id=new_id())
         return await self._call_until_answered(gateway.FORK_TURN, request)
@@ -160,16 +165,16 @@ class GatewayClient:
         return await self._call_until_answered(gateway.GET_TURN, GetTurn(turn=turn))
 
     async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
-        """A conversation with its messages, those of the running turn included."""
+        """Return a conversation with its messages, including those of the running turn."""
         request = GetConversation(conversation=conversation, include_tools=include_tools)
         return await self._call_until_answered(gateway.GET_CONVERSATION, request)
 
     async def conversations(self, query: ListConversations) -> ConversationPage:
-        """A page of conversations, newest first."""
+        """Return a page of conversations, newest first."""
         return await self._call_until_answered(gateway.LIST_CONVERSATIONS, query)
 
     async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary:
-        """Give a conversation a title; None is the one that is made from what was said first."""
+        """Set the title of a conversation; None restores the title derived from its first message."""
         found = await self._call_until_answered(
             gateway.RENAME_CONVERSATION, RenameConversation(conversation=conversation, title=title)
         )
@@ -177,24 +182,27 @@ class GatewayClient:
         return found.summary
 
     async def blocks(self) -> tuple[Block, ...]:
-        """All blocks that are not archived."""
+        """Return all blocks that are not archived."""
         return (await self.block_list()).blocks
 
     async def block_list(self, *, archived: bool = False) -> BlockList:
-        """All blocks, with the archived ones if so wished."""
+        """Return all blocks; with ``archived`` also the archived ones."""
         return await self._call_until_answered(gateway.LIST_BLOCKS, ListBlocks(archived=archived))
 
     async def block(self, name: str) -> Block:
-        """One block."""
+        """Return a block."""
         return (await self._call_until_answered(gateway.SHOW_BLOCK, ShowBlock(name=name))).block
 
     async def answerer(self, block: str | None = None) -> Answerer:
-        """Who answers in a block; None is the default block. Raises Unavailable when no monitor says it at once."""
+        """Return the model that answers in a block; None selects the default block. Raise Unavailable if no monitor
+        answers in time.
+        """
         return await _answered(
             lambda: self._call(gateway.GET_ANSWERER, GetAnswerer(block=block), 6.0, repeatable=True)
         )
 
-    # Changes of blocks are not sent again once somebody may have heard them: a second archive is another one.
+    # Changes of blocks are not sent again if the gateway may have received them: a second archive request would
+    # archive again.
 
     async def create_block(self, name: str, config: BlockConfig | None = None) -> Block:
         """Create a block."""
@@ -205,29 +213,29 @@ class GatewayClient:
         ).block
 
     async def change_block(self, name: str, changes: Mapping[str, Any]) -> Block:
-        """Change choices of a block, by dotted keys; None takes one out."""
+        """Change settings of a block, by dotted keys; the value None removes a setting."""
         return (
             await self._call_once(gateway.CHANGE_BLOCK, ChangeBlock(name=name, changes=dict(changes)))
         ).block
 
     async def stop_block(self, name: str, *, finish: bool = False) -> BlockStopped:
-        """Switch a block off, and cancel its turns or let them finish."""
+        """Switch a block off and cancel its turns; with ``finish`` let the turns already accepted run to their end."""
         return await self._call_once(gateway.STOP_BLOCK, StopBlock(name=name, finish=finish), STOPPING)
 
     async def reset_block(self, name: str, *, hard: bool = False) -> Block:
-        """Cancel a block's turns, and have it forget."""
+        """Cancel a block's turns and remove its conversations and what its agent wrote or learned."""
         return (await self._call_once(gateway.RESET_BLOCK, ResetBlock(name=name, hard=hard), STOPPING)).block
 
     async def archive_block(self, name: str) -> None:
-        """Cancel a block's turns and put it away, as it is."""
+        """Cancel a block's turns and archive the block unchanged."""
         await self._call_once(gateway.ARCHIVE_BLOCK, ArchiveBlock(name=name), STOPPING)
 
     async def restore_block(self, name: str) -> Block:
-        """Bring the newest archive of that name back."""
+        """Restore the newest archive of that name."""
         return (await self._call_once(gateway.RESTORE_BLOCK, RestoreBlock(name=name))).block
 
     async def delete_block(self, name: str, *, archived: bool = False) -> None:
-        """Cancel a block's turns and delete it, or delete the newest archive of that name."""
+        """Cancel a block's turns and delete the block; with ``archived`` delete the newest archive of that name."""
         await self._call_once(gateway.DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
 
     async def _call_until_answered(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:

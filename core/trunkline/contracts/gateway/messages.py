@@ -1,4 +1,4 @@
-"""The gateway's commands: what every channel and the HTTP surface use alike."""
+"""The requests and replies of the gateway, used by every channel and by the HTTP server."""
 
 from typing import Literal
 
@@ -9,16 +9,17 @@ from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
 
 MAX_SHOWS = 500
-"""Characters in which a channel says what it shows: they stand before the model with every message."""
+"""The largest number of characters of ``shows``, which the model receives with every message."""
 
 
 class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
-    """Send a message. The same ``client_id`` in the same conversation is the same turn.
+    """Send a message. Repeating the request with the same ``client_id`` in the same conversation yields the same
+    turn.
 
-    Without a ``conversation`` a new one begins in ``block`` (None = the block that the gateway's rules choose).
-    ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens`` and ``temperature`` are as in
-    ``TurnRequested``, and so is ``shows``, which a channel's client adds. ``preceding`` is told before ``content``,
-    which may be empty when a tool's result ends it.
+    Without a ``conversation`` a new conversation starts in ``block``; None selects the block that the gateway's rules
+    choose. ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens``, ``temperature`` and ``shows`` are
+    as in ``TurnRequested``; a channel's client adds ``shows``. ``preceding`` are messages before ``content``.
+    ``content`` may be empty if the last of ``preceding`` is a tool's result.
     """
 
     content: str
@@ -35,12 +36,13 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     temperature: float | None = None
     shows: str = ""
     steer: str | None = None
-    """The turn to take this message into, if it still runs; None starts or queues a turn of its own."""
+    """The turn to add this message to, if that turn still runs; None starts or queues a new turn."""
 
 
 class TranscriptHead(Payload, frozen=True, kw_only=True, tag="gateway.transcript.v1"):
-    """The conversation that a transcript is of, up to the end of ``turn``; ``next`` is the turn that goes on from
-    there, "" while none does."""
+    """The conversation that a transcript belongs to, up to the end of ``turn``. ``next`` is the turn that continues
+    from there, "" if there is none.
+    """
 
     conversation: str
     turn: str
@@ -48,15 +50,18 @@ class TranscriptHead(Payload, frozen=True, kw_only=True, tag="gateway.transcript
 
 
 class ClientRequest(Payload, frozen=True, kw_only=True, tag="gateway.request.v1"):
-    """The gateway's id of a request of an OpenAI client, so that the client's own repeat of it is the same one."""
+    """The id that the gateway gave to a request of an OpenAI client, so that the client's retry counts as the same
+    request.
+    """
 
     client_id: str
 
 
 class MessageAccepted(Payload, frozen=True, kw_only=True, tag="gateway.accepted.v1"):
-    """The message is on disk and will be answered, whatever dies now.
+    """The message is stored on disk and will be answered, even if processes fail from now on.
 
-    A message into a running turn names that turn, and in ``otherwise`` the one that answers it if it comes too late.
+    For a message to a running turn, ``turn`` is that turn, and ``otherwise`` is the turn that answers the message if
+    it arrives too late.
     """
 
     block: str
@@ -68,21 +73,21 @@ class MessageAccepted(Payload, frozen=True, kw_only=True, tag="gateway.accepted.
 
 
 class GetConversation(Payload, frozen=True, kw_only=True, tag="gateway.conversation.v1"):
-    """Ask for a conversation with its messages, the running turn's included."""
+    """Ask for a conversation with its messages, including those of the running turn."""
 
     conversation: str
     include_tools: bool = False
 
 
 class RenameConversation(Payload, frozen=True, kw_only=True, tag="gateway.conversation-rename.v1"):
-    """Give a conversation a title of the owner's; with None it has the one that is made from what was said first."""
+    """Set the title of a conversation; None restores the title derived from its first message."""
 
     conversation: str
     title: str | None
 
 
 class ConversationView(Payload, frozen=True, kw_only=True, tag="gateway.conversation-view.v1"):
-    """A conversation as clients see it; ``running`` is the turn under way."""
+    """A conversation as clients see it. ``running`` is the turn in progress."""
 
     summary: ConversationSummary
     messages: tuple[Message, ...] = ()
@@ -97,10 +102,11 @@ class CancelTurn(Payload, frozen=True, kw_only=True, tag="gateway.cancel.v1"):
 
 
 class ForkTurn(Payload, frozen=True, kw_only=True, tag="gateway.fork.v1"):
-    """Begin a new conversation with what a turn had before its model call number ``step``, and ask again from there.
+    """Start a new conversation from the state of a turn before its model call number ``step``, and call the model
+    again from there.
 
-    ``model`` asks another one; ``content`` is said instead of what led to that step, if it is given. The same
-    ``client_id`` is the same fork.
+    ``model`` selects another model. ``content`` replaces the message that led to that step. Repeating the request
+    with the same ``client_id`` yields the same fork.
     """
 
     turn: str
@@ -111,7 +117,7 @@ class ForkTurn(Payload, frozen=True, kw_only=True, tag="gateway.fork.v1"):
 
 
 class GetTurn(Payload, frozen=True, kw_only=True, tag="gateway.turn.v1"):
-    """Ask where a turn stands."""
+    """Ask for the state of a turn."""
 
     turn: str
 
@@ -132,7 +138,7 @@ class TurnView(Payload, frozen=True, kw_only=True, tag="gateway.turn-view.v1"):
 
 
 class TellOwner(Payload, frozen=True, kw_only=True, tag="channels.tell-owner.v1"):
-    """Something that the agent of a block tells the owner through a channel, though nobody has asked."""
+    """A message to the owner that the agent of a block sends through a channel on its own initiative."""
 
     block: str
     text: str

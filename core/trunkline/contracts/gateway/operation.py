@@ -1,4 +1,4 @@
-"""GatewayOperation: one row of the table of what the gateway can be asked. The table is in ``subjects``.
+"""GatewayOperation: one row of the table of the gateway's operations. The table is in ``subjects``.
 
 ``acl.roles`` derives the NATS permissions of each process from ``callers``. The gateway binds a handler to each row
 (``workers.gateway.bus_handlers``), and ``GatewayClient`` has a method for each.
@@ -20,22 +20,22 @@ Callers = Literal["channels", "operator"]
 class GatewayOperation(Endpoint[Req, Rep]):
     """An operation of the gateway: its subject, its request and reply type, and who may call it.
 
-    ``{channel}`` in the subject is the caller: a worker's credentials allow its own name there, so nobody can speak for
-    another.
+    ``{channel}`` in the subject is the caller's name. The credentials of a process permit only its own name there, so
+    no process can impersonate another.
     """
 
     callers: Callers = "channels"
 
 
 def query(verb: str, request: type[Req], reply: type[Rep], doc: str) -> GatewayOperation[Req, Rep]:
-    """An operation that changes nothing."""
+    """Return an operation that changes nothing."""
     return GatewayOperation(f"gateway.{verb}", _subject(verb), request, reply, doc=doc, root=False)
 
 
 def command(
     verb: str, request: type[Req], reply: type[Rep], doc: str, *, callers: Callers = "channels"
 ) -> GatewayOperation[Req, Rep]:
-    """An operation that changes something, and begins a trace."""
+    """Return an operation that changes state. It starts a trace."""
     return GatewayOperation(f"gateway.{verb}", _subject(verb), request, reply, doc=doc, callers=callers)
 
 

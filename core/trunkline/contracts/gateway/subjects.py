@@ -1,4 +1,4 @@
-"""The gateway's operations, as one table, its conversation service, and its buckets."""
+"""The gateway's operations as one table, its conversation endpoints and its buckets."""
 
 from typing import Any
 
@@ -83,7 +83,8 @@ GET_ANSWERER = query("answerer", GetAnswerer, Answerer, "The model that answers 
 LIST_BLOCKS = query("blocks.list", ListBlocks, BlockList, "All blocks.")
 SHOW_BLOCK = query("blocks.show", ShowBlock, BlockView, "One block.")
 
-# The owner's alone: what an agent may do stands in a block's choices, so nothing that it runs may ask for these.
+# Only the operator may call these: a block's settings decide what its agent may do, so no program that the agent runs
+# may change them.
 CREATE_BLOCK = command("blocks.create", CreateBlock, BlockView, "Create a block.", callers="operator")
 CHANGE_BLOCK = command(
     "blocks.change", ChangeBlock, BlockView, "Change a block's choices.", callers="operator"
@@ -119,7 +120,7 @@ DELETE_BLOCK = command(
 GATEWAY_OPERATIONS: tuple[GatewayOperation[Any, Any], ...] = tuple(
     value for value in tuple(globals().values()) if isinstance(value, GatewayOperation)
 )
-"""All operations of the gateway. What is not in here no channel may call."""
+"""All operations of the gateway. A channel can call no other operation."""
 
 TRANSCRIPT_BUCKET: BucketSpec[TranscriptHead] = BucketSpec(
     name="transcripts",

@@ -1,4 +1,4 @@
-"""A model vendor, behind one method. Adapters translate and nothing else: no retry, cache, routing or policy."""
+"""A model vendor behind one method. An adapter only translates: it does not retry, cache, route or apply policies."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -12,14 +12,14 @@ from trunkline.errors import ErrorCode, ModelError
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a model.
+    """One request to a model.
 
-    ``messages`` is a transcript that every vendor takes: each tool call has one result, directly after the message that
-    made it and in the order of the calls, no result is without its call, and the ids of calls are unique.
-    ``model`` is the vendor's name for it ("" = the adapter's default). ``partial`` is text the model had begun to
-    answer with before it was interrupted; only an adapter that ``continues`` is ever given one. ``block``,
-    ``conversation``, ``turn``, ``actor``, ``purpose`` and ``adapter`` (its name) tell middleware and traces what the
-    call is for; an adapter never sends them. ``purpose`` is ``turn`` or what ``Completer.complete`` was told.
+    ``messages`` is a transcript that every vendor accepts: each tool call has one result, directly after the message
+    with the call and in the order of the calls; each result has a call; the ids of calls are unique. ``model`` is the
+    vendor's name of the model, "" for the adapter's default. ``partial`` is the beginning of an answer that was
+    interrupted; only an adapter with ``continues`` receives one. ``block``, ``conversation``, ``turn``, ``actor``,
+    ``purpose`` and ``adapter`` (the adapter's name) describe the call to middleware and traces; an adapter never
+    sends them. ``purpose`` is ``turn`` or the purpose given to ``Completer.complete``.
     """
 
     messages: tuple[Message, ...]
@@ -37,25 +37,27 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Text(msgspec.Struct, frozen=True):
-    """A piece of the answer."""
+    """A part of the answer."""
 
     text: str
 
 
 class Reasoning(msgspec.Struct, frozen=True):
-    """A piece of the reasoning that the vendor shows."""
+    """A part of the reasoning that the vendor discloses."""
 
     text: str
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A complete tool call. Calls come in the order in which their results are to be given back."""
+    """A complete tool call. Calls arrive in the order in which their results must be returned."""
 
     call: ToolCall
 
 
 class ToolRan(msgspec.Struct, frozen=True):
-    """A tool that the other side has run itself, as a hosted tool or a swapped agent loop: shown, not run again."""
+    """A tool call that the vendor ran, such as a hosted tool or another agent loop. It is displayed and not run
+    again.
+    """
 
     call: ToolCall
     output: str
@@ -74,73 +76,77 @@ ModelEvent = Text | Reasoning | Call | ToolRan | Finish
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that an adapter offers. ``context_window`` is in tokens, 0 when unknown."""
+    """A model that an adapter offers. ``context_window`` is in tokens, 0 if unknown."""
 
     id: str
     context_window: int = 0
 
 
 class ModelAdapter(ABC):
-    """One vendor, or one endpoint that speaks a vendor's protocol."""
+    """One vendor, or one endpoint with a vendor's protocol."""
 
     name: str
-    """The adapter's name in ``provider_adapter`` and in ``adapter/model``."""
+    """The adapter's name, used in ``provider_adapter`` and in ``adapter/model``."""
 
     vendor: str = ""
     """The value of OpenTelemetry's ``gen_ai.provider.name``."""
 
     continues: bool = False
-    """Whether the vendor can go on from a partial answer."""
+    """Whether the vendor can continue a partial answer."""
 
     sees: bool = False
-    """Whether it sends the pictures of messages (``Message.images``); else it is never given any."""
+    """Whether the adapter sends the images of messages (``Message.images``). Other adapters receive no images."""
 
     derived: bool = False
-    """Whether its answers only repeat what memory and tools gave, so that no search of memory returns them."""
+    """Whether the answers only repeat what memory and tools gave, so that no search of memory returns them."""
 
     configured: bool = True
-    """Whether everything it needs is set (a key, an address), so that it may answer when nobody chose an adapter."""
+    """Whether everything the adapter needs is set (a key, an address), so that it may be the default if none is
+    configured.
+    """
 
     @abstractmethod
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Ask the model.
+        """Send the request to the model.
 
-        Yields text and reasoning as they arrive, then the calls, then exactly one ``Finish``, and nothing after it.
-        Closing the iterator closes the connection. Nothing is asked a second time.
+        Yield text and reasoning as they arrive, then the calls, then exactly one ``Finish``, and nothing after it.
+        Closing the iterator closes the connection. The adapter sends the request once.
 
         Raises:
-            ModelError: for every failure, before or in mid-stream; with ``context_overflow`` when the request does
-                not fit the window, else ``provider_error``. No vendor exception ever escapes.
+            ModelError: for every failure, before the first event or in mid-stream; with ``context_overflow`` if the
+                request exceeds the context window, else ``provider_error``. No exception of the vendor's library
+                escapes.
         """
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        """The models that can be asked for; empty when the vendor does not say. Raises ModelError."""
+        """Return the available models; empty if the vendor does not list them. Raise ModelError."""
         return ()
 
     embeds: bool = False
-    """Whether it has ``embed``."""
+    """Whether the adapter implements ``embed``."""
 
     async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:
-        """Vectors for texts, in their order, by the vendor's embedding model of that name ("" = its default).
+        """Return vectors for texts, in their order, by the vendor's embedding model of that name ("" for its
+        default).
 
         Raises:
-            ModelError: for every failure; ``provider_error`` when the vendor has no embeddings.
+            ModelError: for every failure; ``provider_error`` if the vendor has no embeddings.
         """
         raise ModelError(
             ErrorCode.PROVIDER_ERROR, "refused", f"the model adapter {self.name} makes no vectors"
         )
 
     async def aclose(self) -> None:  # noqa: B027  most adapters hold nothing
-        """Let go of connections. Called once, when the worker drains."""
+        """Close the connections. Called once, when the worker drains."""
 
 
 AskModel = Callable[[ModelRequest], AsyncIterator[ModelEvent]]
-"""The rest of the way to the model: what a middleware calls with the request, and yields from."""
+"""The remaining path to the model. A middleware calls it with the request and yields its events."""
 
 
 class ModelMiddleware(Protocol):
-    """Stands around every model call: budget, retry before the first token, fallback, redaction."""
+    """Wraps every model call: budget, retry before the first token, fallback, redaction."""
 
     def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
-        """Yield the events of ``proceed(request)``, changed as the middleware sees fit."""
+        """Yield the events of ``proceed(request)``, changed if needed."""
         ...

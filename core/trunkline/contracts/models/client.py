@@ -1,4 +1,4 @@
-"""The models of this installation, over the bus: what tools and background work are given as ``Completer``."""
+"""The models of this installation over the bus: the ``Completer`` of tools and background work."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from trunkline.errors import CompletionError, ErrorCode
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope, new_id
 
 IDLE_TIMEOUT = 5.0
-"""Seconds without a sign of life after which the monitor that was asked counts as dead."""
+"""Seconds without a message after which the monitor that was called counts as dead."""
 
 TRIES = 3
 PAUSE = 0.5
-"""How often a question is asked when no monitor is there or the one that had it is gone, and seconds between."""
+"""TRIES is the number of attempts if no monitor answers or the monitor dies; PAUSE is the seconds between them."""
 
 
 class CompleterBase(ABC):
-    """``Completer`` that makes a question of what it is given; how that is asked is another's."""
+    """A ``Completer`` that builds and checks the request. Subclasses send it."""
 
     async def complete(
         self,
@@ -34,7 +34,7 @@ class CompleterBase(ABC):
         max_cost: int | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """The answer to a text or to messages; see ``Completer``."""
+        """Return the answer to a text or to messages; see ``Completer``."""
         question = Complete(
             messages=_messages(prompt),
             purpose=purpose,
@@ -48,12 +48,13 @@ class CompleterBase(ABC):
 
     @abstractmethod
     async def ask(self, question: Complete) -> Completion:
-        """The answer to a question that a monitor can read. Raises CompletionError."""
+        """Return the answer to a request that a monitor can decode. Raise CompletionError."""
 
 
 class BlockCompleter(CompleterBase):
-    """``Completer`` for one block. ``actor`` is who asks, ``conversation`` and ``turn`` are those that the questions
-    belong to, if any."""
+    """The ``Completer`` of one block. ``actor`` is the caller; ``conversation`` and ``turn`` are those of the
+    requests, if any.
+    """
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class BlockCompleter(CompleterBase):
         self._scope = Scope(block=block, conversation=conversation, turn=turn)
 
     async def ask(self, question: Complete) -> Completion:
-        """Ask a monitor, and another one when that is gone."""
+        """Send the request to a monitor, and to another one if the first has died."""
         question = msgspec.structs.replace(question, actor=self._actor)
         for last in (*(False,) * (TRIES - 1), True):
             try:
@@ -97,18 +98,18 @@ class BlockCompleter(CompleterBase):
 
 
 class _MonitorStopping(Exception):
-    """The monitor that was asked stops; another may answer."""
+    """The monitor that was called is stopping; another one may answer."""
 
 
 def _messages(prompt: str | Sequence[Message]) -> tuple[Message, ...]:
-    """A text as the one message of a user; messages as they are."""
+    """Return a text as a user's message; return messages unchanged."""
     if isinstance(prompt, str):
         return (Message(id=new_id("msg"), role="user", content=prompt),)
     return tuple(prompt)
 
 
 def _checked(request: Complete) -> Complete:
-    """The question, when a monitor can read it. Raises CompletionError."""
+    """Return the request if a monitor can decode it. Raise CompletionError otherwise."""
     try:
         return msgspec.convert(msgspec.to_builtins(request), Complete)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:

@@ -1,4 +1,4 @@
-"""A model that can be asked one question: what tools and background work are given of the monitor's models."""
+"""A client for single requests to the monitor's models, for tools and background work."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,7 +9,9 @@ from trunkline.errors import CompletionError, ErrorCode
 
 
 class Completer(Protocol):
-    """Asks the models of this installation, for one block. No tools are offered and nothing is stored."""
+    """Calls the models of this installation on behalf of one block. The model is offered no tools, and nothing is
+    stored.
+    """
 
     async def complete(
         self,
@@ -22,28 +24,29 @@ class Completer(Protocol):
         max_cost: int | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """The answer to a text or to messages. Cancelling this ends the call at the vendor too.
+        """Return the answer to a text or to messages. Cancelling this ends the call at the vendor too.
 
         Args:
-            prompt: One message of the user, or whole messages in order.
-            purpose: What it is for, as a ledger groups it: lower-case letters, digits, ``-`` and ``_``.
-            model: ``adapter/model``, an adapter, or a model of the default adapter; None: the block's or the owner's.
-            max_tokens: How long the answer may be.
-            temperature: As the vendor has it.
-            max_cost: In millionths of a US dollar. Without a price for the model it bounds nothing.
+            prompt: One message of the user, or complete messages in order.
+            purpose: The purpose by which costs are grouped: lower-case letters, digits, ``-`` and ``_``.
+            model: ``adapter/model``, an adapter, or a model of the default adapter; None selects the block's or the
+                owner's.
+            max_tokens: The largest number of tokens of the answer.
+            temperature: The temperature in the vendor's terms.
+            max_cost: The largest cost in millionths of a US dollar. It limits nothing if the model has no price.
             timeout: In seconds.
 
         Raises:
-            CompletionError: with a code, and a text for the model: ``over_budget`` (nothing was asked), ``timeout``,
-                ``provider_error``, ``context_overflow``, ``engine_unavailable``, ``invalid_request``, and for
-                messages with images ``no_vision_model``.
+            CompletionError: with a code, and a text for the model: ``over_budget`` (no request was sent),
+                ``timeout``, ``provider_error``, ``context_overflow``, ``engine_unavailable``, ``invalid_request``,
+                and for messages with images ``no_vision_model``.
         """
         ...
 
 
 class NoModel:
-    """There is no model here: on other hosts, and in tests that give none."""
+    """No model is available: on other hosts, and in tests without a model."""
 
     async def complete(self, prompt: str | Sequence[Message], **options: object) -> Completion:
-        """Refuse."""
+        """Raise CompletionError."""
         raise CompletionError(ErrorCode.ENGINE_UNAVAILABLE, "No model can be asked from here.")

@@ -1,4 +1,4 @@
-"""One question to a model and its answer, without tools, conversation or turn: for tools and background work."""
+"""A single request to a model and its answer, without tools, conversation or turn; for tools and background work."""
 
 from typing import Annotated, Final
 
@@ -11,26 +11,26 @@ Purpose = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 """The purpose of a model call, by which costs are grouped: ``turn``, ``route``, ``summary``, ``embed``, ``repl``, …."""
 
 MicroUSD = Annotated[int, msgspec.Meta(ge=0)]
-"""Millionths of a US dollar: whole, so that sums of many calls are exact."""
+"""Millionths of a US dollar as an integer, so that sums are exact."""
 
 OVER_BUDGET: Final = "over_budget"
-"""The code of a refusal before the call: it could cost more than ``max_cost``."""
+"""The code of a request that is refused before the model call because it could cost more than ``max_cost``."""
 
 TIMEOUT: Final = "timeout"
-"""The code when the model did not end within ``timeout``."""
+"""The code if the model did not finish within ``timeout``."""
 
 
 NO_VISION_MODEL: Final = "no_vision_model"
-"""The code when there are pictures to look at and no model that was chosen for it."""
+"""The code if the messages have images and no vision model is configured."""
 
 
 class Complete(Payload, frozen=True, kw_only=True, tag="model.complete.v1"):
-    """Ask a model. Which one is chosen as for a turn: ``model``, else the block's, else the owner's preference. Where
-    messages have images it is their ``vision_model``.
+    """Call a model. The model is chosen as for a turn: ``model``, else the block's, else the owner's preference. If
+    messages have images, the block's or the owner's ``vision_model`` is used.
 
-    ``actor`` is who asks, for a ledger. ``max_cost`` is what the call may cost: refused when the question alone is
-    too dear, and its answer is kept short enough. ``timeout`` is in seconds. Block, conversation and turn are the
-    envelope's.
+    ``actor`` is the caller, for the accounting. ``max_cost`` limits the cost of the call: a request whose input alone
+    exceeds the limit is refused, and the length of the answer is limited accordingly. ``timeout`` is in seconds. The
+    block, conversation and turn are in the message's envelope.
     """
 
     messages: Annotated[tuple[Message, ...], msgspec.Meta(min_length=1)]
@@ -44,11 +44,11 @@ class Complete(Payload, frozen=True, kw_only=True, tag="model.complete.v1"):
 
 
 class Completion(Payload, frozen=True, kw_only=True, tag="model.completion.v1"):
-    """The answer, and what a ledger needs to know of it.
+    """The answer and its cost.
 
-    ``cost`` is the tokens that the provider counted times the price; ``price`` names that price, as
-    ``2.5/1.25/10`` (US dollars per million tokens of input, cached input and output). It is "" when nobody has set a
-    price for the model, and then ``cost`` is 0. ``finish_reason`` is stop, max_tokens, tool_calls or content_filter.
+    ``cost`` is the tokens that the provider counted multiplied by the price. ``price`` names that price, as
+    ``2.5/1.25/10``: US dollars per million tokens of input, cached input and output. If the model has no price,
+    ``price`` is "" and ``cost`` is 0. ``finish_reason`` is stop, max_tokens, tool_calls or content_filter.
     """
 
     text: str

@@ -1,5 +1,6 @@
-"""Running a program for what it prints: for adapters whose model is a program. Not for what a model asks to be run;
-that goes into a sandbox (``trunkline.Sandbox``)."""
+"""Run a program and stream its output, for adapters whose model is a program. Do not use it for programs that a model
+requests; those run in a sandbox (``trunkline.Sandbox``).
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,14 +15,14 @@ from trunkline.errors import ErrorCode, ModelError
 
 @asynccontextmanager
 async def program(argv: Sequence[str], text: str) -> AsyncIterator[AsyncIterator[str]]:
-    """Run a program that reads ``text``; gives what it prints, piece by piece, as it prints it.
+    """Run a program that reads ``text``, and yield an iterator over its output as it arrives.
 
-    Leaving the block ends the program, also in the middle. Its errors stay where this process's go. ``argv`` is
-    never given to a shell.
+    Leaving the block ends the program, even before its output ends. Its standard error is that of this process.
+    ``argv`` is never passed to a shell.
 
     Raises:
-        ModelError: ``unavailable`` when it cannot be started; ``interrupted``, at the end of what it prints, when it
-            leaves with another status than 0.
+        ModelError: ``unavailable`` if the program cannot be started; ``interrupted``, at the end of the output, if it
+            exits with a status other than 0.
     """
     with TemporaryFile() as question:  # a pipe would block both when the program prints before it reads
         question.write(text.encode())

@@ -1,4 +1,4 @@
-"""The monitors' endpoints: a model's answer outside of a turn, and who answers."""
+"""The monitors' endpoints: a model call outside a turn, and the model that answers in a block."""
 
 from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
 from trunkline.contracts.models.messages import Complete, Completion

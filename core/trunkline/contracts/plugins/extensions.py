@@ -1,4 +1,4 @@
-"""The extensions that any plugin may add to any worker: configuration, health checks, a life span, commands."""
+"""The extensions that a plugin may add to any worker: configuration, health checks, lifespans, commands."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -30,7 +30,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class PluginSettings(Protocol):
-    """The argument of a declaring hook: its plugin's own settings, and the platform's to read."""
+    """The argument of a hook that adds objects: the plugin's own settings, and read access to the platform's."""
 
     @property
     def home(self) -> Path:
@@ -38,18 +38,20 @@ class PluginSettings(Protocol):
         ...
 
     def section(self, kind: type[S]) -> S:
-        """The settings of this type: a section of the platform (``ToolsSettings``), one that the plugin
-        declared with ``trunkline_config``, else ``[plugins.<the plugin's name>]``.
+        """Return the settings of this type: a section of the platform (``ToolsSettings``), a section that the plugin
+        declared with ``trunkline_config``, or ``[plugins.<the plugin's name>]``.
 
         Raises:
-            ConfigError: with every key of the section that is unknown or of the wrong type.
+            ConfigError: the section has unknown keys or values of the wrong type; the error lists all of them.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HealthResult:
-    """The result of a check: ``ok``, ``warning`` (works, but look) or ``error``; and what to do about it."""
+    """The result of a check: ``ok``, ``warning`` (it works but needs attention) or ``error``. ``hint`` says what to
+    do.
+    """
 
     status: Literal["ok", "warning", "error"]
     summary: str
@@ -58,9 +60,9 @@ class HealthResult:
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """A check of ``trunkline doctor``. ``id`` is stable and reads ``area.thing``.
+    """A check of ``trunkline doctor``. ``id`` is stable and has the form ``area.thing``.
 
-    One that asks somebody over the network is ``online``: it runs only with ``doctor --online``.
+    An ``online`` check sends requests over the network: it runs only with ``doctor --online``.
     """
 
     id: str
@@ -72,7 +74,7 @@ class HealthCheck:
 class LifespanContext:
     """The worker in which a lifespan runs: its kind, its connection to the bus, and the plugin's name.
 
-    The connection has the rights of the worker's NATS account: a call that the account does not have ends in an error.
+    The connection has the permissions of the worker's NATS account: a call that the account may not make fails.
     """
 
     worker: WorkerKind
@@ -80,8 +82,9 @@ class LifespanContext:
     plugin: str
 
     def memory(self, block: str, *, actor: str = "", scope: Scope = _NO_SCOPE) -> "Memory":
-        """The memory of a block. History names ``actor``, by default the plugin, and the conversation and turn of
-        ``scope``. No permission of a person is asked: a lifespan decides by itself what it shows to whom.
+        """Return the memory of a block. The history records ``actor``, by default the plugin's name, and the
+        conversation and turn of ``scope``. No person's permissions are checked: the lifespan is responsible for whom
+        it shows the content.
         """
         from trunkline.contracts.memory.bus_transport import block_memory
 
@@ -89,9 +92,10 @@ class LifespanContext:
 
 
 class Lifespan(Protocol):
-    """Something that lives as long as the worker does.
+    """A context manager that is open while the worker runs.
 
-    Raising on entry is logged and leaves the lifespan out. A task that it starts must not raise: that ends the worker.
+    If entering raises, the worker logs the error and runs without the lifespan. A task that the lifespan starts must
+    not raise: an exception there ends the worker.
     """
 
     def __call__(self, context: LifespanContext) -> AbstractAsyncContextManager[None]: ...

@@ -1,4 +1,4 @@
-"""The messages between the tools worker and a plugin in a process of its own."""
+"""The messages between the tools worker and an isolated plugin, which runs in a separate process."""
 
 from typing import Any, Literal
 
@@ -12,15 +12,16 @@ class ListPluginTools(Payload, frozen=True, kw_only=True, tag="plugin.tools.v1")
 
 
 class PluginTools(Payload, frozen=True, kw_only=True, tag="plugin.tool-list.v1"):
-    """The tools of a plugin. ``life`` names the process, so that a new one is seen."""
+    """The tools of a plugin. ``life`` identifies the process, so that a restart is noticed."""
 
     life: str
     tools: tuple[ToolSpec, ...] = ()
 
 
 class RunPluginTool(Payload, frozen=True, kw_only=True, tag="plugin.run.v1"):
-    """Run a tool of the plugin. Everything was checked; ``workspace`` is the block's folder, ``roots`` those beneath
-    which absolute paths may lie, and ``closed`` what of them may not be touched."""
+    """Run a tool of the plugin. The tools worker has checked the call. ``workspace`` is the block's folder. ``roots``
+    are the folders below which absolute paths are permitted, ``closed`` the paths among them that are denied.
+    """
 
     call: str
     name: str
@@ -35,15 +36,16 @@ class RunPluginTool(Payload, frozen=True, kw_only=True, tag="plugin.run.v1"):
 
 
 class PluginToolText(Payload, frozen=True, kw_only=True, tag="plugin.run-text.v1"):
-    """A piece of the result."""
+    """A part of the result."""
 
     text: str
 
 
 class MemoryHostCall(Payload, frozen=True, kw_only=True, tag="plugin.memory-call.v1"):
-    """A request of the tool to memory: ``operation`` is the name of its row, ``request`` the request as a text of JSON.
+    """A request of the tool to memory. ``operation`` is the name of the memory operation, ``request`` the request as
+    JSON text.
 
-    Whatever block and actor the request names, it is made in those of the tool's call.
+    The tools worker replaces the request's block and actor with those of the tool's call.
     """
 
     number: int
@@ -52,15 +54,17 @@ class MemoryHostCall(Payload, frozen=True, kw_only=True, tag="plugin.memory-call
 
 
 class ModelHostCall(Payload, frozen=True, kw_only=True, tag="plugin.model-call.v1"):
-    """A question of the tool to a model, for the block, conversation and turn of its call."""
+    """A request of the tool to a model, on behalf of the block, conversation and turn of the tool's call."""
 
     number: int
     question: Complete
 
 
 class SandboxHostCall(Payload, frozen=True, kw_only=True, tag="plugin.sandbox-call.v1"):
-    """A program that the tool wants run in the sandbox of its call, in the call's workspace if it is ``placed``;
-    ``limits`` are those of ``trunkline.SandboxLimits``. Without words it only asks whether one can be run."""
+    """A request of the tool to run a program in the sandbox of its call. ``placed`` runs the program in the call's
+    workspace. ``limits`` are the fields of ``trunkline.SandboxLimits``. An empty ``argv`` only asks whether a program
+    can be run.
+    """
 
     number: int
     argv: tuple[str, ...] = ()
@@ -72,10 +76,10 @@ class SandboxHostCall(Payload, frozen=True, kw_only=True, tag="plugin.sandbox-ca
 
 
 class PluginToolEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
-    """The end of the tool: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence.
+    """The end of the tool: ``ok``; ``error`` with the tool's text for the model; ``failed`` with a fixed sentence.
 
-    ``kind`` is that of the error, one of ``TOOL_ERROR_KINDS``. ``loads`` are the names of tools that the model is to
-    have from now on. ``derived``: the result repeats what memory holds.
+    ``kind`` is the kind of the error, one of ``TOOL_ERROR_KINDS``. ``loads`` names tools that the model receives from
+    the next step on. ``derived`` is true if the result repeats what memory holds.
     """
 
     status: Literal["ok", "error", "failed"]
@@ -91,7 +95,9 @@ PluginToolReply = (
 
 
 class HostCallReply(Payload, frozen=True, kw_only=True, tag="plugin.host-reply.v1"):
-    """The reply to a host call: ``result`` as JSON text, or the text of an error with its code, or its kind."""
+    """The reply to a host call: ``result`` as JSON text, or ``error`` with the text of an error and ``code`` with its
+    code or kind.
+    """
 
     call: str
     number: int
@@ -101,4 +107,4 @@ class HostCallReply(Payload, frozen=True, kw_only=True, tag="plugin.host-reply.v
 
 
 class HostCallAcknowledged(Payload, frozen=True, kw_only=True, tag="plugin.host-reply-ack.v1"):
-    """The reply has reached its tool."""
+    """The reply has reached the tool."""

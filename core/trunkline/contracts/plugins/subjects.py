@@ -1,6 +1,6 @@
-"""The endpoints of plugins in processes of their own.
+"""The endpoints of isolated plugins, which run in separate processes.
 
-``{plugin}`` is who answers: its credentials let it hear its own name and nobody else's.
+``{plugin}`` is the plugin that answers. A plugin's credentials permit it to subscribe to its own name only.
 """
 
 from trunkline.contracts.plugins.messages import (

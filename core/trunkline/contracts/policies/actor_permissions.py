@@ -1,6 +1,7 @@
-"""The permissions that go with a request, as ``X-Actor-Permissions`` writes them: ``memory:*,tools:*``. Pure.
+"""The permissions that a request carries, as ``X-Actor-Permissions`` writes them: ``memory:*,tools:*``. Pure.
 
-They can only take away: what a block may do is decided by its table and the owner's policies, whatever stands here.
+These permissions only restrict: the block's table and the owner's policies decide what a block may do, and a request
+cannot extend that.
 """
 
 from collections.abc import Iterable
@@ -12,29 +13,32 @@ ALL = "*"
 
 @dataclass(frozen=True, slots=True)
 class ActorPermissions:
-    """Scopes such as ``tools:read_*`` and ``memory:/finances/*``; ``*`` alone is every scope. One that cannot be read
-    permits nothing."""
+    """Scopes such as ``tools:read_*`` and ``memory:/finances/*``; ``*`` alone is every scope. A scope that cannot be
+    parsed permits nothing.
+    """
 
     scopes: tuple[str, ...] = (ALL,)
 
     @classmethod
     def parse(cls, header: str) -> "ActorPermissions":
-        """The scopes of a header, which commas separate."""
+        """Parse a header, in which commas separate the scopes."""
         return cls(tuple(scope for one in header.split(",") if (scope := one.strip())))
 
     def intersect(self, scopes: Iterable[str]) -> tuple[str, ...]:
-        """Return the scopes that both these and the others include, as far as one of two scopes includes the other."""
+        """Return the scopes that are in both sets. A scope of one set is kept if a scope of the other set includes
+        it.
+        """
         given = tuple(scopes)
         theirs = (one for one in given if any(_includes(own, one) for own in self.scopes))
         own = (one for one in self.scopes if any(_includes(wide, one) for wide in given))
         return tuple(dict.fromkeys((*theirs, *own)))
 
     def allows_tool(self, *names: str) -> bool:
-        """Report whether a tool may be called; ``names`` are all of its own."""
+        """Report whether a tool may be called. ``names`` are all names of the tool."""
         return any(fnmatchcase(name, pattern) for pattern in self._of("tools") for name in names)
 
     def allows_memory(self, path: str, whole: bool = False) -> bool:
-        """Report whether a path from the memory root may be reached; with ``whole``, all that lies below it."""
+        """Report whether a path from the memory root may be accessed; with ``whole``, also everything below it."""
         return any(_covers(pattern, path, whole) for pattern in self._of("memory"))
 
     def _of(self, area: str) -> Iterable[str]:
@@ -49,7 +53,9 @@ def _includes(wide: str, narrow: str) -> bool:
 
 
 def _covers(pattern: str, path: str, whole: bool) -> bool:
-    """A pattern is ``*``, one path, or ``/folder/*`` for all below a folder. It is matched by whole names."""
+    """Report whether a pattern covers a path. A pattern is ``*``, one path, or ``/folder/*`` for everything below a
+    folder. Only whole names match.
+    """
     if pattern == ALL:
         return True
     folder = pattern.removesuffix(ALL)

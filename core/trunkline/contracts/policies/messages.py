@@ -1,6 +1,7 @@
-"""Who may do what: a policy, the conditions under which it counts, and a block's table of permissions.
+"""Permissions: a policy, its conditions, and a block's permission table.
 
-The owner's policies are files ``policies/<id>.json`` in memory. No agent writes there, or in a ``block.toml``.
+The owner's policies are the files ``policies/<id>.json`` in memory. No agent can write these files or a
+``block.toml``.
 """
 
 from datetime import datetime
@@ -20,13 +21,13 @@ PolicyId = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """When a policy counts, and what it demands. All that are given must hold.
+    """The conditions under which a policy applies, and its demands. All given conditions must hold.
 
-    ``requires_approval``: a person decides each time. ``max_per_day``: so many times a day, counted from midnight.
-    ``time_window`` is ``HH:MM-HH:MM``; one that ends before it begins goes past midnight. ``days`` are those on which
-    it begins. ``zone`` is the time zone of both and of midnight. ``until``: not from then on. ``conversation``: in
-    that one alone. ``shape``: for calls of that shape alone (a tool and the values of all its arguments but free
-    ones).
+    ``requires_approval``: a person decides each time. ``max_per_day``: the number of uses per day, counted from
+    midnight. ``time_window``: ``HH:MM-HH:MM``; a window whose end is before its start extends past midnight.
+    ``days``: the days on which the window starts. ``zone``: the time zone of the window, the days and midnight.
+    ``until``: the time at which the policy ends. ``conversation``: the only conversation. ``shape``: the only call
+    shape, which is a tool with the values of all its arguments except the unbound ones.
     """
 
     requires_approval: bool = False
@@ -43,13 +44,13 @@ UNCONDITIONAL = Conditions()
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One rule. Denials win over permissions, and what no rule permits is refused.
+    """One rule. A denial takes precedence over a permission, and an action that no rule permits is refused.
 
-    ``subject``: ``block:NAME`` (its agent), ``type:agent``, ``*``, or the id of the person whom the agent works for.
+    ``subject``: ``block:NAME`` (its agent), ``type:agent``, ``*``, or the id of the person for whom the agent works.
     ``resource``: ``tool:NAME`` or ``tool:SOURCE:NAME``, ``files:block|workspace|system``, ``memory:/path``,
-    ``external:HOST`` (one that the model chose), ``system:network``, ``system:host-network``; ``*`` stands for any
-    text. ``action``: ``read``, ``write``, ``send``, ``exec``, ``network``, or ``*``. ``id`` is the name of its file,
-    ``note`` says in words what it is for.
+    ``external:HOST`` (a host that the model chose), ``system:network``, ``system:host-network``; ``*`` matches any
+    text. ``action``: ``read``, ``write``, ``send``, ``exec``, ``network``, or ``*``. ``id`` is the name of its file.
+    ``note`` describes its purpose.
     """
 
     subject: str
@@ -72,15 +73,15 @@ class QuotaUsage(msgspec.Struct, frozen=True, kw_only=True):
 class PermissionTable(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """The permissions of a block's agent: the table ``[permissions]`` of its ``block.toml``, and in
-    ``trunkline.toml`` the default of all blocks.
+    """The permissions of a block's agent: the table ``[permissions]`` of its ``block.toml``. The same table in
+    ``trunkline.toml`` is the default of all blocks.
 
-    ``scope``: how far file tools reach: the block's folder, those of all blocks, or the whole system (which permits
-    programs too). ``allow_shell``: ``true`` permits programs, ``false`` denies all of them; unset, a program needs
-    a policy that permits it. ``allow_network``: ``true`` permits the network to tools and programs, ``false`` denies it
-    to both; unset, only tools that reach out by themselves may use it. ``max_timeout``: how many seconds a program may
-    run. ``approvals``: which calls a person is asked about: ``all``, ``some`` (what writes, sends or runs), ``none``.
-    ``plan``: only reading and planning are permitted.
+    ``scope``: the reach of the file tools: the block's folder, the folders of all blocks, or the whole system (which
+    permits programs too). ``allow_shell``: ``true`` permits programs, ``false`` denies all of them; if unset, a
+    program needs a policy that permits it. ``allow_network``: ``true`` permits the network to tools and programs,
+    ``false`` denies it to both; if unset, only tools that declare that they reach other hosts may use it.
+    ``max_timeout``: the longest run of a program, in seconds. ``approvals``: the calls about which a person is asked:
+    ``all``, ``some`` (calls that write, send or run), ``none``. ``plan``: ``true`` permits only reading and planning.
     """
 
     scope: FileScope | None = None
@@ -91,7 +92,7 @@ class PermissionTable(
     plan: bool | None = None
 
     def with_defaults(self, defaults: "PermissionTable") -> "PermissionTable":
-        """These, and for what they do not say, the defaults."""
+        """Return this table with the values of ``defaults`` for the fields that are unset."""
         said = {name: getattr(self, name) for name in self.__struct_fields__}
         return msgspec.structs.replace(
             defaults, **{name: one for name, one in said.items() if one is not None}

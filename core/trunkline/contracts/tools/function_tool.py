@@ -1,4 +1,6 @@
-"""``@trunkline.tool``: a function becomes a tool. Signature = schema, docstring = description. No dispatch in here."""
+"""``@trunkline.tool`` turns a function into a tool: its signature is the schema, its docstring the description. This
+module does no dispatch.
+"""
 
 import inspect
 import re
@@ -23,13 +25,15 @@ BlockPath = Annotated[
         description="A path inside the workspace, relative to it.", extra_json_schema={"format": "block-path"}
     ),
 ]
-"""Annotates a parameter that holds a path in the block's workspace, so that the path stage checks it."""
+"""Annotates a parameter that holds a path in the block's workspace; the path stage checks it."""
 
 MemoryPath = Annotated[str, msgspec.Meta(extra_json_schema={"format": "memory-path"})]
-"""Annotates a parameter that holds the path of a file of memory, so that the gate can ask about it."""
+"""Annotates a parameter that holds the path of a file of memory; the gate checks whether to ask a person about it."""
 
 MemoryTree = Annotated[str, msgspec.Meta(extra_json_schema={"format": "memory-tree"})]
-"""Annotates a parameter that holds the path of a file of memory, or of a folder with all that lies or lay in it."""
+"""Annotates a parameter that holds the path of a file of memory, or of a folder including everything that is or was
+in it.
+"""
 
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 DEFAULT_TIMEOUT = 60.0
@@ -38,7 +42,7 @@ _ARGUMENT = re.compile(r"^\s{0,8}\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.+)$")
 
 
 class FunctionTool(Tool):
-    """A tool made of a function; ``function`` is the function itself, to be called in tests."""
+    """A tool made from a function. ``function`` is the function itself, which tests may call."""
 
     def __init__(
         self,
@@ -57,31 +61,32 @@ class FunctionTool(Tool):
         return f"<tool {self.spec.name} ({self.spec.effect})>"
 
     async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
-        """Check the arguments and run the function, a synchronous one in a thread.
+        """Check the arguments and run the function; a synchronous function runs in a thread.
 
         Raises:
-            ToolError: the arguments do not fit the schema, or the function says so.
+            ToolError: the arguments do not fit the schema, or the function raised it.
         """
         return _as_text(await _called(self.function, self._given(context, arguments)))
 
     def previewer(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Have this function say what a call would do, for the person who is asked about it: it takes the tool's own
-        parameters and returns a preview. A decorator."""
+        """Register a function that describes a call for the person who is asked about it. The function takes the
+        tool's parameters and returns a preview. Use as a decorator.
+        """
         self._preview = function
         return function
 
     def alias(self, function: Callable[..., CanonicalCall]) -> Callable[..., CanonicalCall]:
-        """Have models call this tool, or another one, by the function's name as well: its signature is how they put
-        the call, and it returns the call that is meant. A decorator.
+        """Register the function's name as an alias by which models call this tool, or another one. The function's
+        signature is the schema of such a call, and it returns the canonical call. Use as a decorator.
 
         Raises:
-            PluginError: the function cannot be an alias; the sentence says why.
+            PluginError: the function cannot be an alias; the message says why.
         """
         self.aliases = (*self.aliases, _alias(function))
         return function
 
     async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
-        """Return what the ``previewer`` says; None without one."""
+        """Return the preview of the ``previewer``; None without one."""
         if self._preview is None:
             return None
         shown: ApprovalDetail = await _called(self._preview, self._given(context, arguments))
@@ -95,7 +100,7 @@ class FunctionTool(Tool):
 
 
 def _values(name: str, kind: type[msgspec.Struct], arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by name, with the defaults of those that were left out."""
+    """Return the arguments by name, with the defaults of those left out."""
     try:
         values = msgspec.convert(arguments, kind)
     except msgspec.ValidationError as error:
@@ -118,7 +123,7 @@ def _alias(function: Callable[..., CanonicalCall]) -> ToolAlias:
 
 
 async def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
-    """Call a function and return its result; a synchronous one runs in a thread."""
+    """Call a function and return its result; a synchronous function runs in a thread."""
     if inspect.iscoroutinefunction(function):
         return await function(**given)
     strand = InterruptibleCall()
@@ -146,32 +151,34 @@ def tool(
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Turn a function into a tool.
 
-    The first paragraph of the docstring is the description, lines ``name: text`` under ``Args:`` describe the
-    parameters. A parameter annotated ``ToolContext`` is given the context and is not part of the schema. Parameters
+    The first paragraph of the docstring is the description; lines ``name: text`` under ``Args:`` describe the
+    parameters. A parameter annotated ``ToolContext`` receives the context and is not part of the schema. Parameters
     annotated ``BlockPath``, ``MemoryPath`` or ``MemoryTree``, or with a list of these, hold paths, which are checked.
 
     Args:
-        effect: Whether the call is safe to repeat after a crash: ``read`` is, as it changes nothing; ``write``,
-            ``send`` and ``exec`` are only when ``idempotent``.
-        name: The name, where it is not the function's.
-        idempotent: A second run with the same arguments leaves what one run leaves.
+        effect: Whether the call is safe to repeat after a crash. ``read`` is, as it changes nothing; ``write``,
+            ``send`` and ``exec`` are only with ``idempotent``.
+        name: The tool's name; by default the function's.
+        idempotent: A second run with the same arguments leaves the same state as one run.
         timeout: Seconds after which the call is cancelled; 60 by default.
-        network: The tool reaches other hosts. The names of parameters say that these hold the address of one, so that
-            each host is a resource of its own (``external:HOST``): a person is asked about hosts that the model chose.
-        argv: The parameter that holds the argument vector of a program: one that only reads needs no approval.
-        unbound_params: Parameters that a lasting approval leaves open, such as a file's content; it binds all others
-            by value.
-        read_only: The programs that the tool runs only read, whatever the arguments, so they run in a sandbox in which
-            nothing can be changed.
-        in_plan_mode: The tool may be used while the agent plans, on plan files if it has paths at all. ``"ends"`` says
-            that it may end planning too (``context.planning.end()``), so a person is asked about each call.
-        untrusted_output: The result was written elsewhere (a file, a page, memory, a program's output), so the model
-            gets it marked as data, in which nobody tells it what to do.
+        network: True if the tool reaches other hosts. Names of parameters instead of True mean that these hold
+            addresses: each host is then a separate resource (``external:HOST``), and a person is asked about hosts
+            that the model chose.
+        argv: The parameter that holds the argument vector of a program. A program that only reads needs no approval.
+        unbound_params: Parameters whose values a lasting approval does not fix, such as a file's content. The
+            approval fixes the values of all others.
+        read_only: The tool's programs only read, for all arguments, so they run in a sandbox where nothing can be
+            changed.
+        in_plan_mode: True if the agent may use the tool in plan mode; if the tool has paths, then only on plan files.
+            ``"ends"`` also lets the tool end plan mode (``context.planning.end()``); a person is asked about each
+            such call.
+        untrusted_output: The result comes from a file, a page, memory or a program, so the model receives it marked
+            as data that contains no instructions.
         derived: The result repeats what memory holds, so no search of memory returns it as evidence.
-        always_send: A model that is not shown all tools should have it at hand, because it is for every day.
+        always_send: A model that is not sent all tools should still be sent this one, because it is needed every day.
 
     Raises:
-        PluginError: the function cannot be a tool; the sentence says why.
+        PluginError: the function cannot be a tool; the message says why.
     """
 
     def decorate(function: Callable[..., Any]) -> FunctionTool:
@@ -236,7 +243,7 @@ def _made(
 def _parameters(
     function: Callable[..., Any], name: str, described: dict[str, str]
 ) -> tuple[list[tuple[str, Any, Any] | tuple[str, Any]], str | None]:
-    """The schema's fields, and the name of the parameter that takes the context."""
+    """Return the schema's fields, and the name of the parameter that receives the context."""
     hints = typing.get_type_hints(function, include_extras=True)
     fields: list[tuple[str, Any, Any] | tuple[str, Any]] = []
     context = None
@@ -269,7 +276,7 @@ def _schema(arguments: type[msgspec.Struct], name: str) -> dict[str, Any]:
 
 
 def _holding(properties: dict[str, Any], format: str) -> tuple[str, ...]:
-    """The parameters that hold a text of this format, or may, or a list of such texts."""
+    """Return the parameters whose value is, or may be, a text of this format or a list of such texts."""
     return tuple(
         name
         for name, part in properties.items()
@@ -282,7 +289,7 @@ def _holding(properties: dict[str, Any], format: str) -> tuple[str, ...]:
 
 
 def _documentation(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """The docstring's first paragraph, and what its ``Args:`` say of each parameter."""
+    """Return the docstring's first paragraph, and the texts of ``Args:`` by parameter."""
     text = inspect.getdoc(function) or ""
     first = " ".join(text.split("\n\n")[0].split())
     described: dict[str, str] = {}
@@ -305,7 +312,9 @@ def _refuse_unless(fits: object, name: str, why: str, cure: str) -> None:
 
 
 def _contained(function: Callable[..., Any], given: dict[str, Any]) -> Any:
-    """Run a function in a thread. A GeneratorExit from it would end every coroutine on its way up, not only ours."""
+    """Run a function in a thread. Convert a GeneratorExit, which would end every coroutine up the stack, to
+    RuntimeError.
+    """
     try:
         return function(**given)
     except GeneratorExit as error:

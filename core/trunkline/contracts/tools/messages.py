@@ -1,4 +1,4 @@
-"""The messages about tools: their definitions, a call, and its outcome."""
+"""The messages about tools: their definitions, calls and outcomes."""
 
 from typing import Any, Literal
 
@@ -14,19 +14,23 @@ Category = Literal["always-send", "discoverable"]
 REMOTE_SOURCE, MCP_SOURCE, PROGRAM_SOURCE = "remote:", "mcp:", "cli:"
 
 PLATFORM_SOURCE = "native:trunkline"
-"""The source of the tools that belong to the platform: they handle tools and results and do nothing else."""
+"""The source of the platform's own tools. They manage tools and results and do nothing else."""
 
 READ_RESULT = "read_result"
 
 BUSY = "busy"
-"""The code of the refusal by a tools worker that has as many calls as it takes: nothing was run, ask again later."""
+"""The code with which a tools worker refuses a call because it runs its maximum number of calls. Nothing was run; the
+caller may retry later.
+"""
 
 DISCOVER_TOOLS, LOAD_TOOLS = "discover_tools", "load_tools"
-"""How a model that is not shown all tools gets at the others."""
+"""The tools with which a model finds and loads the tools that are not sent to it."""
 
 
 class ToolSchema(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The definition of a tool that a model needs to call it; ``parameters`` is a JSON schema of type object."""
+    """The part of a tool's definition that a model needs to call the tool. ``parameters`` is a JSON schema of type
+    object.
+    """
 
     name: str
     description: str = ""
@@ -36,23 +40,28 @@ class ToolSchema(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A tool of the catalogue.
 
-    ``effect`` decides what a crash means: a ``read`` may be run again, the others may not unless ``idempotent``.
-    ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace,
-    ``memory_paths`` those that hold the path of a file of memory, ``memory_trees`` of a file or of a folder with all in
-    it, ``unbound_params`` those whose values a lasting approval leaves open, such as a file's content.
-    ``network``: it reaches other hosts. ``urls`` names the parameters that hold the address of a page: which host is
-    reached is up to the caller then.
-    ``argv`` names the parameter that holds the argument vector of a program, by which reading is told from running.
-    ``read_only``: its programs only read, in every call; they are run where nothing can be changed.
-    ``in_plan_mode``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
-    ``ends_planning``: it may end what an agent has bound itself to, so a person is asked about each call and told so.
-    ``untrusted_output``: its result was written elsewhere, in files, pages, memory or by programs, so the model gets it
-    marked as data. ``derived``: its result repeats what memory holds, so no search of memory returns it.
-    ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
-    source when it is called otherwise here. ``category`` is its author's advice on whether a model should have it at
-    hand where it is not shown all tools; the owner decides. ``blocks`` are those that may have it, all when none is
-    named. ``aliases`` are further names by which models call it, as the catalogue found them: rules may deny it by
-    those.
+    ``effect`` and ``idempotent`` decide what happens after a crash: a ``read`` may be run again; a call with another
+    effect may be run again only if the tool is ``idempotent``. ``timeout`` is in seconds.
+
+    ``paths`` names the parameters that hold a path in the block's workspace, ``memory_paths`` those that hold the
+    path of a file of memory, ``memory_trees`` those that hold the path of a file or of a folder including everything
+    in it. ``unbound_params`` names the parameters whose values a lasting approval does not fix, such as a file's
+    content. ``urls`` names the parameters that hold the address of a page; the caller then chooses the host. ``argv``
+    names the parameter that holds the argument vector of a program; the policies use it to distinguish programs that
+    only read.
+
+    ``network`` is true if the tool reaches other hosts. ``read_only`` is true if the tool's programs only read, in
+    every call; they run in a sandbox where nothing can be changed. ``in_plan_mode`` is true if the agent may use the
+    tool in plan mode; if the tool has paths, then only on plan files (``plans/*.md``). ``ends_planning`` is true if
+    the tool may end plan mode; a person is asked about each such call. ``untrusted_output`` is true if the result
+    comes from files, pages, memory or programs; the model receives it marked as data. ``derived`` is true if the
+    result repeats what memory holds; no search of memory returns it.
+
+    ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``. ``own_name`` is the tool's
+    name at its source if the catalogue uses another name. ``category`` is the author's advice whether a model that is
+    not sent all tools should be sent this one; the owner decides. ``blocks`` are the blocks that may have the tool;
+    empty means all. ``aliases`` are further names by which models call the tool, as registered in the catalogue;
+    policies may deny the tool by an alias.
     """
 
     name: str
@@ -81,14 +90,14 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def identity(self) -> str:
-        """The identity that tells the tool from all others, whatever it is called here: its source and its name
-        there.
+        """The tool's unique identity, independent of its name in the catalogue: its source and its name at the
+        source.
         """
         return f"{self.source}:{self.own_name or self.name}"
 
     @property
     def origin(self) -> str:
-        """Whose the tool is, in words for a person, where it does not come with an installed plugin; else ""."""
+        """The provider of the tool in words for people; "" if the tool comes from an installed plugin."""
         name = self.source.partition(":")[2]
         if self.mcp:
             return f"the MCP server {name}"
@@ -98,10 +107,12 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def definition(self) -> str:
-        """A key of what its source says that it is: description, parameters and effect.
+        """A hash of the definition that the tool's source gives: description, parameters, effect and the kinds of its
+        parameters.
 
-        Empty for a tool of an installed plugin, whose code is pinned and is looked at when it is installed. The others
-        can say something else at any time, so what a person allowed is bound to this key."""
+        Empty for a tool of an installed plugin, because an installed plugin's code is pinned. Other sources can
+        change a definition at any time, so an approval is bound to this hash.
+        """
         if not self.origin:
             return ""
         said = [self.description, self.parameters, self.effect, self.paths, self.memory_paths, self.urls]
@@ -109,33 +120,34 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def mcp(self) -> bool:
-        """Report whether an MCP server runs it."""
+        """Report whether an MCP server runs the tool."""
         return self.source.startswith(MCP_SOURCE)
 
     @property
     def is_remote(self) -> bool:
-        """Report whether it runs on another host."""
+        """Report whether the tool runs on another host."""
         return self.source.startswith(REMOTE_SOURCE)
 
     @property
     def repeatable(self) -> bool:
-        """Report whether running the call a second time does no harm."""
+        """Report whether running a call a second time does no harm."""
         return self.effect == "read" or self.idempotent
 
 
 class ListTools(Payload, frozen=True, kw_only=True, tag="tools.list.v1"):
-    """Ask for a block's catalogue; when ``version`` is still current the reply holds no tools."""
+    """Ask for a block's catalogue. If ``version`` is still current the reply holds no tools."""
 
     block: str
     version: str | None = None
 
 
 class ToolCatalogue(Payload, frozen=True, kw_only=True, tag="tools.catalogue.v1"):
-    """The tools of a block. ``tools`` is None when the asker's version is current.
+    """The tools of a block. ``tools`` is None if the caller's version is current.
 
-    ``own`` are the platform's: a model is given one when there is a use for it. ``restricted`` names the tools that the
-    block's policies or the host do not let it use, whatever the arguments: a model is not shown them. An earlier
-    version has neither."""
+    ``own`` are the platform's tools; a model receives each of them only when it is of use. ``restricted`` names the
+    tools that the block's policies or the host deny for all arguments; a model does not receive them. A reply of an
+    earlier version has neither ``own`` nor ``restricted``.
+    """
 
     version: str
     tools: tuple[ToolSpec, ...] | None = None
@@ -144,8 +156,8 @@ class ToolCatalogue(Payload, frozen=True, kw_only=True, tag="tools.catalogue.v1"
 
 
 class QuestionAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person's answer to a question of a call; ``question`` is its hash. ``text`` is None when nobody answers it:
-    ``by`` says who would not, or ``deadline``.
+    """A person's answer to a question of a call. ``question`` is the question's hash. ``text`` is None if the
+    question was not answered; ``by`` then names the person who declined, or is ``deadline``.
     """
 
     question: str
@@ -154,14 +166,14 @@ class QuestionAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
-    """Run a tool. ``call`` is the key of the effect ledger: the same one never has its effect twice.
+    """Run a tool. ``call`` is the key in the effect ledger: calls with the same key have their effect at most once.
 
     ``arguments`` may also be text that is not JSON, as a model sent it; the worker repairs or refuses it.
-    ``approved`` carries the hash of the approved call when a person has allowed it, ``answers`` what people said to the
-    questions that the call had. ``forked_from`` is the conversation that this one branches off from, for as long as
-    memory has not heard of it. ``again``: it may have been asked for before, so that another worker may be at it or the
-    ledger have its outcome; a read is run anew for who does not say so. ``permissions`` are the scopes that the asker
-    was given (``tools:*``, ``memory:/path/*``): the call may do what they and the block's own permissions both allow.
+    ``approved`` is the hash of the call that a person approved. ``answers`` are people's answers to the call's
+    questions. ``forked_from`` is the conversation that this one was forked from; set until memory stores the fork.
+    ``again`` is true if the call may have been requested before, so that another worker may run it or the ledger may
+    hold its outcome; if ``again`` is false, a read is run anew. ``permissions`` are the caller's scopes (``tools:*``,
+    ``memory:/path/*``): the call may do only what both they and the block's own permissions allow.
     """
 
     call: str
@@ -179,56 +191,64 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
 
     @property
     def has_decisions(self) -> bool:
-        """Report whether it carries what people decided. Only the monitor may say that, and on a subject of its own."""
+        """Report whether the request carries people's decisions. Only the monitor may send these, on a separate
+        subject.
+        """
         return self.approved is not None or bool(self.answers)
 
 
 class CheckLiveness(Payload, frozen=True, kw_only=True, tag="tools.check-alive.v1"):
-    """Ask one tools worker whether it is there, and at work on a ``call``."""
+    """Ask one tools worker whether it is alive and runs ``call``."""
 
     call: str = ""
 
 
 class LivenessReply(Payload, frozen=True, kw_only=True, tag="tools.alive.v1"):
-    """It is. ``at_work`` is whether an outcome of that call is still to come from it; an earlier version says so
-    always."""
+    """The worker is alive. ``at_work`` is true if the worker will still send an outcome of the call; a worker of an
+    earlier version always reports true.
+    """
 
     at_work: bool = True
 
 
 class EndTasks(Payload, frozen=True, kw_only=True, tag="tools.end-tasks.v1"):
-    """Have one tools worker end the background tasks of a block in its home; with ``forget`` their records go too."""
+    """Ask one tools worker to end the background tasks of a block in its home. ``forget`` also deletes the records of
+    these tasks.
+    """
 
     block: str
     forget: bool = False
 
 
 class TasksEnded(Payload, frozen=True, kw_only=True, tag="tools.tasks-ended.v1"):
-    """The tasks that were ended, and those that have not ended in the time they are given."""
+    """The tasks that ended, and the tasks that were still running when the time limit for ending them was reached."""
 
     ended: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
 
 
 class CancelCall(Payload, frozen=True, kw_only=True, tag="tools.cancel.v1"):
-    """Stop a call. The worker that runs it answers its caller with an outcome; where it does not run, nothing happens.
+    """Stop a call. The worker that runs the call answers its caller with an outcome; other workers ignore the
+    message.
 
-    It is not stored, so whoever wants a call stopped repeats it until the outcome comes.
+    The message is not stored, so the sender repeats it until the outcome arrives.
     """
 
     reason: str = ""
 
 
 class ToolProgress(Payload, frozen=True, kw_only=True, tag="tools.progress.v1"):
-    """The call lives. Sent every second, so that silence means the worker is gone."""
+    """The call is running. The worker sends this message every second; silence means that the worker died."""
 
     call: str
     note: str = ""
 
 
 class StoredResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A result that is too long for the conversation; ``read_result`` reads it by its ``id``. Without one it could not
-    be kept. ``characters`` is its length, ``kept`` how many of them are kept, from the first one on."""
+    """A result that is too long for the conversation. The tool ``read_result`` reads it by ``id``; ``id`` is empty if
+    the result could not be stored. ``characters`` is the length of the result, ``kept`` the number of characters
+    stored, counted from the beginning.
+    """
 
     id: str
     characters: int
@@ -236,7 +256,7 @@ class StoredResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def notice(self) -> str:
-        """A sentence that tells how a person reads the result."""
+        """A sentence that tells a person how to read the result."""
         if not self.id:
             return f"Of its {self.characters} characters the middle could not be kept."
         return f"All that is kept of its {self.characters} characters: trunkline results show {self.id}"
@@ -245,14 +265,17 @@ class StoredResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     """The outcome of a call.
 
-    ``ok``: ``output`` is the result. ``error``: ``output`` tells the model what failed. ``unknown``: a call with an
-    effect was cut off, because its worker died, its time was over or somebody stopped it; ``output`` tells the model to
-    verify. ``approval``: a person must decide or answer first, and ``call_hash``, ``question`` and ``detail`` say what.
-    ``repeated`` is true for a result out of the ledger. ``effect`` is the tool's, as far as it was found; an earlier
-    version's outcome has none. ``stored``: ``output`` is the beginning and the end of a longer result. ``loads`` names
-    tools that the model is to be given from now on. ``within`` is for how many seconds an answer is of use, where the
-    call sets a bound. ``error_kind`` is what ``kind`` goes by. ``derived``: ``output`` repeats what memory holds; unset
-    where the tool is not known, and by an earlier version.
+    ``status`` is ``ok`` (``output`` is the result), ``error`` (``output`` tells the model what failed), ``unknown``
+    or ``approval``. ``unknown`` means that a call with an effect was interrupted because its worker died, its time
+    ran out or it was cancelled; ``output`` tells the model to verify the effect. ``approval`` means that a person
+    must decide or answer first; ``call_hash``, ``question`` and ``detail`` describe the decision.
+
+    ``repeated`` is true if the outcome was read from the ledger. ``effect`` is the tool's effect, None if the tool
+    was not found or the outcome is of an earlier version. ``stored`` is set if ``output`` is the beginning and end of
+    a longer result. ``loads`` names tools that the model receives from the next step on. ``within`` is the number of
+    seconds in which an answer is of use, set if the call limits that time. ``error_kind`` holds the value that
+    ``kind`` returns. ``derived`` is true if ``output`` repeats what memory holds; unset if the tool is unknown or the
+    outcome is of an earlier version.
     """
 
     call: str
@@ -271,7 +294,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
 
     @property
     def kind(self) -> ToolErrorKind | None:
-        """The kind of the error, one of ``TOOL_ERROR_KINDS``; None without an error."""
+        """The kind of the error, one of ``TOOL_ERROR_KINDS``; None if there is no error."""
         if self.status == "unknown":
             return "outcome_unknown"
         if self.status != "error":
@@ -280,7 +303,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
 
     @property
     def is_waiting(self) -> bool:
-        """Report whether the call has begun and is held in its middle, until it has its answer."""
+        """Report whether the call has started and is paused until its question is answered."""
         return self.status == "approval" and not isinstance(self.within, msgspec.UnsetType)
 
 
@@ -288,7 +311,7 @@ ToolReply = ToolProgress | ToolOutcome
 
 
 class EffectStarted(Payload, frozen=True, kw_only=True, tag="effect.started.v1"):
-    """Ledger: a worker is about to run the call."""
+    """Ledger entry: a worker is about to run the call."""
 
     call: str
     tool: str
@@ -298,14 +321,16 @@ class EffectStarted(Payload, frozen=True, kw_only=True, tag="effect.started.v1")
 
 
 class EffectFinished(Payload, frozen=True, kw_only=True, tag="effect.finished.v1"):
-    """Ledger: the call ran to its end; a repeat is answered with this outcome."""
+    """Ledger entry: the call ended. A repeated request is answered with this outcome."""
 
     call: str
     outcome: ToolOutcome
 
 
 class EffectAsked(Payload, frozen=True, kw_only=True, tag="effect.asked.v1"):
-    """Ledger: the call has not begun, and a person is asked about it. It begins only if that person approves."""
+    """Ledger entry: the call has not started and waits for a person's decision. It starts only if that person
+    approves it.
+    """
 
     call: str
     outcome: ToolOutcome

@@ -1,4 +1,4 @@
-"""The person behind a block, as a tool sees them: somebody who can be asked, and told something."""
+"""The person responsible for a block, whom a tool can ask and notify."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -7,42 +7,43 @@ from trunkline.errors import NoAnswer, ToolError
 
 
 class Person(ABC):
-    """Whoever answers for a block. What they say is an answer and allows nothing: calls are approved on their own."""
+    """The person responsible for a block. A person's answer approves no call: calls are approved separately."""
 
     @abstractmethod
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Ask the person, and return one of the options, or their own words. They may be asked for days, by every
-        channel.
+        """Ask the person, and return one of the options or the person's own words. Every channel shows the question,
+        for days if the person does not answer.
 
-        Of a call that may be repeated nothing is kept meanwhile: it ends here, as if cancelled, and is run again from
-        its beginning once there is an answer, with which this returns then. So ask before doing anything, and ask the
-        same. A call that must not run twice waits where it is, for ``[tools] hold`` seconds at most.
+        A call that may be repeated does not wait: this method ends it as if cancelled, and the call is run again from
+        its beginning once there is an answer, which this method then returns. So ask before any other work, and ask
+        the same question each time. A call that must not run twice waits inside this method, for ``[tools] hold``
+        seconds at most.
 
-        One call may ask 20 times, and an answer has 32 000 characters at most.
+        A call may ask 20 times. An answer has at most 32 000 characters.
 
         Raises:
-            NoAnswer: they would not, did not in time, cannot be asked from here, or were asked too often.
+            NoAnswer: the person declined, did not answer in time, cannot be asked from here, or was asked too often.
         """
 
     @abstractmethod
     async def tell(self, channel: str, text: str) -> None:
-        """Tell them something through one of their channels, by its name.
+        """Notify the person through the channel with this name.
 
         Raises:
-            ToolError: no such channel runs, or it cannot reach them; nothing was told.
-            OutcomeUnknown: it may have been told.
+            ToolError: no such channel runs, or the channel cannot reach the person; nothing was sent.
+            OutcomeUnknown: the message may have been sent.
         """
 
 
 class Nobody(Person):
-    """No person can be asked: on other hosts, in processes apart, and in tests that give none."""
+    """No person can be asked: on other hosts, in isolated processes, and in tests without a person."""
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Raises NoAnswer."""
+        """Raise NoAnswer."""
         raise NoAnswer("Nobody can be asked from here. Put the question into your answer.")
 
     async def tell(self, channel: str, text: str) -> None:
-        """Raises ToolError."""
+        """Raise ToolError."""
         raise ToolError(
             "No message can be sent to a person from here. Put it into your answer.", kind="unsupported"
         )

@@ -1,4 +1,4 @@
-"""Planning, as a tool sees it: an agent may bind itself to reading and planning, and only a person unbinds it."""
+"""Plan mode as a tool sees it: an agent may restrict itself to reading and planning; only a person can lift that."""
 
 from abc import ABC, abstractmethod
 
@@ -6,42 +6,42 @@ from trunkline.errors import ToolError
 
 
 class Planning(ABC):
-    """The plan mode of a conversation, in which the agent only reads and plans. It holds in every worker, also
-    after a restart, and beside what the owner has set for the whole block.
+    """The plan mode of a conversation, in which the agent only reads and plans. Plan mode holds in every worker and
+    after a restart, in addition to the block's own ``plan`` permission.
     """
 
     @abstractmethod
     async def begin(self) -> None:
-        """From the next call on. Harmless when it holds already.
+        """Start plan mode from the next call on. Does nothing if plan mode holds.
 
         Raises:
-            ToolError: it could not be kept, so it does not hold.
+            ToolError: the state could not be stored, so plan mode does not hold.
         """
 
     @abstractmethod
     async def end(self) -> None:
-        """Let the agent work again. Harmless when it does not plan.
+        """End plan mode. Does nothing if plan mode does not hold.
 
         Raises:
-            ToolError: no person has approved the call that wants this, or it could not be kept.
+            ToolError: no person has approved the call that ends it, or the state could not be stored.
         """
 
     @abstractmethod
     async def holds(self) -> bool:
-        """Report whether the agent has bound itself. Raises ToolError when that cannot be known."""
+        """Report whether plan mode holds. Raise ToolError if that cannot be determined."""
 
 
 class NoPlanning(Planning):
-    """Nothing here could hold an agent to it: on other hosts, in processes apart, and in tests that give none."""
+    """Plan mode is not available: on other hosts, in isolated processes, and in tests without it."""
 
     async def begin(self) -> None:
-        """Raises ToolError."""
+        """Raise ToolError."""
         raise ToolError("Planning cannot be begun from here.", kind="unsupported")
 
     async def end(self) -> None:
-        """Raises ToolError."""
+        """Raise ToolError."""
         raise ToolError("Planning cannot be ended from here.", kind="unsupported")
 
     async def holds(self) -> bool:
-        """Raises ToolError."""
+        """Raise ToolError."""
         raise ToolError("Whether the agent only plans cannot be known from here.", kind="unsupported")

@@ -1,4 +1,4 @@
-"""The tools worker's endpoints, and those of other hosts that offer their tools."""
+"""The endpoints of the tools worker and of other hosts that offer tools."""
 
 from trunkline.contracts.policies.messages import QuotaUsage
 from trunkline.contracts.tools.messages import (

@@ -1,4 +1,4 @@
-"""A tool, what it is given, and what may stand around a call."""
+"""A tool, the context of its calls, tool sources, and middleware around calls."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,24 +22,25 @@ from trunkline.contracts.tools.planning import NoPlanning, Planning
 from trunkline.errors import ToolError
 
 Stage = Literal["schema", "policy", "path", "gate", "execute"]
-"""A step of the dispatch of a call, around which a middleware runs."""
+"""A step of a call's dispatch at which middleware can run."""
 
 STAGES: tuple[Stage, ...] = ("schema", "policy", "path", "gate", "execute")
-"""The order of dispatch (design section 7). Middleware of one stage runs in the order of its plugins."""
+"""The stages in the order of dispatch (design section 7). Middleware of one stage runs in the order of its plugins."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The knowledge and the clients that a running tool is given.
+    """The data and the clients that a running tool receives.
 
-    ``workspace`` is the block's folder for files, and ``reach`` how far absolute paths lead: open both with
-    ``files()``, never by joining strings. ``memory`` is the block's memory, ``model`` asks a model, ``documents`` reads
-    and searches documents, ``sandbox`` runs programs: the backend chosen here, or a ToolError that says what to
-    install. ``person`` is who can be asked something, ``planning`` holds the agent to reading and planning. ``report``
-    shows a line of progress. ``load`` has the model given tools of these names from its next step on, for the rest of
-    the conversation, if the call succeeds and the block has them; it permits nothing. ``derived`` says that this result
-    repeats what memory holds, of a tool that does not always return such. ``permissions`` is what whoever asked was
-    given; it only takes away from what the block may do.
+    ``workspace`` is the block's folder for files, and ``reach`` limits absolute paths. Open files through
+    ``files()``; never join path strings. ``memory`` is the block's memory. ``model`` calls a model. ``documents``
+    reads and searches documents. ``sandbox`` runs programs with the configured backend; without a backend it raises a
+    ToolError that says what to install. ``person`` asks a person. ``planning`` starts and ends plan mode. ``report``
+    shows a line of progress. ``resumed`` is true if the call is run again after an interruption. ``load`` makes the
+    named tools available to the model from its next step on, for the rest of the conversation, if the call succeeds
+    and the block has those tools; it grants no permission. ``derived`` declares that this result repeats what memory
+    holds, for a tool whose results do so only sometimes. ``permissions`` are the caller's permissions; they only
+    restrict what the block may do.
     """
 
     block: str
@@ -62,18 +63,19 @@ class ToolContext:
     permissions: ActorPermissions = field(default_factory=ActorPermissions)
 
     def files(self) -> AbstractContextManager[Folder]:
-        """The files that the call may open: those of the workspace, and by absolute paths what the block's scope has.
+        """Open the files that the call may use: those of the workspace, and by absolute paths those of the block's
+        scope.
 
         Raises:
-            OSError: the workspace is not there.
+            OSError: the workspace does not exist.
         """
         return open_beneath(self.workspace, self.reach)
 
     def folder(self, path: str) -> str:
-        """The path, if it is that of a folder of the workspace, which is all that programs see of files.
+        """Return ``path`` if it is a folder of the workspace. Programs see no other files.
 
         Raises:
-            ToolError: it is not.
+            ToolError: it is not such a folder.
         """
         if is_absolute_path(path):
             raise ToolError(
@@ -92,7 +94,7 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class CanonicalCall:
-    """The call that is meant: a tool's name, and its arguments as a model would send them."""
+    """The call that an alias stands for: the tool's name, and its arguments as a model would send them."""
 
     name: str
     arguments: dict[str, Any]
@@ -100,10 +102,11 @@ class CanonicalCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolAlias:
-    """Another name by which models call tools, as they learned it elsewhere. No model is shown it.
+    """Another name by which models call a tool, because they learned it elsewhere. The name is not sent to models.
 
-    ``schema`` is how such a call is put, and ``means`` tells which call it is, from arguments that fit the schema. From
-    then on it *is* that call: for permissions, approvals, the ledger and the audit log. ``means`` raises ToolError.
+    ``schema`` describes the arguments of such a call. ``means`` converts arguments that fit the schema to the
+    canonical call; it raises ToolError if it cannot. From then on permissions, approvals, the ledger and the audit
+    log treat the call as the canonical call.
     """
 
     schema: ToolSchema
@@ -111,7 +114,7 @@ class ToolAlias:
 
 
 class Tool(ABC):
-    """A tool of the catalogue. ``aliases`` are other names for it, or for it and others of its plugin."""
+    """A tool of the catalogue. ``aliases`` are other names for this tool, or for it and other tools of its plugin."""
 
     spec: ToolSpec
     aliases: tuple[ToolAlias, ...] = ()
@@ -120,23 +123,23 @@ class Tool(ABC):
     async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
         """Run with arguments that fit the schema, and return the text for the model.
 
-        Cancelled at the spec's timeout or when the turn is cancelled.
+        The call is cancelled at the spec's timeout or when the turn is cancelled.
 
         Raises:
-            ToolError: with a text the model can act on. Any other exception becomes a fixed sentence.
+            ToolError: with a text on which the model can act. Any other exception becomes a fixed sentence.
         """
 
     async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
-        """Describe the call for the person who is asked about it; None: the arguments are shown.
+        """Describe the call for the person who is asked about it. None shows the arguments.
 
-        It changes nothing, and is as quick as a person's patience. Make it with ``trunkline.diff_preview`` and the
-        like. An exception shows the arguments.
+        The method must change nothing and return quickly, because a person waits. Build the result with
+        ``trunkline.diff_preview`` and similar functions. If the method raises an exception, the arguments are shown.
         """
         return None
 
 
 class SourcedTool(Tool):
-    """A tool as one of a source: the same, called otherwise or said to come from elsewhere."""
+    """A tool under another name or source. Calls go to the wrapped tool."""
 
     def __init__(self, tool: Tool, *, source: str | None = None, name: str | None = None) -> None:
         self._tool = tool
@@ -157,10 +160,9 @@ class SourcedTool(Tool):
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:
-    """The context that a tool source works with.
+    """The clients that a tool source receives.
 
-    ``publish`` puts these tools into the catalogue in the place of those that the source published before. ``sandbox``
-    is where it may run programs.
+    ``publish`` replaces the tools that the source published before. ``sandbox`` runs programs.
     """
 
     publish: Callable[[Sequence[Tool]], None]
@@ -168,25 +170,27 @@ class SourceContext:
 
 
 class ToolSource(ABC):
-    """Tools that come and go while the tools worker runs, such as those of servers that it is connected to.
+    """Tools that appear and disappear while the tools worker runs, such as those of connected servers.
 
-    Each tool says in its spec's ``source`` whose it is: ``name``, a colon and the rest, as in ``mcp:brave``. Its short
-    name counts as long as no other tool has it; otherwise both are called ``brave__search`` and the like.
+    Each tool's spec names its ``source``: the source's ``name``, a colon and the rest, as in ``mcp:brave``. The tool
+    keeps its short name while no other tool has that name; otherwise both are renamed to ``brave__search`` and the
+    like.
     """
 
     name: str
 
     @abstractmethod
     async def run(self, context: SourceContext) -> None:
-        """Publish tools for as long as the worker runs; cancelled when it ends.
+        """Publish tools while the worker runs. The worker cancels this method when it ends.
 
-        A source that raises or returns has its tools taken out of the catalogue; one that raised is run again.
+        If the method raises or returns, the source's tools are removed from the catalogue. If it raised, it is run
+        again.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ToolInvocation:
-    """A call on its way through the stages. ``approved`` is the call hash that a person has allowed, if any."""
+    """A call during dispatch. ``approved`` is the hash of the call that a person approved, if any."""
 
     spec: ToolSpec
     arguments: dict[str, Any]
@@ -196,11 +200,11 @@ class ToolInvocation:
 
 
 Proceed = Callable[[ToolInvocation], Awaitable[ToolOutcome]]
-"""The rest of the way to the tool: what a middleware calls with the call, for its outcome."""
+"""The remaining dispatch, which a middleware calls to get the call's outcome."""
 
 
 class ToolMiddleware(Protocol):
-    """Stands around every tool call, at one stage of the dispatch."""
+    """Wraps every tool call, at one stage of the dispatch."""
 
     stage: Stage
 

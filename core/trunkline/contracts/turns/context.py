@@ -1,4 +1,4 @@
-"""The context that stands before a model besides the conversation, and the middleware around a turn."""
+"""Context sources, which give the model text besides the conversation, and the middleware around a turn."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +13,14 @@ from trunkline.contracts.turns.messages import StatusShown, TurnRequested
 
 @dataclass(frozen=True, slots=True)
 class TurnInfo:
-    """A turn about to run or running. ``step`` counts model calls; ``input_tokens`` are those of the last one.
+    """A turn about to run or running. ``step`` counts model calls; ``input_tokens`` are the input tokens of the last
+    one.
 
-    ``model`` is ``adapter/model`` that answers; "" while it is being chosen, or when there is none. ``history`` is the
-    conversation before the turn. ``files`` are what context sources name in their own ``files``, as memory has them
-    now, by the names that they were asked for by; left out is what is absent, no text, or still as memory began with
-    it, but for the instructions of ``AGENT.md``. ``window`` is how many tokens the model takes in.
+    ``model`` is the ``adapter/model`` that answers; "" while the model is being chosen, or if there is none.
+    ``history`` is the conversation before the turn. ``files`` holds the current content of the files that context
+    sources list in their ``files`` attribute, keyed by the path they list. A file is left out if it is absent, is not
+    text, or is unchanged since memory created it; the instructions in ``AGENT.md`` are always included. ``window`` is
+    the model's context window in tokens.
     """
 
     request: TurnRequested
@@ -34,15 +36,16 @@ class TurnInfo:
 
 @dataclass(frozen=True, slots=True)
 class ContextPart:
-    """Text for the model from somewhere. It is marked as data with ``source`` as its name.
+    """Text for the model from a context source. The text is marked as data, with ``source`` as its name.
 
-    ``trusted`` is for words of the plugin's own only: they are not marked. ``by_owner`` is for files of which every
-    line is the owner's: they are marked as that, and the model may follow them.
+    ``trusted`` leaves the text unmarked; use it only for the plugin's own words. ``by_owner`` marks the text as the
+    owner's, which the model may follow; use it only for files of which the owner wrote every line.
 
-    ``priority`` decides what stands earlier and what is cut later (higher first). ``share`` is the part of the budget
-    (0 to 1) that it has for sure; where room is left it gets more. ``rest`` is a sentence that says where the whole is
-    read when it had to be cut. A part that is ``changing`` from turn to turn is told just before the person's
-    message, apart from the rest, which a provider then need not read again.
+    ``priority`` decides the order: parts with a higher priority stand earlier and are cut later. ``share`` is the
+    part of the budget (0 to 1) that is reserved for this part; if room is left, the part gets more. ``rest`` is a
+    sentence that tells the model where to read the complete text if the part is cut. ``changing`` marks a part that
+    changes from turn to turn: it is placed just before the person's message, apart from the other parts, so that the
+    provider can cache those.
     """
 
     source: str
@@ -57,7 +60,9 @@ class ContextPart:
 
 @dataclass(frozen=True, slots=True)
 class ContextGap:
-    """A part that a source could not give this time, and the reason. The turn's trace says so; no model is told."""
+    """A part that a source could not provide this time, and the reason. The turn's trace records the gap; the model
+    does not see it.
+    """
 
     source: str
     reason: str
@@ -66,20 +71,23 @@ class ContextGap:
 class ContextSource(Protocol):
     """Contributes context once, at the start of a turn.
 
-    One that has an attribute ``files`` is given those files of memory in ``TurnInfo.files``, read together with all
-    that the turn needs. The paths are like those of ``Memory``: ``/AGENT.md`` is the whole memory's, ``notes.md`` the
-    block's.
+    A source with the attribute ``files`` receives those files of memory in ``TurnInfo.files``; they are read in one
+    request with everything else that the turn needs. The paths are those of ``Memory``: ``/AGENT.md`` is a file of
+    the whole memory, ``notes.md`` a file of the block.
     """
 
     name: str
 
     async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown | ContextGap]:
-        """The parts for this turn, what people may be shown, and what is missing. An exception or more than 5 seconds
-        leaves the source out; the turn goes on and its trace says so."""
+        """Return the parts for this turn, statuses for people, and gaps.
+
+        If the source raises an exception or takes more than 5 seconds, the turn runs without its parts and the turn's
+        trace records that.
+        """
         ...
 
 
 class TurnMiddleware(Protocol):
-    """Stands around a whole turn, on every owner that runs it."""
+    """Wraps a whole turn, on every worker that runs the turn."""
 
     async def __call__(self, turn: TurnInfo, proceed: Callable[[], Awaitable[None]]) -> None: ...

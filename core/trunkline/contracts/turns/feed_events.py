@@ -1,8 +1,8 @@
-"""The events that people see of a turn, derived from its journal: as it runs, again by a new owner, and for a feed
-that was lost.
+"""The feed events of a turn, derived from its journal: while the turn runs, again by a new owner, and for a feed that
+was lost.
 
-Pure: entries in, events out. A journal is only ever added to, so whoever tells it tells the same events in the same
-order, and each has its number for good.
+Pure: entries in, events out. A journal only grows, so every derivation yields the same events in the same order, and
+each event keeps its number.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,7 +40,7 @@ from trunkline.contracts.turns.messages import (
 from trunkline.errors import FIXED_SENTENCES
 
 JOURNAL_EPOCH = 1_000_000_000
-"""The epoch of items told from the journal: above every real one, so nothing of the feed comes after them."""
+"""The epoch of items derived from the journal. It is above every real epoch, so no feed item follows them."""
 
 
 def is_finished(record: TurnRecord) -> bool:
@@ -49,14 +49,14 @@ def is_finished(record: TurnRecord) -> bool:
 
 
 class NumberedEvent(NamedTuple):
-    """An event and its number among those of the journal; see ``FeedItem``."""
+    """An event and its number among the events of the journal; see ``FeedItem``."""
 
     event: FeedEvent
     number: int | UnsetType = UNSET
 
 
 def feed_items_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
-    """The feed items of a finished turn, from all its records in order."""
+    """Return the feed items of a finished turn, from all its records in order."""
     translator = JournalTranslator()
     events = [
         (record.turn, one)
@@ -71,8 +71,9 @@ def feed_items_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
 
 
 class JournalTranslator:
-    """Tells entries, which must be given in the journal's order. Of a journal without its beginning nobody can say
-    what number an event has, so there they have none."""
+    """Translates journal entries, which must be given in the journal's order. Without the beginning of the journal
+    the numbers are unknown, so the events have none.
+    """
 
     def __init__(self) -> None:
         self._turn = ""
@@ -83,11 +84,13 @@ class JournalTranslator:
         self._count: int | UnsetType = UNSET
 
     def translate(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
-        """All that the entry means to people."""
+        """Yield all events of the entry."""
         return (delivered for delivered, _ in self._numbered(entry))
 
     def translate_new(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
-        """The same without what they were shown while it came: text, and the tools that the model's side ran."""
+        """Yield the events of the entry without those already shown while the model answered: text, and the tool
+        calls that the provider ran.
+        """
         return (delivered for delivered, came_before in self._numbered(entry) if not came_before)
 
     def _numbered(self, entry: JournalEntry) -> Iterator[tuple[NumberedEvent, bool]]:
@@ -101,7 +104,7 @@ class JournalTranslator:
                 self._count = UNSET if self._count is UNSET else self._count + 1
 
     def _events(self, entry: JournalEntry) -> Iterator[tuple[FeedEvent, bool]]:
-        """The events, each with whether it was shown while it came."""
+        """Yield the events, each with whether it was already shown while the model answered."""
         match entry:
             case ModelCallPlanned(step=step):
                 self._step = step
@@ -140,7 +143,7 @@ class JournalTranslator:
                 yield _turn_ended(entry)
 
     def _answer(self, entry: ModelCallFinished) -> Iterator[FeedEvent]:
-        """Yield the events of an answer, with the tools that the model's side ran where they came."""
+        """Yield the events of an answer, with the provider's tool calls at their places in the text."""
         self._step = entry.step
         if entry.reasoning:
             yield ReasoningDelta(step=entry.step, offset=0, text=entry.reasoning)
@@ -177,7 +180,7 @@ class JournalTranslator:
 
 
 def provider_tool_events(step: int, ran: ProviderToolResult) -> tuple[FeedEvent, FeedEvent]:
-    """A call that the model's side ran, and its result."""
+    """Return the events of a tool call that the provider ran: the start and the result."""
     ended = ToolEnded(
         step=step,
         call_id=ran.call.id,

@@ -1,15 +1,16 @@
-"""Putting a turn's feed in order, without I/O: items come in any order, twice or late; events go out once.
+"""Order the feed of a turn, without I/O: items may arrive in any order, twice or late; each event is delivered once.
 
-Within an epoch the indexes count up from 0 without a hole, and an epoch first shows again, from offset 0, what was
+Within an epoch the indexes count up from 0 without gaps, and an epoch first repeats, from offset 0, the steps
 finished before it. So only the highest epoch counts, and its items are taken strictly by index. Text is trimmed by
-what was handed out already, or told anew when it has become another; everything else goes out once per id.
+the part already delivered, or delivered again in full if it differs. Every other event is delivered once per id.
 
-A position names all that was taken: ``2.5`` is item 5 of epoch 2, ``1.7_2.5`` says that items 0 to 7 of epoch 1
-were taken before, ``1.7_2.5~3`` that the events numbered 0 to 2 were among all these, and ``2.5-1`` that of item 6,
-which became several events, the first was handed out: whoever comes back from there is told all of them again.
+A position names all items taken: ``2.5`` is item 5 of epoch 2. ``1.7_2.5`` adds that items 0 to 7 of epoch 1 were
+taken before. ``1.7_2.5~3`` adds that the events numbered 0 to 2 were among them. ``2.5-1`` means that item 6 became
+several events of which the first was delivered: a reader that resumes there receives all of them again.
 
-From a position and the stored feed a reader's whole state can be built again. Where the feed lost something, text is
-told anew; of everything else the numbers say what the reader has, since every epoch tells them in the journal's order.
+A reader's whole state can be rebuilt from a position and the stored feed. If the feed lost items, text is delivered
+again in full; for all other events the numbers identify what the reader has, because every epoch repeats them in the
+journal's order.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,20 +37,20 @@ from trunkline.contracts.turns.messages import (
 )
 
 _LOST = "\0"
-"""Stands for a character that the reader has taken, or has to do without, and cannot look up."""
+"""Stands for a character that the reader has already received, or that is lost, and that cannot be looked up."""
 
 Chain = list[tuple[int, int]]
 
 
 class Position(NamedTuple):
-    """The epochs and last indexes of what was taken, and how many numbered events that were."""
+    """The epochs with the last index taken in each, and the number of numbered events taken."""
 
     chain: Chain
     numbered: int = 0
 
 
 def parse_position(position: str) -> Position:
-    """A position's parts; an empty chain for "". Raises ValueError when it is no position."""
+    """Return the parts of a position; the chain is empty for "". Raise ValueError if ``position`` is not a position."""
     chain: Chain = []
     whole, dash, part = position.partition("-")
     if dash and not _is_number(part):
@@ -74,9 +75,10 @@ def _is_number(text: str) -> bool:
 
 
 class FeedMerge:
-    """The reader's state. Tell it what is stored, ``offer`` what arrives, then ``take`` what has become due.
+    """The state of a feed reader. Call ``resume`` and ``offer_stored`` with the stored items and ``offer`` with each
+    item that arrives; ``take`` yields the events that are due.
 
-    ``text`` changes with every event that ``take`` yields, so it always fits the event just handed out.
+    ``text`` changes with every event that ``take`` yields, so it always matches the event last yielded.
     """
 
     def __init__(self) -> None:
@@ -86,43 +88,44 @@ class FeedMerge:
         self._next = 0
         self._waiting: dict[int, FeedItem] = {}
         self._numbered = 0
-        """How many numbered events were handed out; these are the first ones."""
+        """The count of numbered events delivered; they are the first ones."""
         self._texts: dict[int, str] = {}
         self._reasonings: dict[int, str] = {}
         self._seen: set[tuple[str, str]] = set()
         self._doubtful = -1
-        """The epoch of which items are missing that the reader had before it resumed; -1 for none."""
+        """The epoch that lacks items which the reader had before it resumed; -1 for none."""
         self._sure: set[int] = set()
-        """Steps that a later epoch has told since."""
+        """Steps that a later epoch has repeated since."""
         self._delivered: dict[int, int] = {}
-        """How much of each step's text this epoch has told."""
+        """The length of each step's text in the current epoch."""
 
     @property
     def position(self) -> str:
-        """The position after all that was taken, for a later ``resume``; "" at the start."""
+        """The position after all items taken, for a later ``resume``; "" at the start."""
         chain = [*self._passed, (self._epoch, self._next - 1)] if self._next else self._passed
         places = "_".join(f"{epoch}.{index}" for epoch, index in chain)
         return f"{places}~{self._numbered}" if self._numbered else places
 
     @property
     def has_gap(self) -> bool:
-        """Report whether something that came is held up by something that did not."""
+        """Report whether an item waits for an earlier item that has not arrived."""
         return bool(self._waiting)
 
     @property
     def is_ready(self) -> bool:
-        """Report whether ``take`` has something to hand out, or nothing will ever come."""
+        """Report whether ``take`` has an event to yield, or the turn has ended."""
         return self.ended or self._next in self._waiting
 
     @property
     def text(self) -> str:
-        """All text that is valid after the last event, step after step."""
+        """All text that is valid after the last event, in the order of the steps."""
         return "".join(self._texts[step] for step in sorted(self._texts)).replace(_LOST, "")
 
     def resume(self, position: str, stored: Iterable[FeedItem]) -> None:
-        """Take all that ``position`` covers without handing it out. ``stored`` is the feed as far as it is known.
+        """Take all items that ``position`` covers without delivering them. ``stored`` is the stored feed.
 
-        Where it lost some of that, nobody can say what text the reader has, so the next epoch tells it anew.
+        If the feed lost some of these items, the reader's text is unknown, so the next epoch delivers the text again
+        in full.
         """
         items = _ordered(stored)
         doubtful = -1
@@ -138,20 +141,20 @@ class FeedMerge:
         self._doubtful = doubtful
 
     def offer_stored(self, stored: Iterable[FeedItem]) -> None:
-        """Take note of all that is stored; of it, only the highest epoch will be handed out."""
+        """Add all stored items. Only those of the highest epoch are delivered."""
         for item in reversed(_ordered(stored)):
             self.offer(item)
 
     def offer(self, item: FeedItem) -> None:
-        """Take note of an item, whatever the order in which it comes."""
+        """Add an item. Items may arrive in any order."""
         if item.epoch > self._epoch:
             self._enter(item.epoch)
         if item.epoch == self._epoch and item.index >= self._next:
             self._waiting[item.index] = item
 
     def take(self) -> Iterator[tuple[str, FeedEvent]]:
-        """Yield the events that are due, each with the position to resume from after it: no two have the same.
-        Nothing comes after ``TurnEnded``.
+        """Yield the events that are due, each with the position to resume from after that event. No two positions are
+        equal. Nothing follows ``TurnEnded``.
         """
         while not self.ended and self._next in self._waiting:
             before = self.position
@@ -172,12 +175,12 @@ class FeedMerge:
             pass
 
     def _apply(self, item: FeedItem) -> Iterator[tuple[FeedEvent, bool]]:
-        """Yield the events that the item adds, each with whether it is the last of this item."""
-        # First the steps that this event closes: of one that became shorter in a new epoch than what was handed out,
-        # no later text will say so. Then text, by offset: what a new epoch tells again is trimmed, and told anew only
-        # where it differs, or where the feed lost what the reader had. All other events go out once, by number and id.
-        # Nothing here is stored. A client that comes back names its last position, and ``resume`` applies the same
-        # items in the same order (ADR 0004, 0024).
+        """Yield the events that the item adds, each with whether it is the last event of the item."""
+        # First, the steps that this event closes: if a new epoch made a step shorter than the text delivered, no
+        # later text corrects it. Then text, by offset: text that a new epoch repeats is trimmed, and is delivered
+        # again in full only if it differs or if the feed lost items that the reader had. All other events are
+        # delivered once, by number and id. The state is not stored. A client that reconnects names its last position,
+        # and ``resume`` applies the same items in the same order (ADR 0004, 0024).
         event = item.event
         for step in self._cut_overlong(event):
             yield from ((part, False) for part, _ in self._retell(step))
@@ -201,7 +204,7 @@ class FeedMerge:
                     yield event, True
 
     def _is_new(self, item: FeedItem) -> bool:
-        """Report whether an event that is no text was not handed out yet: by its number, where it has one, and by its
+        """Report whether an event other than text was not delivered before: by its number, if it has one, and by its
         id.
         """
         key = _event_key(item.event)
@@ -213,8 +216,8 @@ class FeedMerge:
         return new
 
     def _in_doubt(self, step: int) -> bool:
-        """Report whether this is the first that a new epoch tells of a step of which nobody knows what the reader
-        has.
+        """Report whether a new epoch now repeats a step for the first time while the reader's text of that step is
+        unknown.
         """
         if not -1 < self._doubtful < self._epoch or step in self._sure:
             return False
@@ -234,7 +237,9 @@ class FeedMerge:
             yield type(event)(step=event.step, offset=len(known), text=event.text[len(overlap) :]), True
 
     def _cut_overlong(self, event: FeedEvent) -> list[int]:
-        """The steps that the event closes and of which more was handed out than they have become; now cut to that."""
+        """Shorten the text of the steps that the event closes and that a new epoch made shorter than the text
+        delivered. Return these steps.
+        """
         found = [
             step
             for step, length in self._delivered.items()
@@ -245,7 +250,7 @@ class FeedMerge:
         return found
 
     def _retell(self, step: int) -> Iterator[tuple[FeedEvent, bool]]:
-        """The step reads otherwise than what was handed out: a reset, then all of it as it is now."""
+        """Deliver a step anew whose text differs from the text delivered: a reset, then the whole current text."""
         reasoning, text = self._reasonings.get(step, ""), self._texts.get(step, "")
         self._drop(step)
         yield TextReset(step=step), False
@@ -257,7 +262,7 @@ class FeedMerge:
             yield TextDelta(step=step, offset=0, text=text), True
 
     def _drop(self, step: int) -> bool:
-        """Forget a step's text and reasoning; whether there was any."""
+        """Remove the text and reasoning of a step. Report whether there was any."""
         return any([self._texts.pop(step, ""), self._reasonings.pop(step, "")])
 
 
@@ -266,7 +271,7 @@ def _ordered(items: Iterable[FeedItem]) -> list[FeedItem]:
 
 
 def _first_open_step(event: FeedEvent) -> float:
-    """The steps below this number have all their text when the event comes."""
+    """Return the first step whose text may still grow after the event; the text of all lower steps is complete."""
     match event:
         case ToolStarted() | ToolEnded():
             return event.step + 1
@@ -279,7 +284,7 @@ def _first_open_step(event: FeedEvent) -> float:
 
 
 def _event_key(event: FeedEvent) -> tuple[str, str]:
-    """Return the key that an event shares with others that are the same."""
+    """Return a key that equal events share."""
     match event:
         case ApprovalRequested():  # a call may be asked about again, and that is another question
             return type(event).__name__, event.id or event.call.id

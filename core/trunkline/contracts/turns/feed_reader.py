@@ -1,7 +1,9 @@
-"""Watching a turn: live items and the stored feed become one order of events, across drops, restarts and takeovers.
+"""Watch a turn: merge live items and the stored feed into one order of events, across outages, restarts and
+takeovers.
 
-The order itself is ``feed_merge``'s; here is when to look where. Live first, then what is stored; again whenever
-something is missing or all is silent; and the journal when it says that the turn ended and the feed does not.
+``feed_merge`` decides the order. This module decides when to read which source. The reader takes live items first,
+then reads the stored feed. It reads the feed again if items are missing or none arrive, and reads the journal if the
+turn ended and the feed does not say so.
 """
 
 import logging
@@ -22,22 +24,23 @@ from trunkline_bus.backoff import Backoff
 log = logging.getLogger(__name__)
 
 BUFFER = 1024
-"""How many live items may wait for a slow reader; older ones are read from the stream again."""
+"""The largest number of live items that wait for a slow reader. Older items are read from the stream again."""
 
 SILENT_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.25, 0.05, 2.0
-"""Seconds between looks at the stream while nothing comes: the first when all is silent, as while a model thinks, and
-the first when something is known to be missing; doubled each time."""
+"""Seconds until the first poll of the stream if no item arrives, as while a model thinks; until the first poll if an
+item is known to be missing; and the longest pause. The pause doubles after each poll.
+"""
 
 
 CAUGHT_UP_WITHIN = 0.5
-"""Seconds after which a server that leads a stream from now on knows what was accepted before."""
+"""Seconds within which a newly elected leader of a stream knows all messages accepted before."""
 
 STORED_WITHIN = 5.0
-"""Seconds after which what a reader was shown and the stream does not hold counts as lost."""
+"""Seconds after which an item that a reader was shown and that the stream does not hold counts as lost."""
 
 
 class TurnNotFound(RemoteFault, LookupError):
-    """Neither the feed nor the journal nor the inbox knows the turn."""
+    """Raised if the feed, the journal and the inbox do not know the turn."""
 
     def __init__(self) -> None:
         super().__init__(ErrorCode.NOT_FOUND, FIXED_SENTENCES[ErrorCode.NOT_FOUND])
@@ -48,8 +51,8 @@ class FeedReader:
     ``fresh`` says that the turn was accepted just now: nothing is looked up before something turns out to be missing.
     ``looks`` is what it shares with other readers, so that very many of them look less often each.
 
-    Raises ``ValueError`` for an ``after`` that is no position, and ``TurnNotFound`` while iterating. While the bus
-    is away the reader waits for it.
+    Raises ``ValueError`` if ``after`` is not a position, and ``TurnNotFound`` while iterating. If the bus is
+    unavailable the reader waits for it.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class FeedReader:
         self._live = _LiveItems()
         self._last_seq = 0
         self._readable = True
-        """Whether the last look at the stream saw all that is stored."""
+        """Whether the last read of the stream returned everything stored."""
         self._silent_since = 0.0
         self._missing = False
         self._backoff = Backoff(SILENT_PAUSE, LONGEST_PAUSE)
@@ -83,16 +86,16 @@ class FeedReader:
 
     @property
     def text(self) -> str:
-        """All text of the answer that is valid after the last event, what came before ``after`` included."""
+        """All text of the answer that is valid after the last event, including the text before ``after``."""
         return self._merge.text
 
     def __aiter__(self) -> AsyncIterator[FeedEvent]:
         return self.events()
 
     async def events(self) -> AsyncGenerator[FeedEvent, None]:
-        """The same, for those who break off early: close the generator to leave the bus at once."""
-        # Subscribed before the stored feed is read, so that no item falls between the two; what comes by both ways is
-        # taken once, by epoch and index (ADR 0004).
+        """Yield the events. Close the generator to unsubscribe at once if you stop early."""
+        # Subscribe before reading the stored feed, so that no item falls between the two. An item that arrives both
+        # ways is taken once, by epoch and index (ADR 0004).
         subscription = await self._bus.subscribe(
             FEED, self._live.put, limit=1, confirm=False, conversation=self._conversation, turn=self._turn
         )
@@ -115,11 +118,11 @@ class FeedReader:
                 await subscription.aclose()
 
     async def _load_stored(self) -> None:
-        """Take in what is stored, silently up to the position to resume from."""
-        # The feed is stored asynchronously, so a crash of the server may have lost the end of it, and its age or size
-        # limit the beginning. While the monitor lives it sends again what the server lost. If it died too, the next
-        # owner's epoch tells all anew; of a turn that has ended, the journal does (ADR 0004, 0024). "Not found" is
-        # said only when the inbox and the journal do not know the turn either, both asked twice.
+        """Read the stored feed; do not deliver the items up to the position to resume from."""
+        # The feed is stored asynchronously, so a crash of the server may have lost its end, and its age or size limit
+        # its beginning. While the monitor lives it sends again what the server lost. If the monitor died too, the
+        # next owner's epoch repeats everything; for a turn that has ended, the journal does (ADR 0004, 0024). "Not
+        # found" is raised only if the inbox and the journal do not know the turn either, both asked twice.
         stored = await self._stored_up_to_position()
         if not stored and not self._chain and not await self._is_surely_known():
             raise TurnNotFound
@@ -129,8 +132,11 @@ class FeedReader:
         self._merge.offer_stored(stored)
 
     async def _stored_up_to_position(self) -> list[FeedItem]:
-        """The stored feed, once it can be read. What a reader was shown live may take a moment to be stored, or to be
-        found while servers elect who leads the stream; what a later epoch stands behind does not come any more."""
+        """Return the stored feed once it can be read.
+
+        An item that a reader received live may take a moment to be stored, or to be found while servers elect the
+        stream's leader. An item of an epoch that a later epoch has superseded is not waited for.
+        """
         deadline = anyio.current_time() + STORED_WITHIN
         backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
@@ -149,13 +155,13 @@ class FeedReader:
         self._due = self._silent_since + self._looks.interval(self._backoff.delay)
 
     def _note_missing(self) -> None:
-        """When something has just turned out to be missing, look for it at once."""
+        """Schedule a poll at once if an item has just turned out to be missing."""
         if self._merge.has_gap and not self._merge.is_ready and not self._missing:
             self._missing = True
             self._due, self._backoff = anyio.current_time(), Backoff(FIRST_PAUSE, LONGEST_PAUSE)
 
     async def _wait_for_items(self) -> None:
-        """Wait for live items until it is time to look at the stream; at once when something is missing."""
+        """Wait for live items until the next poll of the stream is due, which is at once if an item is missing."""
         self._note_missing()
         if await self._live.wait(max(0.0, self._due - anyio.current_time())):
             for item in self._live.drain():
@@ -166,7 +172,9 @@ class FeedReader:
             self._due = anyio.current_time() + self._looks.interval(self._backoff.advance())
 
     async def _poll_stream(self) -> None:
-        """Read what is new in the stream, all of it when something is missing, and after a silence the journal."""
+        """Read the new items of the stream, or all items if some are missing; after ``patience`` without an item,
+        read the journal.
+        """
         if not self._merge.has_gap and not self._live.lost:
             for item in await self._read_stored(after=self._last_seq):
                 self._merge.offer(item)
@@ -177,9 +185,10 @@ class FeedReader:
             await self._fall_back_to_journal()
 
     async def _fall_back_to_journal(self) -> None:
-        """If the journal says that the turn ended and the feed does not, go on with what the journal tells."""
-        # The feed is read once more behind the journal. If it was stored in between, it goes on where the reader is.
-        # The journal's items are an epoch above all others, so they begin anew and end all waiting for the feed.
+        """Use the journal's events if the journal says that the turn ended and the feed does not."""
+        # The feed is read once more after the journal. If the missing items were stored in between, the reader
+        # continues where it is. The journal's items form an epoch above all others, so they start anew and end all
+        # waiting for the feed.
         delivered = await self._items_from_journal()
         if delivered:
             self._merge.offer_stored(await self._read_stored())
@@ -204,7 +213,9 @@ class FeedReader:
         return items
 
     async def _items_from_journal(self) -> list[FeedItem]:
-        """The items that the journal of a finished turn tells; none while it runs or cannot be read."""
+        """Return the items derived from the journal of a finished turn; none while the turn runs or the journal
+        cannot be read.
+        """
         conversation, turn = self._conversation, self._turn
         try:
             last = await self._bus.last(JOURNAL, conversation=conversation, turn=turn)
@@ -222,16 +233,17 @@ class FeedReader:
             return []
 
     async def _is_surely_known(self) -> bool:
-        """``_is_known``, asked twice: a server that has just begun to lead a stream may not know yet all that the one
-        before it accepted."""
+        """Call ``_is_known`` twice: a newly elected leader of a stream may not know yet all messages that the
+        previous leader accepted.
+        """
         if await self._is_known():
             return True
         await anyio.sleep(CAUGHT_UP_WITHIN)
         return await self._is_known()
 
     async def _is_known(self) -> bool:
-        """Report whether somebody accepted the turn. The inbox comes first: a turn leaves it only after its journal
-        began.
+        """Report whether the turn was accepted. The inbox is read first, because a turn leaves the inbox only after
+        its journal has begun.
         """
         try:
             async for stored in self._bus.history(INBOX, conversation=self._conversation):
@@ -248,7 +260,7 @@ class FeedReader:
 
 
 class _LiveItems:
-    """The live items that wait for the reader. ``lost`` is set when some were dropped."""
+    """The live items that wait for the reader. ``lost`` is true if some were dropped."""
 
     def __init__(self) -> None:
         self.lost = False
@@ -261,7 +273,7 @@ class _LiveItems:
         self._some.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Report whether there is an item before ``seconds`` have passed."""
+        """Wait for an item for at most ``seconds``. Report whether there is one."""
         with anyio.move_on_after(seconds):
             while not self._items:
                 self._some = anyio.Event()
@@ -275,19 +287,21 @@ class _LiveItems:
 
 
 def _covers_position(items: list[FeedItem], chain: Chain) -> bool:
-    """Report whether the item at the end of a position is among these; always for none and for one of the journal."""
+    """Report whether ``items`` holds the item at the end of the position; true for an empty chain and for a position
+    of the journal.
+    """
     if not chain or chain[-1][0] == JOURNAL_EPOCH:
         return True
     return any((item.epoch, item.index) == chain[-1] for item in items)
 
 
 def _has_later_epoch(items: list[FeedItem], chain: Chain) -> bool:
-    """Report whether a later epoch than the position's began among these."""
+    """Report whether ``items`` holds an item of a later epoch than the position's."""
     return any(item.epoch > chain[-1][0] for item in items)
 
 
 def turns_of(item: InboxItem) -> tuple[str, ...]:
-    """The turns that an item of the inbox is or may become part of."""
+    """Return the turns that an inbox item belongs to or may start."""
     match item:
         case TurnSteered():
             return (item.turn, item.request.turn)

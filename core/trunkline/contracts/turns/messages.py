@@ -1,6 +1,7 @@
-"""The turn: what comes into the inbox, what the journal keeps, what the feed shows.
+"""The messages of a turn: the inbox items, the journal entries and the feed events.
 
-The journal is the truth while a turn runs; the feed is what people watch and may be asked for again.
+The journal is the authoritative record of a running turn. The feed is what clients display; it can be rebuilt from
+the journal.
 """
 
 from datetime import datetime
@@ -22,15 +23,16 @@ from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
 
 FinishReason = Literal["stop", "tool_calls", "max_tokens", "content_filter", "cancelled", "stopped", "error"]
-"""Why a turn ended."""
+"""The reason a turn or a model call ended."""
 
 
 # The inbox ---------------------------------------------------------------------------------------------------
 
 
 class Fork(msgspec.Struct, frozen=True, kw_only=True):
-    """The step that a turn branches off from. With ``says`` its message is a new one, said after what was before
-    that step; without, it only holds the place of the last message there.
+    """The step at which a forked turn branches off from another turn. If ``says`` is true, the request's message is a
+    new message of a person and follows the transcript before that step. Otherwise the request's message repeats the
+    last message of that transcript.
     """
 
     origin: ForkedFrom
@@ -38,20 +40,21 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1"):
-    """A message that was accepted and wants an answer.
+    """A message that the gateway accepted and that a turn answers.
 
-    ``history`` replaces the stored conversation (a client that sends its whole transcript, as OpenAI's do).
-    ``preceding`` is what the client says before ``message``, such as its tools' results, the last of which is
-    ``message`` itself where nobody said anything; unset where there is none, so that a record of before there was any
-    is still the same bytes.
-    ``begins`` says that the conversation begins with this message: before it nobody can have known its id.
-    ``one_shot`` is set where nothing says that the client will ever go on (``AppendConversation``).
-    ``client_tools`` are run by the client: a call to one ends the turn with finish reason ``tool_calls``.
-    ``shows`` is what a person sees of an answer in this channel, by the channel's own words; unset where it says none.
-    ``model`` and ``instructions`` hold for this turn only. With ``forked_from`` the monitor takes the transcript from
-    that turn's journal; ``said`` is whether ``message`` is a person's new one, or stands for what came before the step.
-    ``permissions`` are the scopes of the credential that sent it (``tools:*``, ``memory:/path/*``), within which its
-    tool calls are kept; unset in a record of an earlier version.
+    ``history`` replaces the stored conversation, for a client that sends its whole transcript, as OpenAI's clients
+    do. ``preceding`` holds the client's messages before ``message``, such as the results of its tools; if the client
+    sends results and no text, the last result is ``message``. ``preceding`` is unset if there are none, so that older
+    records keep their bytes. ``begins`` is true if this message starts the conversation, so that its id was unknown
+    before. ``one_shot`` is true if the client gives no sign that it will continue the conversation (see
+    ``AppendConversation``); unset otherwise. ``client_tools`` are tools that the client runs: a call to one ends the
+    turn with finish reason ``tool_calls``. ``model``, ``max_tokens``, ``temperature`` and ``shows`` hold for this
+    turn only. ``max_tokens`` limits the tokens of one answer of the model. ``shows`` is the channel's description of
+    what a person sees of an answer; unset if the channel gives none. If ``fork`` is set, the monitor takes the
+    transcript from the journal of the turn that ``fork`` names.
+
+    ``permissions`` are the scopes of the sender's credential (``tools:*``, ``memory:/path/*``), which bound the
+    turn's tool calls; unset in a record of an earlier version.
     """
 
     turn: str
@@ -76,15 +79,18 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
 
 
 class TurnSteered(Payload, frozen=True, kw_only=True, tag="turn.steered.v1"):
-    """A message to take in at the turn's next step; a turn that has ended takes it as a new one."""
+    """A message for a running turn, delivered to the model at the turn's next step. If the turn has ended,
+    ``request`` starts a new turn.
+    """
 
     turn: str
     request: TurnRequested
 
 
 class TurnCancelRequested(Payload, frozen=True, kw_only=True, tag="turn.cancel.v1"):
-    """End the turn: ``now`` cuts the model and the tools, ``after_step`` lets the running step finish. ``of_block``: it
-    was the whole block that somebody stopped; unset where it was this turn."""
+    """A request to end a turn. ``now`` interrupts the model call and the tools; ``after_step`` lets the running step
+    finish. ``of_block`` is true if the whole block was stopped; unset if only this turn was.
+    """
 
     turn: str
     by: str
@@ -93,11 +99,12 @@ class TurnCancelRequested(Payload, frozen=True, kw_only=True, tag="turn.cancel.v
 
 
 class ApprovalDecided(Payload, frozen=True, kw_only=True, tag="turn.approval.v1"):
-    """A person's decision on a parked call; it holds only for the call with this hash. ``by`` is ``deadline`` when
-    nobody decided in time. A yes may reach further than this call: ``scope``.
+    """A person's decision about a parked call. The decision holds only for the call whose hash is ``call_hash``.
+    ``by`` is ``deadline`` if no decision was made in time. ``scope`` extends an approval to calls like this one.
 
-    A question is answered by ``answer`` with ``allow``, or nobody will answer it (``allow`` is false). That allows
-    nothing: the hash of a question is no call's."""
+    For a question, ``allow`` is true and ``answer`` is the answer; ``allow`` is false if the person declines to
+    answer. An answer approves no call: the hash of a question never equals the hash of a call.
+    """
 
     turn: str
     call: str
@@ -115,10 +122,9 @@ InboxItem = TurnRequested | TurnSteered | TurnCancelRequested | ApprovalDecided
 
 
 class StatusShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn.status"):
-    """The status of an agent, under a ``name`` such as ``hud``: ``data`` for programs, ``text`` as a person may
-    read it.
+    """A status of the agent under ``name``, such as ``hud``: ``data`` is for programs, ``text`` for people.
 
-    It belongs to the turn and to no message: it is shown, and never stored with the conversation.
+    A status belongs to the turn and to no message. It is displayed and never stored with the conversation.
     """
 
     name: str
@@ -131,15 +137,18 @@ NOT_STORED = StatusShown(
     data={"stored": False},
     text="The answer is not stored yet: memory cannot be written now. It is kept, and stored as soon as memory can be.",
 )
-"""Shown when an answer is complete and memory does not take it. The journal does not tell it: it is about now."""
+"""The status shown if an answer is complete and memory cannot store it yet. The journal does not record this status,
+because it describes the present.
+"""
 
 
 class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
-    """The turn began. ``context`` is what the model is given besides the conversation, fixed for the turn; one with
-    the role ``user`` is told just before the person's message. ``statuses`` are what people are shown of it; unset
-    where there are none, so that a record of before there were any is still the same bytes. ``parallel`` is how many of
-    its tool calls may run at once; unset for as many as the model makes, as in a record of an earlier version.
-    ``derived``: what answers only repeats what it is given; unset where it does not."""
+    """The turn began. ``context`` is what the model receives besides the conversation, fixed for the turn; a context
+    message with the role ``user`` is placed just before the person's message. ``statuses`` are the statuses shown to
+    people; unset if there are none, so that older records keep their bytes. ``parallel`` is the largest number of
+    tool calls that run at once; unset for no limit, as in a record of an earlier version. ``derived`` is true if the
+    model adapter's answers only repeat their input; unset otherwise.
+    """
 
     request: TurnRequested
     model: str
@@ -150,19 +159,19 @@ class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
 
 
 class TurnResumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
-    """A new owner took the turn over."""
+    """A new owner took over the turn."""
 
 
 class ModelCallPlanned(msgspec.Struct, frozen=True, kw_only=True, tag="model_call_planned"):
-    """The model is about to be asked for step number ``step`` (from 0)."""
+    """The worker is about to call the model for step number ``step`` (from 0)."""
 
     step: int
 
 
 class ProviderToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool that the model's side ran by itself during a call, and what came of it.
+    """A tool call that the model provider ran during a model call, with its result.
 
-    ``at`` is how many characters of the call's text came before it.
+    ``at`` is the number of characters of the model call's text that precede the tool call.
     """
 
     call: ToolCall
@@ -174,11 +183,12 @@ class ProviderToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_default
 class ModelCallFinished(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_finished"
 ):
-    """The model answered. ``text`` is kept also when ``tool_calls`` came with it.
+    """The model answered. ``text`` is kept also if the answer has ``tool_calls``. ``ran`` are the tool calls that the
+    provider ran.
 
-    ``first_chunk`` is how long its first piece took, in seconds; 0 when that is not known. ``commanded``: no model was
-    asked, since a person's command stood in for it. ``cost`` is the tokens times the configured price, in millionths of
-    a US dollar; None when nobody has set a price for the model.
+    ``first_chunk`` is the time to the first piece of the answer in seconds, 0 if unknown. ``commanded`` is true if no
+    model was called because a person's command determined the step. ``cost`` is the tokens multiplied by the
+    configured price, in millionths of a US dollar; None if the model has no price.
     """
 
     step: int
@@ -194,8 +204,9 @@ class ModelCallFinished(
 
 
 class ModelCallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_failed"):
-    """The model did not answer to the end; ``partial`` is the text it had given, ``detail`` why, for people, without
-    secrets."""
+    """A model call failed. ``partial`` is the text received before the failure. ``detail`` is the cause for people;
+    it contains no secrets.
+    """
 
     step: int
     code: ErrorCode
@@ -205,23 +216,26 @@ class ModelCallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class ToolPlanned(msgspec.Struct, frozen=True, kw_only=True, tag="tool_planned"):
-    """The call is about to be sent to a tools worker. ``key`` is its ledger key."""
+    """The worker is about to send the call to a tools worker. ``key`` is the call's key in the effect ledger."""
 
     call: ToolCall
     key: str
 
 
 class ToolFinished(msgspec.Struct, frozen=True, kw_only=True, tag="tool_finished"):
-    """The call ended; the model is given ``outcome.output``."""
+    """The call ended. The model receives ``outcome.output``."""
 
     call_id: str
     outcome: ToolOutcome
 
 
 class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_asked"):
-    """A person must decide about the call before it runs, until ``expires_at``; ``detail`` is what they are shown.
+    """A person must decide about the call before it runs, by ``expires_at``. ``detail`` is the preview shown to the
+    person.
 
-    The last three are unset in a record of before there were any, so that it is still the same bytes."""
+    ``asked_at``, ``expires_at`` and ``detail`` are unset in records of an earlier version, so that those keep their
+    bytes.
+    """
 
     call_id: str
     call_hash: str
@@ -232,13 +246,14 @@ class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_ask
 
     @property
     def is_question(self) -> bool:
-        """Report whether an answer is wanted, and not a yes or no."""
+        """Report whether this is a question, which a person answers, and not a call to approve."""
         return isinstance(self.detail, ApprovalDetail) and self.detail.is_question
 
 
 class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_recorded"):
-    """The first decision about the call; later ones change nothing. ``scope`` is unset for this call alone, ``answer``
-    where nothing was answered."""
+    """The first decision about the call; later decisions change nothing. ``scope`` is unset if the decision holds for
+    this call only, ``answer`` if there is none.
+    """
 
     call_id: str
     allow: bool
@@ -248,27 +263,29 @@ class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_
 
 
 def denial_text(tool: str, by: str) -> str:
-    """Return the text for the model and people about a call that a person did not allow."""
+    """Return the text for the model and for people about a call that was not allowed."""
     if by == DECIDED_BY_DEADLINE:
         return f"Nobody decided about the call of {tool} in time, so it was not run. Do not repeat it unless asked to."
     return f"The call of {tool} was denied by {describe_decider(by)}. Do not repeat it unless asked to."
 
 
 class TurnParked(msgspec.Struct, frozen=True, kw_only=True, tag="parked"):
-    """Nothing is left to do until a person decides; the worker is free."""
+    """The turn waits for a person's decision and occupies no worker."""
 
 
 class SteerRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="steered"):
-    """A message came in while the turn ran and is given to the model at the next step. ``permissions`` are those of the
-    credential that sent it; unset in a record of an earlier version."""
+    """A message arrived while the turn ran. The model receives it at the next step. ``permissions`` are the scopes of
+    the sender's credential; unset in a record of an earlier version.
+    """
 
     message: Message
     permissions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class CancelRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="cancel_recorded"):
-    """Somebody ended the turn. ``partial`` is the text that the running model call had given. ``of_block`` is as in
-    ``TurnCancelRequested``."""
+    """The turn was cancelled. ``partial`` is the text of the interrupted model call. ``of_block`` is as in
+    ``TurnCancelRequested``.
+    """
 
     by: str
     mode: Literal["now", "after_step"]
@@ -277,15 +294,16 @@ class CancelRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="cancel_reco
 
 
 def withdrawal_reason(entry: CancelRecorded) -> WithdrawalReason:
-    """Why nobody is asked any more once this is recorded."""
+    """Return why the turn's open approvals are withdrawn once this entry is recorded."""
     if entry.of_block is True:
         return "block"
     return "cancelled" if entry.mode == "now" else "stopped"
 
 
 class TurnFinished(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="finished"):
-    """The turn ended and the conversation is stored; ``message_id`` is the stored last assistant message. The other
-    fields are as in ``TurnEnded``."""
+    """The turn ended and its conversation is stored. ``message_id`` is the id of the last stored assistant message.
+    The other fields are as in ``TurnEnded``.
+    """
 
     reason: FinishReason
     message_id: str | None = None
@@ -314,7 +332,7 @@ JournalEntry = (
 
 
 class TurnRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v1"):
-    """One write to the journal: entries that belong together, by the owner of this epoch."""
+    """One write to the journal: entries that are stored together, written by ``owner`` in ``epoch``."""
 
     turn: str
     epoch: int
@@ -326,7 +344,9 @@ class TurnRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v1"):
 
 
 class TextDelta(msgspec.Struct, frozen=True, kw_only=True, tag="text.delta"):
-    """Text of step ``step`` from character ``offset`` on. A repeat with an offset below what is known is an overlap."""
+    """Text of step ``step``, starting at character ``offset`` of the step's text. An ``offset`` below the length
+    already received repeats text that the reader has.
+    """
 
     step: int
     offset: int
@@ -334,7 +354,7 @@ class TextDelta(msgspec.Struct, frozen=True, kw_only=True, tag="text.delta"):
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True, kw_only=True, tag="reasoning.delta"):
-    """Reasoning that the provider shows, from character ``offset`` of the step's reasoning on."""
+    """Reasoning that the provider discloses, starting at character ``offset`` of the step's reasoning."""
 
     step: int
     offset: int
@@ -342,13 +362,13 @@ class ReasoningDelta(msgspec.Struct, frozen=True, kw_only=True, tag="reasoning.d
 
 
 class TextReset(msgspec.Struct, frozen=True, kw_only=True, tag="text.reset"):
-    """Drop the text and reasoning of this step: its model call is asked again."""
+    """Discard the text and reasoning of this step, because its model call is repeated."""
 
     step: int
 
 
 class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, tag="tool.started"):
-    """A tool call of the model; ``client`` marks one that the client has to run."""
+    """A tool call of the model. ``client`` is true if the client must run the call."""
 
     step: int
     call: ToolCall
@@ -356,8 +376,9 @@ class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, tag="tool.started")
 
 
 class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool.ended"):
-    """The call's result, as the model is given it. ``error_kind`` says what failed (``TOOL_ERROR_KINDS``). ``stored``:
-    the whole of it is longer, and kept."""
+    """The result of a tool call, as the model receives it. ``error_kind`` is the kind of error
+    (``TOOL_ERROR_KINDS``). ``stored`` is set if ``output`` is shortened and the complete result is stored.
+    """
 
     step: int
     call_id: str
@@ -369,8 +390,9 @@ class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
 
 
 class ApprovalRequested(msgspec.Struct, frozen=True, kw_only=True, tag="approval.requested"):
-    """Somebody has to decide about a call, until ``expires_at``. ``id`` names the question in lists and commands,
-    ``detail`` is what to show of the call; both are unset in what an earlier version said."""
+    """A person must decide about a call by ``expires_at``. ``id`` names the approval in lists and commands.
+    ``detail`` is the preview of the call. ``id`` and ``detail`` are unset in items of an earlier version.
+    """
 
     call: ToolCall
     call_hash: str
@@ -382,9 +404,10 @@ class ApprovalRequested(msgspec.Struct, frozen=True, kw_only=True, tag="approval
 
 
 class ApprovalSettled(msgspec.Struct, frozen=True, kw_only=True, tag="approval.settled"):
-    """The call was decided about; ``by`` says by whom (``deadline``: nobody did in time). ``scope`` is unset for this
-    call alone, ``answer`` where nothing was answered. ``id`` is the question's, unset in what an earlier version
-    said."""
+    """A decision about a call. ``by`` names the decider; ``deadline`` means that no decision was made in time.
+    ``scope`` is unset if the decision holds for this call only, ``answer`` if there is none. ``id`` is the approval's
+    id, unset in items of an earlier version.
+    """
 
     call_id: str
     allow: bool
@@ -395,7 +418,7 @@ class ApprovalSettled(msgspec.Struct, frozen=True, kw_only=True, tag="approval.s
 
 
 def approval_requested(turn: str, call: ToolCall, asked: ApprovalAsked) -> ApprovalRequested:
-    """Return the event that shows people a question."""
+    """Return the event that shows an approval to people."""
     return ApprovalRequested(
         call=call,
         call_hash=asked.call_hash,
@@ -413,7 +436,7 @@ def _id_of(turn: str, asked: ApprovalAsked) -> str | msgspec.UnsetType:
 
 
 def approval_settled(turn: str, recorded: ApprovalRecorded, asked: ApprovalAsked | None) -> ApprovalSettled:
-    """Return the event that shows people a decision about this question."""
+    """Return the event that shows the decision about an approval to people."""
     return ApprovalSettled(
         call_id=recorded.call_id,
         allow=recorded.allow,
@@ -425,15 +448,16 @@ def approval_settled(turn: str, recorded: ApprovalRecorded, asked: ApprovalAsked
 
 
 class MessageSteered(msgspec.Struct, frozen=True, kw_only=True, tag="turn.steered"):
-    """A message was taken into the running turn."""
+    """A message was added to the running turn."""
 
     message: Message
 
 
 class TurnEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn.ended"):
-    """The turn is over and stored. With a ``code`` it failed, ``sentence`` is that code's fixed text, and ``detail``
-    says why, for the owner, without secrets and addresses. ``context`` is how many tokens the last model call was
-    given, 0 when the provider does not count. ``cost`` is in millionths of a US dollar; None when a model has no price.
+    """The turn ended and is stored. If ``code`` is set the turn failed: ``sentence`` is the fixed text of that code,
+    and ``detail`` is the cause for the owner, without secrets and addresses. ``context`` is the number of input
+    tokens of the last model call, 0 if the provider does not count them. ``cost`` is in millionths of a US dollar;
+    None if a model has no price.
     """
 
     reason: FinishReason
@@ -461,14 +485,14 @@ FeedEvent = (
 
 
 class FeedItem(Payload, frozen=True, kw_only=True, tag="feed.item.v1"):
-    """An event at position ``index`` of ``epoch``. Within an epoch the indexes count up from 0 without a hole.
+    """An event at position ``index`` of ``epoch``. Within an epoch the indexes count up from 0 without gaps.
 
-    A new epoch shows finished steps again in full (offset 0), so a reader that trims what it has shown misses
-    nothing and repeats nothing, whichever items the old owner managed to send.
+    A new epoch repeats the finished steps in full from offset 0. A reader that trims what it has shown therefore
+    misses nothing and repeats nothing, however many items the previous owner sent.
 
-    ``number`` is the event's place among those that the turn's journal tells, from 0, text not counted. It is the same
-    in every epoch, so it says what a reader has been shown even where the feed lost it. Unset for text, for what is
-    shown before it is recorded, and for the end.
+    ``number`` is the event's position, from 0, among the events recorded in the turn's journal, not counting text. It
+    is the same in every epoch, so it identifies what a reader has been shown even if the feed lost the item. It is
+    unset for text, for events shown before they are recorded, and for the end of the turn.
     """
 
     turn: str
@@ -479,7 +503,7 @@ class FeedItem(Payload, frozen=True, kw_only=True, tag="feed.item.v1"):
 
 
 class TurnFact(Payload, frozen=True, kw_only=True, tag="turn.fact.v1"):
-    """A turn began, parked or ended: for those who keep statistics, memories or dashboards."""
+    """A turn started, parked or finished. Statistics, memory and dashboards consume these facts."""
 
     turn: str
     block: str

@@ -1,5 +1,7 @@
-"""A limit on how often many readers poll what is stored. Each looks now and then, in case something did not reach
-it live; ten thousand that all did so every two seconds would leave a worker no time for anything else.
+"""A limit on how often readers poll the stored feed.
+
+Each reader polls now and then, in case a live item did not reach it. Without the limit, ten thousand readers that
+poll every two seconds would take all the time of a worker.
 """
 
 from collections.abc import Iterator
@@ -8,23 +10,24 @@ from contextlib import contextmanager
 import anyio
 
 PER_SECOND = 100
-"""How many looks all readers together take in a second, at most."""
+"""The largest number of polls per second of all readers together."""
 
 AT_ONCE = 32
-"""How many readers may catch up at once; the others wait for their turn, and other requests come in between."""
+"""The largest number of readers that catch up at once. The others wait, so that other requests are served in between.
+"""
 
 
 class PollLimiter:
-    """The rate that the readers of one worker or client share."""
+    """The polling rate that the readers of one worker or client share."""
 
     def __init__(self) -> None:
         self._readers = 0
         self.catching_up = anyio.CapacityLimiter(AT_ONCE)
-        """To be held while a reader takes in what came before it."""
+        """A reader holds this limiter while it loads the items stored before it started."""
 
     @contextmanager
     def counted_reader(self) -> Iterator[None]:
-        """Count one more reader for the length of the block."""
+        """Count one more reader within the ``with`` block."""
         self._readers += 1
         try:
             yield
@@ -32,5 +35,5 @@ class PollLimiter:
             self._readers -= 1
 
     def interval(self, wished: float) -> float:
-        """Seconds until a reader may look again: longer than it asked for where there are very many."""
+        """Return the seconds until a reader may poll again: ``wished``, or longer if there are many readers."""
         return max(wished, self._readers / PER_SECOND)

@@ -1,1 +1,1 @@
-"""Workers among themselves: heartbeats, spans and panic."""
+"""Messages between workers: heartbeats, spans and panic."""

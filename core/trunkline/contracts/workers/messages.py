@@ -1,4 +1,4 @@
-"""Workers among themselves: who lives, and spans on their way to the trace stream."""
+"""Messages between workers: heartbeats, and spans for the trace stream."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -11,14 +11,14 @@ WorkerKind = Literal["gateway", "monitor", "tools", "memory", "channels"]
 
 
 class WorkerHeartbeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
-    """A worker lives; the entry vanishes a few seconds after it dies.
+    """A worker is alive. The entry expires a few seconds after the worker dies.
 
-    ``pins`` are the server's ids under which a monitor is given messages of inbox partitions, by partition; one counts
-    only while the partition's consumer names it. ``finishing`` are the conversations whose partition a monitor has
-    given up while their turn still runs: whoever holds the partition now waits for the end of it.
-    ``restarts`` is how often a worker of its kind had crashed in its process before it. ``trouble`` says what keeps the
-    worker from its work, such as a full disk; "" for nothing. ``unstored`` is how many answers a monitor holds that
-    memory has not taken for some seconds.
+    ``pins`` are the server's ids under which a monitor receives the messages of inbox partitions, by partition; an id
+    is valid only while the partition's consumer names it. ``finishing`` are conversations whose partition the monitor
+    has given up while their turn still runs; the partition's new owner waits for the end of that turn. ``restarts``
+    is how often a worker of this kind crashed in this process before. ``trouble`` says what keeps the worker from its
+    work, such as a full disk; "" if nothing does. ``unstored`` is the number of answers that a monitor holds because
+    memory has not stored them for some seconds.
     """
 
     id: str
@@ -36,8 +36,9 @@ class WorkerHeartbeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
 
 
 class SpanRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A span; times are nanoseconds since 1970. One that is ``unfinished`` was under way at its ``end``. It is told so
-    that its children have their parent if its worker dies; a finished record of the same span replaces it."""
+    """A span. Times are nanoseconds since 1970. An ``unfinished`` span was still running at its ``end``; it is sent
+    so that its children have a parent if the worker dies. The finished record of the same span replaces it.
+    """
 
     trace_id: str
     span_id: str
@@ -56,7 +57,9 @@ class SpanRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SpanBatch(Payload, frozen=True, kw_only=True, tag="trace.spans.v1"):
-    """Spans of one trace. ``instance`` is which process of its kind had them, ``host`` and ``pid`` where it runs."""
+    """Spans of one trace. ``instance`` identifies the process among those of its kind; ``host`` and ``pid`` locate
+    it.
+    """
 
     spans: tuple[SpanRecord, ...]
     instance: str = ""

@@ -5,9 +5,10 @@ from trunkline_bus import Payload
 
 
 class Panic(Payload, frozen=True, kw_only=True, tag="panic.v1"):
-    """Stop everything (``on``), or let it go on. Not stored: the latch file in each home is what lasts.
+    """Stop everything (``on``), or release the stop. The message is not stored: the latch file in each home keeps the
+    state.
 
-    ``by`` is who said so, for people to read.
+    ``by`` names who sent it, for people to read.
     """
 
     on: bool
@@ -15,7 +16,7 @@ class Panic(Payload, frozen=True, kw_only=True, tag="panic.v1"):
 
 
 class PanicStopped(Payload, frozen=True, kw_only=True, tag="panic.stopped.v1"):
-    """A worker was told to stop everything, and has ended all that it had under way. Not stored."""
+    """A worker has ended everything that it ran, because of panic. The message is not stored."""
 
     worker: str
     kind: WorkerKind

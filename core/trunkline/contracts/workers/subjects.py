@@ -1,4 +1,4 @@
-"""The subjects for those who operate the platform: spans, dead letters, who is alive."""
+"""The subjects for operating the platform: spans, panic, heartbeats and dead letters."""
 
 from trunkline.contracts.blocks.messages import BlockStatusHeartbeat
 from trunkline.contracts.streams import DEAD_STREAM, SPAN_STREAM
@@ -38,7 +38,7 @@ IMPORT_STORE = ObjectStoreSpec(name="imports", ttl=3_600.0)
 CLAIM_STORE = ObjectStoreSpec(name="claims")
 
 DEAD_LETTER_SUBJECT = "trunkline.dead.letters"
-"""Where messages go that could not be decoded or handled, with the reason."""
+"""The subject of messages that could not be decoded or handled, with the reason."""
 
 DEAD_LETTER_TOPIC: Topic[DeadLetter] = Topic(
     name="dead letters", subject=Subject(DEAD_LETTER_SUBJECT), payload=DeadLetter, stream=DEAD_STREAM,
