@@ -1,6 +1,4 @@
-"""Whether a block accepts messages, and the sentence for a block that does not. The gateway and the bare loop share
-it.
-"""
+"""The reason why a block accepts no messages, shared by the gateway and the bare loop."""
 
 from trunkline.contracts.blocks.messages import BlockConfig
 
