@@ -103,7 +103,7 @@ def test_errors_of_a_rule_are_reported(wrong: dict[str, Any], reported: str) -> 
 UNKNOWN = [
     ("block:nope", "*", "There is no block nope now.", []),
     ("block:mian", "*", "There is no block mian now.", ["block:main"]),
-    ("main", "*", "main stands for a person", ["block:main"]),
+    ("main", "*", "main names a person with that id", ["block:main"]),
     ("*", "tool:write_fil", "No tool is called write_fil now.", ["tool:write_file"]),
     ("*", "tool:native:trunkline-file:*", "No tool is called native:", ["tool:native:trunkline-files:*"]),
     ("*", "tool:read_file", "No call of tool:read_file is a write, only: read.", []),
