@@ -1,1 +1,1 @@
-"""The command line. Each command is one module with a ``command``; ``main`` imports only the command that runs."""
+"""The command line. Each command is a module with a ``command`` object; ``main`` imports only the command that runs."""

@@ -1,4 +1,6 @@
-"""``trunkline approvals``: see the calls that wait for a person, decide or answer, take lasting permissions back."""
+"""``trunkline approvals``: list the calls that wait for a person, decide or answer them, and revoke lasting
+approvals.
+"""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -117,7 +119,7 @@ def deny(id: str, follow: bool, as_json: bool) -> int:
 def answer(id: str, text: str, follow: bool, as_json: bool) -> int:
     """Answer an agent's question, in your words or by the number of a proposed answer. An answer does not approve any
     call."""
-    if not text.strip():  # handed in without words it would be a plain yes
+    if not text.strip():  # an answer without text would be sent as a plain approval
         raise click.UsageError(
             f"TEXT is empty. To leave a question unanswered: trunkline approvals deny {id}"
         )
@@ -200,7 +202,7 @@ def _say(one: "Approval", *, allow: bool, scope: "ApprovalScope", as_json: bool)
 
 
 def _is_alone() -> bool:
-    """Report whether no platform runs on this home but what this command started for itself."""
+    """Report whether no platform runs on this home except the one that this command started."""
     import os
 
     from trunkline.config import load_config
@@ -211,7 +213,7 @@ def _is_alone() -> bool:
 
 
 async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool) -> int:
-    """Print what the turn shows; its next question ends that, as it does with ``say``."""
+    """Print the events of the turn until it ends or asks again, like ``say``. Return the exit status."""
     from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter
     from trunkline.contracts.gateway.messages import MessageAccepted
     from trunkline.contracts.turns.messages import ApprovalRequested

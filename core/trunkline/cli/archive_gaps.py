@@ -1,4 +1,4 @@
-"""Saying what an archive of memory could not take along."""
+"""Reports the data that an archive of memory does not contain."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from trunkline._util.archives.manifest import ImportGap
 
 MAX_SHOWN = 20
-"""Gaps that are printed; the archive's manifest.json names all."""
+"""Largest number of gaps that are printed. The archive's manifest.json lists all."""
 
 
 def read_gaps(archive: Path) -> "tuple[ImportGap, ...]":
@@ -19,7 +19,7 @@ def read_gaps(archive: Path) -> "tuple[ImportGap, ...]":
 
 
 def print_gaps(gaps: "tuple[ImportGap, ...]") -> None:
-    """Print what is not in an archive to standard error, a line for each."""
+    """Print the missing data to standard error, one line each."""
     import click
 
     for gap in gaps[:MAX_SHOWN]:

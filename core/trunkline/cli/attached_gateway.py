@@ -1,4 +1,6 @@
-"""Asks the gateway of the instance that runs, or of one that runs for as long as this takes. No command in here."""
+"""Calls the gateway of the running instance, or of one that is started for the duration of the call. Contains no
+command.
+"""
 
 from typing import TYPE_CHECKING, TypeVar
 

@@ -1,4 +1,6 @@
-"""Asking workers from a command: of the platform that runs, or of workers for as long as the command takes."""
+"""Calls workers from a command: those of the running platform, or workers that are started for the duration of the
+command.
+"""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -12,9 +14,9 @@ T = TypeVar("T")
 
 
 def with_workers(job: "Callable[[Bus], Awaitable[T]]", *kinds: "WorkerKind", log: str = "") -> T:
-    """Run a job with the instance that runs, or with workers of these kinds for as long as this takes.
+    """Run a job with the running instance, or with workers of these kinds that run only as long as the job.
 
-    With ``log`` what those log goes to ``logs/<log>.log`` in the home, where warnings go to standard error otherwise.
+    With ``log``, these workers log to ``logs/<log>.log`` in the home; otherwise their warnings go to standard error.
     """
     from trunkline.cli.aio import run
 

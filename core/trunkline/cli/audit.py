@@ -1,4 +1,4 @@
-"""``trunkline audit``: what was decided about tool calls, and how they ended."""
+"""``trunkline audit``: the decisions about tool calls, and the results of the calls."""
 
 import sys
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,10 @@ async def _print(bus: "Bus", wanted: "AuditFilter", limit: int, follow: bool, as
     from trunkline.cli.output import fit_text
 
     found = await read_entries(bus, wanted)
-    if not found and wanted.block not in (None, ALL_BLOCKS):  # the log knows blocks that are gone, too
+    if not found and wanted.block not in (
+        None,
+        ALL_BLOCKS,
+    ):  # the log also contains entries of deleted blocks
         await require_block(bus, wanted.block)
     if (found or follow) and not as_json and sys.stdout.isatty():
         click.echo(HEADER)

@@ -1,4 +1,4 @@
-"""``trunkline backup FILE``: one archive to start again from."""
+"""``trunkline backup FILE``: writes an archive for ``trunkline restore``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""``trunkline blocks``: make, list, show, change, start, stop, reset, archive, restore and delete blocks."""
+"""``trunkline blocks``: create, list, show, change, start, stop, reset, archive, restore and delete blocks."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -220,7 +220,7 @@ def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
 
 
 def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> None:
-    """Ask before turns are lost; what is under way is told."""
+    """List the running work, and ask for confirmation before it is cancelled."""
 
     async def at_work(gateway: "GatewayClient") -> tuple[bool, int]:
         found = [block for block in await gateway.blocks() if block.name == name]
@@ -241,7 +241,7 @@ def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> No
 
 
 def _tasks_here(name: str) -> int:
-    """The number of a block's background tasks that run on this machine."""
+    """Return the number of a block's background tasks that run on this machine."""
     from trunkline.config.loader import resolve_home
     from trunkline.contracts.sandbox.detached_program import list_programs, programs_folder
 
@@ -299,11 +299,11 @@ def _state(block: "Block") -> str:
 
 
 SHOWN = ("description", "goals", "model", "vision_model", "tools", "enabled")
-"""The keys that have a line of their own."""
+"""The keys that are shown on a separate line."""
 
 
 def _further(config: "BlockConfig") -> "Iterator[tuple[str, Any]]":
-    """The other keys that the block's file sets, as they stand there."""
+    """Return the other keys of the block's file, with their values as written."""
     import msgspec
 
     for key, value in msgspec.to_builtins(config).items():

@@ -1,4 +1,4 @@
-"""``trunkline chat``: a platform to talk to, and the channel that sits at this terminal."""
+"""``trunkline chat``: runs the terminal's channel, on the running platform or on one in this process."""
 
 from typing import TYPE_CHECKING
 
@@ -72,7 +72,7 @@ async def _chat(session: "TerminalSession", name: str) -> int:
 
 
 def _foreground(config: "Config", name: str) -> "ForegroundChannel":
-    """The channel for this terminal. Raises PluginError when no plugin offers it."""
+    """Return the channel for this terminal. Raises PluginError when no plugin provides it."""
     from functools import partial
 
     from trunkline.contracts.channels.foreground_channel import ForegroundChannel
@@ -98,7 +98,7 @@ def _foreground(config: "Config", name: str) -> "ForegroundChannel":
 
 
 async def _leave_on_signal(scope: "anyio.CancelScope") -> None:
-    """End the sitting in good order when the terminal closes or the process is told to end."""
+    """Cancel the scope when the terminal closes or the process receives a signal to end."""
     import signal
 
     import anyio

@@ -1,4 +1,4 @@
-"""Commands whose ``--help`` ends with examples, and groups that import a command when it is used."""
+"""Commands whose ``--help`` ends with examples, and groups that import a command only when it is used."""
 
 import importlib
 import keyword
@@ -14,7 +14,7 @@ Formatter = click.HelpFormatter
 
 
 class Command(click.Command):
-    """A command with ``examples``: a line each, printed as they are written."""
+    """A command with ``examples``, one per line, which are printed unchanged."""
 
     def __init__(self, *arguments: Any, examples: str = "", **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -22,16 +22,16 @@ class Command(click.Command):
         complete_by_name(self.params)
 
     def format_epilog(self, ctx: click.Context, formatter: Formatter) -> None:
-        """The examples."""
+        """Print the examples."""
         write_examples(self.examples, formatter)
 
 
 LIST = "list"
-"""The command of a group that is meant when none is named."""
+"""The default command of a group."""
 
 
 class Group(click.Group):
-    """A group of ``Command`` with ``examples`` of its own. One that has a command ``list`` lists when none is named."""
+    """A group of ``Command`` with ``examples``. If the group has a command ``list``, that is the default command."""
 
     command_class = Command
 
@@ -40,7 +40,9 @@ class Group(click.Group):
         self.examples = examples
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The words, with ``list`` before them where no command is named, so that its options can be given too."""
+        """Parse the arguments, with ``list`` inserted if no command is named, so that the options of ``list`` are
+        accepted too.
+        """
         if not self._says_what(ctx, args) and self._can_list(ctx):
             args = [LIST, *args]
         return super().parse_args(ctx, args)
@@ -48,7 +50,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant; for a slip or another program's word, an error with what is near."""
+        """Return the named command. For an unknown name, raise an error that suggests similar commands."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -60,7 +62,7 @@ class Group(click.Group):
             raise click.NoSuchCommand(word, message, ctx=ctx) from None
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """The parts of the usage line; the command is in brackets where it may be left out."""
+        """Return the parts of the usage line. The command is in brackets if it is optional."""
         pieces = super().collect_usage_pieces(ctx)
         optional = self._can_list(ctx)
         return [piece.replace("COMMAND", "[COMMAND]") if optional else piece for piece in pieces]
@@ -77,34 +79,34 @@ class Group(click.Group):
         return LIST in self.list_commands(ctx)
 
     def _says_what(self, ctx: click.Context, words: list[str]) -> bool:
-        """Report whether a command or an option of the group itself is the first word; the shell asks while it is
-        typed.
+        """Report whether the first argument is a command or an option of the group. Also true during shell
+        completion.
         """
         own = {option for parameter in self.get_params(ctx) for option in parameter.opts}
         return ctx.resilient_parsing or any(not word.startswith("-") or word in own for word in words[:1])
 
     def format_epilog(self, ctx: click.Context, formatter: Formatter) -> None:
-        """The examples."""
+        """Print the examples."""
         write_examples(self.examples, formatter)
 
 
 class DefaultCommandGroup(Group):
-    """A group with a ``default`` command, which is meant where the first word is no command of the group."""
+    """A group with a ``default`` command, which is used if the first argument is not a command of the group."""
 
     def __init__(self, *arguments: Any, default: str, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.default = default
-        """The name of the command."""
+        """The name of the default command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The words, with the default command before them where no command is named."""
+        """Parse the arguments, with the default command inserted if no command is named."""
         own = {option for parameter in self.get_params(ctx) for option in parameter.opts}
         if args and args[0] not in self.commands and args[0] not in own:
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands that begin so, and what the default command's first argument may be."""
+        """Return the matching commands, and the completions of the default command's first argument."""
         first = self.commands[self.default].params[0]
         return [*super().shell_complete(ctx, incomplete), *first.shell_complete(ctx, incomplete)]
 
@@ -112,7 +114,7 @@ class DefaultCommandGroup(Group):
 class LazyGroup(Group):
     """A group whose command NAME is ``PACKAGE.NAME:command``, imported when it is used (``import`` is ``import_``).
 
-    ``table`` has the names in the order of the help, each with the line that the help shows.
+    ``table`` contains the names in the order of the help, each with the line that the help shows.
     """
 
     def __init__(self, *arguments: Any, package: str, table: dict[str, str], **settings: Any) -> None:
@@ -121,11 +123,11 @@ class LazyGroup(Group):
         self._table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the order of the help."""
+        """Return the names in the order of the help."""
         return [*self._table]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now, or None when there is none of that name."""
+        """Import and return the command; None when there is none of that name."""
         if cmd_name not in self._table:
             return None
         module = cmd_name.replace("-", "_") + ("_" if keyword.iskeyword(cmd_name) else "")
@@ -133,24 +135,24 @@ class LazyGroup(Group):
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The names that begin so, from the table: nothing is imported for it."""
+        """Return the matching names from the table, without imports."""
         found = [
             CompletionItem(name, help=line) for name, line in self.help_lines() if name.startswith(incomplete)
         ]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: Formatter) -> None:
-        """The help's list, from the table."""
+        """Write the list of commands from the table."""
         with formatter.section("Commands"):
             formatter.write_dl(self.help_lines())
 
     def help_lines(self) -> list[tuple[str, str]]:
-        """The names, each with its line."""
+        """Return the names, each with its help line."""
         return [*self._table.items()]
 
 
 def write_examples(examples: str, formatter: Formatter) -> None:
-    """Print examples under their heading, never wrapped."""
+    """Print examples under a heading, without wrapping."""
     lines = [line.strip() for line in examples.strip().splitlines()]
     if lines:
         with formatter.section("Examples"):

@@ -1,5 +1,6 @@
-"""Words of other programs, and former names, for what a command does here. Each command has one name; these are only
-suggested."""
+"""Names that other programs or earlier versions use for our commands. They are only suggested: each command has one
+name.
+"""
 
 from collections.abc import Collection
 
@@ -50,10 +51,11 @@ COMMAND_SYNONYMS: dict[str, tuple[str, ...]] = {
     "policies": ("permissions rules",),
     "dead": ("dead-letters",),
 }
-"""For each word the commands that may be meant, the likeliest first; of those that take something away the mildest."""
+"""For each word the commands that it may mean, the most likely first. Of commands that delete, only the mildest is
+listed."""
 
 
 def suggest_command(word: str, names: Collection[str]) -> str | None:
-    """The command, of a group with these names, that somebody means by another word; may name a subcommand."""
+    """Return the command of a group with these names that another name probably means; it may be a subcommand."""
     meant = COMMAND_SYNONYMS.get(word, ())
     return next((name for name in meant if name.partition(" ")[0] in names), None)

@@ -1,4 +1,4 @@
-"""``trunkline completion SHELL``: what a shell needs to complete our commands."""
+"""``trunkline completion SHELL``: prints the completion script for a shell."""
 
 import click
 
@@ -11,7 +11,7 @@ trunkline completion fish > ~/.config/fish/completions/trunkline.fish
 """
 
 VARIABLE = "_TRUNKLINE_COMPLETE"
-"""The variable by which the shell asks; click looks at it before any command runs."""
+"""The variable with which the shell requests completions. click reads it before any command runs."""
 
 
 @click.command(cls=Command, examples=EXAMPLES)

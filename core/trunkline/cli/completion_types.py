@@ -1,6 +1,6 @@
-"""Parameter types that complete the names of blocks and chunks and the paths of memory when somebody presses Tab.
+"""Parameter types that complete names of blocks and chunks, and paths of memory, for the shell.
 
-Looks at files alone, so it is quick; whatever goes wrong, there is simply nothing to offer.
+They read only files, so they are fast. After any error there are simply no completions.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_folder
 
 MAX_SUGGESTIONS = 500
 DAYS = 100
-"""Folders of chunks that are looked into: one for each day and block."""
+"""Largest number of chunk folders that are read. There is one for each day and block."""
 DATED = len("chunk-2026-05-04")
 
 
@@ -24,7 +24,7 @@ class BlockName(StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The blocks there are."""
+        """Return the names of existing blocks."""
         return [CompletionItem(name) for name in _blocks() if name.startswith(incomplete)]
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
@@ -48,8 +48,9 @@ class MemoryPath(StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Complete a path with the entries of its folder. A folder that is the only match ends with a slash, so that
-        the person can go on typing."""
+        """Complete a path with the entries of its folder. If a folder is the only match, it ends with a slash, so
+        that the person can continue.
+        """
         folder, _, begun = incomplete.rpartition("/")
         found = _below(folder, begun)
         while len(found) == 1 and found[0].endswith("/"):
@@ -58,12 +59,12 @@ class MemoryPath(StringParamType):
 
 
 class ChunkId(StringParamType):
-    """The id of a chunk, of all blocks; of the newest when there are many."""
+    """The id of a chunk of any block. If there are many chunks, only the newest are completed."""
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The chunks whose ids begin so."""
+        """Return the chunks whose ids begin with the text."""
         folders = [
             "chunks",
             *(f"{block_folder(name)}chunks" for name in _names(BLOCKS_FOLDER) if name.endswith("/")),
@@ -82,7 +83,7 @@ class ChunkOrPath(MemoryPath):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Chunks as soon as it looks like one, else paths."""
+        """Return chunks if the text looks like an id, otherwise paths."""
         if incomplete.startswith("chunk-"):
             return ChunkId().shell_complete(ctx, param, incomplete)
         return super().shell_complete(ctx, param, incomplete)
@@ -96,11 +97,11 @@ TYPES: dict[str, type[StringParamType]] = {
     "target": ChunkId,
     "path": MemoryPath,
 }
-"""What a command's parameters of these names stand for."""
+"""The types of parameters with these names."""
 
 
 def complete_by_name(parameters: list[click.Parameter]) -> None:
-    """Let parameters of well-known names be completed."""
+    """Set these types for the parameters with known names."""
     for parameter in parameters:
         kind = TYPES.get(parameter.name or "")
         if kind is not None and type(parameter.type) is StringParamType:
@@ -116,7 +117,7 @@ def _below(folder: str, begun: str) -> list[str]:
 
 
 def _names(folder: str, begun: str = "") -> list[str]:
-    """The names in a folder of memory that begin so; those of folders end with a slash."""
+    """Return the names in a folder of memory that begin with the text. Names of folders end with a slash."""
     from trunkline.config import load_config
 
     with contextlib.suppress(Exception):

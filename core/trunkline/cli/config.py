@@ -1,4 +1,4 @@
-"""``trunkline config``: every setting, its value and where it comes from."""
+"""``trunkline config``: every setting with its value and origin."""
 
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ def command(prefix: str, as_json: bool) -> None:
 
 
 def _warn(config: "Config") -> None:
-    """Say which sections nobody reads, because their plugin is not there or their name is wrong."""
+    """Warn about sections that no component reads, because the plugin is missing or the name is wrong."""
     from trunkline.plugins import Plugins
 
     for problem in Plugins.load(config).config_problems():

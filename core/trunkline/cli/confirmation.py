@@ -1,4 +1,4 @@
-"""Asking a person whether something is to be done. Nobody is taken to agree because nobody is there."""
+"""Asks a person for confirmation. Without a terminal the answer is never yes."""
 
 import sys
 
@@ -8,19 +8,19 @@ from trunkline.errors import TrunklineError
 
 
 def confirm(question: str, *, otherwise: str = "--yes", done: str = "done") -> None:
-    """Return once a person at a terminal has said yes. ``otherwise`` is what decides it where nobody can be asked, and
-    ``done`` what was not done then. A yes out of a pipe counts for nothing: whoever sends one can give the flag.
+    """Return when a person at a terminal has confirmed. ``otherwise`` is the flag that replaces the confirmation, and
+    ``done`` the verb of the error. An answer from a pipe is not accepted: a script can give the flag.
 
     Raises:
         TrunklineError: there is no terminal.
-        click.Abort: the person did not say yes.
+        click.Abort: the person did not confirm.
     """
     require_terminal(otherwise, done=done)
     click.confirm(question, abort=True, err=True)
 
 
 def require_terminal(otherwise: str, *, done: str = "done") -> None:
-    """Raises TrunklineError where there is no terminal to ask at."""
+    """Raise TrunklineError when standard input is not a terminal."""
     if not sys.stdin.isatty():
         raise TrunklineError(
             f"Confirmation needs a terminal, so nothing was {done}.",

@@ -1,4 +1,4 @@
-"""``trunkline conversations``: list conversations, name one, and open one in this terminal."""
+"""``trunkline conversations``: list conversations, rename one, and continue one in this terminal."""
 
 from typing import TYPE_CHECKING
 

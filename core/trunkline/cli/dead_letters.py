@@ -116,7 +116,7 @@ def _wanted(numbers: tuple[int, ...], all_of_them: bool) -> tuple[int, ...]:
 
 
 def _on_bus(ask: "Callable[[Bus], Awaitable[T]]") -> "T":
-    """Ask the bus of the instance that runs, or one that runs for as long as this takes."""
+    """Run ``ask`` on the bus of the running instance, or on one that is started for this purpose."""
     from trunkline.cli.aio import run
 
     return run(lambda: _asked(ask))

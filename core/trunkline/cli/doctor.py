@@ -1,4 +1,4 @@
-"""``trunkline doctor``: what is wrong with this installation and what to do about it."""
+"""``trunkline doctor``: reports the problems of this installation and how to fix them."""
 
 from typing import TYPE_CHECKING
 

@@ -10,9 +10,9 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 
 def run_and_report(run: Callable[[], int], *, debug: bool = False) -> int:
-    """Run something, show its error on standard error, and return the exit status.
+    """Call a function, print its error to standard error, and return the exit status.
 
-    ``debug`` (TRUNKLINE_DEBUG=1) shows the traceback too.
+    ``debug`` (TRUNKLINE_DEBUG=1) also prints the traceback.
     """
     try:
         return run()
@@ -31,7 +31,7 @@ def run_and_report(run: Callable[[], int], *, debug: bool = False) -> int:
 
 
 def _leaf(error: BaseException) -> BaseException:
-    """The one error inside groups of one, else the group."""
+    """Return the only exception inside nested groups; the group if it has several."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
@@ -56,11 +56,11 @@ def _show(error: BaseException) -> int:
 HINTS = {
     "too_large": 'A message may have gateway.max_content bytes; "trunkline config" shows how many that are.'
 }
-"""What to do about a refusal whose sentence is fixed."""
+"""Hints for refusals whose sentence is fixed."""
 
 
 def explain(error: BaseException) -> tuple[str, str]:
-    """A sentence and a hint for an error."""
+    """Return a sentence and a hint for an error."""
     from trunkline.errors import TrunklineError
     from trunkline_bus import BusError, NoResponders, RemoteFault
 
@@ -84,7 +84,7 @@ def explain(error: BaseException) -> tuple[str, str]:
 
 
 def _close_output() -> None:
-    """The reader of a pipe has left: keep Python from complaining about it at exit."""
+    """Handle a closed pipe: prevent Python's error message at exit."""
     try:
         sys.stdout.close()
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""``trunkline fork TURN@STEP``: a new conversation that asks again from a step of a turn."""
+"""``trunkline fork TURN@STEP``: starts a new conversation from a step of a turn."""
 
 import sys
 from typing import TYPE_CHECKING

@@ -1,15 +1,16 @@
-"""The thresholds of Python's garbage collector, for a program that imports much and for a process that lives long."""
+"""The settings of Python's garbage collector, for start-up and for long-running processes."""
 
 import gc
 
 THRESHOLDS = (10_000, 10, 20)
-"""New objects before a collection of the youngest generation, then collections before one of the next generation.
-Python's own are 700, 10 and 10."""
+"""New objects before a collection of the youngest generation, then collections before a collection of the next
+generation. Python's defaults are 700, 10 and 10."""
 
 
 def raise_gc_thresholds() -> None:
-    """Collect less often. Call it before the imports: they make 160 000 objects that stay, and with Python's own
-    thresholds the collector takes a twelfth of the processor time of a start."""
+    """Make collections less frequent. Call this function before the imports: they create 160 000 permanent objects,
+    and with Python's default thresholds the collector takes a twelfth of the processor time of a start.
+    """
     gc.set_threshold(*THRESHOLDS)
 
 

@@ -1,4 +1,4 @@
-"""``trunkline init``: who answers, and the first block. Asked for at a terminal, or taken from the flags."""
+"""``trunkline init``: chooses the model and creates the first block, from a dialog at a terminal or from flags."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ trunkline init --yes --json
 
 @dataclass(frozen=True, slots=True)
 class InitFlags:
-    """The values of the options. ``key_env`` is the name of a variable, never a key."""
+    """The values of the options. ``key_env`` is the name of an environment variable, never a key."""
 
     block: str | None = None
     adapter: str | None = None
@@ -77,7 +77,7 @@ def _insist_on_terminal() -> None:
 
 
 def _take(settings: Any, given: InitFlags, yes: bool) -> None:
-    """Save what the flags say, and what the person answers."""
+    """Save the flags and the person's answers."""
     from trunkline.cli.init_questions import ask_questions
 
     settings.require_adapter(given.adapter)
@@ -95,7 +95,7 @@ def _take(settings: Any, given: InitFlags, yes: bool) -> None:
 
 
 def _test(config: "Config", missing: list[str]) -> "ModelProbeResult | None":
-    """The first answer; None where there is no model to ask, or a key is missing."""
+    """Return the model's answer to a test question; None when there is no model or its key is missing."""
     from trunkline.cli.aio import run
     from trunkline.cli.model_probe import probe_model
 

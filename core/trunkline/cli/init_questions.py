@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from trunkline.cli.init import InitFlags
 
 COMPATIBLE, OFFLINE = "openai", "offline"
-"""The adapter for every server that speaks OpenAI's protocol, and the one that needs no model."""
+"""The adapter for servers with OpenAI's protocol, and the adapter that needs no model."""
 
 OWN_KEY = "OPENAI_API_KEY"
 LISTED = 20
-"""How many models are listed at the most."""
+"""Largest number of models that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Who may answer. ``url`` None asks for an address, "" is the adapter's own. Enter takes the first that
-    ``works``, as far as can be seen without asking anybody."""
+    """A model that may answer. ``url`` is its address: None asks for one, "" means the adapter's default. ``works``
+    reports whether it seems usable, as far as is known without a request. Enter selects the first choice that
+    ``works``.
+    """
 
     label: str
     adapter: str
@@ -37,7 +39,7 @@ class ModelChoice:
 
 
 def ask_questions(settings: InitSettings, given: "InitFlags") -> None:
-    """Ask, and save. Raises click.Abort for Ctrl-C or the end of the input."""
+    """Ask the questions and save the answers. Raises click.Abort for Ctrl-C or the end of the input."""
     choice = _chosen(settings, given)
     url = _url(settings, given, choice)
     address = settings.address_key(choice.adapter)
@@ -65,7 +67,7 @@ def _ask_adapter(settings: InitSettings, given: "InitFlags", choice: ModelChoice
         )
 
 
-# Who answers -------------------------------------------------------------------------------------------------
+# The model -------------------------------------------------------------------------------------------------
 
 
 def _chosen(settings: InitSettings, given: "InitFlags") -> ModelChoice:
@@ -82,7 +84,7 @@ def _chosen(settings: InitSettings, given: "InitFlags") -> ModelChoice:
 
 
 def _found(settings: InitSettings) -> list[ModelChoice]:
-    """The servers that answer on this machine; it is said first that they are looked for."""
+    """Announce the search, and return the model servers that answer on this machine."""
     if COMPATIBLE not in settings.sections:
         return []
     servers = default_servers()
@@ -103,7 +105,7 @@ def _local(server: ModelServer) -> ModelChoice:
 
 
 def _as_it_is(settings: InitSettings) -> list[ModelChoice]:
-    """The present choice of a model, if there is one."""
+    """Return the current model as a choice, if one is set."""
     adapter = settings.current_value("runtime.provider_adapter")
     if adapter not in settings.sections or adapter == OFFLINE:
         return []
@@ -141,7 +143,7 @@ def _url(settings: InitSettings, given: "InitFlags", choice: ModelChoice) -> str
     if address is None or given.base_url is not None or choice.url is not None:
         return given.base_url or choice.url or ""
     now = settings.current_value(address)
-    optional = choice.label == ""  # the adapter came as a flag: it may have an address of its own
+    optional = choice.label == ""  # the adapter was given as a flag: it may have a default address
     hint = " (Enter: the vendor's own)" if optional else ', such as "http://127.0.0.1:11434/v1"'
     return _prompt(f"Its address{hint}", now, lambda text: _address(text, empty=optional))
 
@@ -153,7 +155,7 @@ def _address(text: str, *, empty: bool) -> str:
 
 
 def _key_name(settings: InitSettings, given: "InitFlags", choice: ModelChoice, url: str) -> str:
-    """The name of the key's variable, "" for none."""
+    """Return the name of the key's environment variable, "" for none."""
     if given.key_env is not None or choice.keyless:
         return given.key_env or ""
     now = settings.current_value(f"adapters.{choice.adapter}.api_key")
@@ -172,7 +174,7 @@ def _variable(text: str) -> str:
 
 
 def _offered(url: str, key: str) -> tuple[str, ...]:
-    """The models of the server at an address; whether it answers is told."""
+    """Return the models of the server at an address. An error is printed."""
     if not url:
         return ()
     click.echo(f"Reading the list of models from {url} …", err=True)

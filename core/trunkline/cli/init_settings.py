@@ -1,4 +1,4 @@
-"""The settings that ``trunkline init`` writes to ``trunkline.toml``. Each one is checked and saved at once."""
+"""The settings that ``trunkline init`` writes to ``trunkline.toml``. Each setting is validated and saved at once."""
 
 from functools import cached_property
 from pathlib import Path
@@ -21,11 +21,11 @@ STARTER_FILE = """\
 """
 
 ADDRESS = ("base_url", "url")
-"""What adapters call the setting that holds their server's address."""
+"""The names that adapters use for the setting of their server's address."""
 
 
 class InitSettings:
-    """The settings of a home, and what of them this run has changed."""
+    """The settings of a home, and the changes of this run."""
 
     def __init__(self) -> None:
         self._before = load_config()
@@ -34,14 +34,14 @@ class InitSettings:
         self._begun = False
 
     def config(self) -> Config:
-        """The settings as they are now."""
+        """Return the current settings."""
         return load_config(self._before.home, environ=self._before.environ)
 
     # Adapters ------------------------------------------------------------------------------------------------
 
     @cached_property
     def sections(self) -> dict[str, tuple[str, ...]]:
-        """The adapters that are installed, ready or not, each with the names of its settings."""
+        """The installed adapters, ready or not, each with the names of its settings."""
         from trunkline.plugins import Plugins
 
         plugins = Plugins.load(self._before)
@@ -50,28 +50,29 @@ class InitSettings:
         return ready | {one.name: one.type.__struct_fields__ for one in found}
 
     def require_adapter(self, adapter: str | None) -> None:
-        """Raises ConfigError when there is no such adapter."""
+        """Raise ConfigError when the adapter does not exist."""
         if adapter not in (None, "auto") and adapter not in self.sections:
             known = ", ".join(["auto", *sorted(self.sections)])
             raise ConfigError(f"There is no model adapter {adapter!r}.", hint=f"There are: {known}.")
 
     def address_key(self, adapter: str) -> str | None:
-        """The setting that holds an adapter's address, None when it has none."""
+        """Return the key of the adapter's address, or None if it has none."""
         name = next((one for one in ADDRESS if one in self.sections.get(adapter, ())), None)
         return f"adapters.{adapter}.{name}" if name else None
 
     def current_value(self, key: str) -> str:
-        """A setting as it is now; a secret as the name of its variable."""
+        """Return the current value of a setting; for a secret the name of its variable."""
         shown = next((row.value for row in self.config().describe() if row.key == key), "")
         return "" if shown == "None" else _bare(shown).removeprefix("env:")
 
     # Saving --------------------------------------------------------------------------------------------------
 
     def save(self, wanted: dict[str, Any]) -> None:
-        """Write what differs; None takes a setting away. Nothing is changed when the result cannot be used.
+        """Write the values that differ; None removes a setting. If the result is not valid, the file is left
+        unchanged.
 
         Raises:
-            ConfigError: a value cannot be.
+            ConfigError: a value is not valid.
         """
         shown = {row.key: _bare(row.value) for row in self.config().describe()}
         changes = {key: value for key, value in wanted.items() if _shown(value) != shown.get(key, "")}
@@ -81,7 +82,7 @@ class InitSettings:
             self._changed |= changes
 
     def save_flags(self, given: "InitFlags") -> None:
-        """Write what the flags say."""
+        """Write the values of the flags."""
         wanted: dict[str, Any] = {
             "gateway.default_block": given.block,
             "runtime.provider_adapter": given.adapter,
@@ -94,7 +95,7 @@ class InitSettings:
         self.save({key: value for key, value in wanted.items() if value is not None})
 
     def _begin(self) -> None:
-        """Make the home, and ``trunkline.toml`` with a few lines of guidance when there is none."""
+        """Create the home and, if absent, ``trunkline.toml`` with introductory comments."""
         Home.of(self._before).prepare()
         if not self.file.exists():
             self.file.write_text(STARTER_FILE, encoding="utf-8")
@@ -112,7 +113,7 @@ class InitSettings:
     # Telling -------------------------------------------------------------------------------------------------
 
     def missing(self) -> list[str]:
-        """The variables that the chosen adapter's settings name and that are not set here."""
+        """Return the unset environment variables that the settings of the chosen adapter name."""
         config = self.config()
         section = f"adapters.{config.settings.runtime.provider_adapter}."
         rows = [row for row in config.describe() if row.key.startswith(section)]
@@ -127,16 +128,16 @@ class InitSettings:
         return "\n".join([*lines, *(f"{key} = {_shown(value)}" for key, value in self._changed.items())])
 
     def report(self) -> dict[str, Any]:
-        """The same for a script."""
+        """Return the summary as data, for ``--json``."""
         changed = {key: _shown(value) for key, value in self._changed.items()}
         return {"home": str(self._before.home), "file": str(self.file), "changed": changed}
 
 
 def secret_reference(name: str) -> Secret:
-    """A reference to a variable.
+    """Return a reference to an environment variable.
 
     Raises:
-        ConfigError: that is no variable's name, but perhaps a key, so it is not repeated.
+        ConfigError: the text is not the name of a variable. It may be a key, so the error does not repeat it.
     """
     if not name.isidentifier():
         raise ConfigError(
@@ -153,5 +154,5 @@ def _shown(value: Any) -> str:
 
 
 def _bare(shown: str) -> str:
-    """A value as ``describe`` shows it, without the word on whether a variable is set."""
+    """Remove the note on whether a variable is set from a value of ``describe``."""
     return shown.removesuffix(" (set)").removesuffix(" (not set)")

@@ -1,9 +1,9 @@
-"""Handle Ctrl-C in each phase of the program. No phase shows a traceback.
+"""Handles Ctrl-C in each phase of the program. No phase shows a traceback.
 
-While modules are imported, and at the very end, it kills the process as it kills any other. In a command that asks
-nobody it is Python's own KeyboardInterrupt. In asynchronous work the first one cancels the work, which then ends in
-good order, and the second one ends the process: a KeyboardInterrupt in the middle of a loop would break it at a place
-that nobody chose. ``trunkline up`` and a sitting at a terminal take Ctrl-C themselves while they run.
+During imports and at the very end, Ctrl-C kills the process. In a synchronous command it raises KeyboardInterrupt. In
+asynchronous work the first Ctrl-C cancels the work, which then ends in an orderly way, and the second one ends the
+process. A KeyboardInterrupt inside the event loop would interrupt it at an arbitrary point. ``trunkline up`` and
+``trunkline chat`` handle Ctrl-C themselves while they run.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from types import FrameType
 
 
 class InterruptHandler:
-    """Ctrl-C during asynchronous work. ``task`` is what is cancelled, once there is one."""
+    """Handles Ctrl-C during asynchronous work. ``count`` is the number of times that it was pressed."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -22,13 +22,13 @@ class InterruptHandler:
         self._task: asyncio.Task[object] | None = None
 
     def cancel_current_task(self) -> None:
-        """Have Ctrl-C cancel the task that runs; one that was pressed already does it now."""
+        """Let Ctrl-C cancel the current task. If Ctrl-C was pressed before, cancel the task now."""
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         if self.count:
             self._cancel()
 
     def handle_signal(self, number: int, frame: FrameType | None) -> None:
-        """The handler of the signal."""
+        """Handle the signal: cancel the task the first time, exit the second time."""
         self.count += 1
         if self.count > 1:
             from trunkline.runtime.signals import exit_immediately
@@ -41,15 +41,17 @@ class InterruptHandler:
             self._task.cancel()
             self._loop.call_soon_threadsafe(
                 lambda: None
-            )  # a loop that waits would not look before it is woken
+            )  # wakes the event loop, which does not notice the cancellation while it waits
 
 
 @contextmanager
 def handle_interrupts() -> Iterator[InterruptHandler]:
-    """Ctrl-C is for asynchronous work as long as the block lasts."""
+    """Handle Ctrl-C with an InterruptHandler within the context. A handler that is not Python's default stays in
+    place.
+    """
     found = InterruptHandler()
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # it is ignored, or somebody else's
+    if before is not signal.default_int_handler:  # the signal is ignored, or has another handler
         yield found
         return
     signal.signal(signal.SIGINT, found.handle_signal)

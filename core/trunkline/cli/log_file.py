@@ -1,4 +1,4 @@
-"""Where commands that own the terminal log: a file under the home folder, a JSON object a line."""
+"""The log file of commands that use the terminal: a file in the home folder, one JSON object per line."""
 
 import logging
 import time
@@ -22,9 +22,9 @@ DAY = 86_400.0
 
 @contextmanager
 def log_to_file(config: "Config", name: str) -> Iterator[None]:
-    """Log to ``logs/<name>.log`` for the length of the block, and nowhere else. ``[retention]`` bounds the files.
+    """Log to ``logs/<name>.log`` within the context, and nowhere else. ``[retention]`` limits the files.
 
-    A file that cannot be written costs the log only: opening the home says what is wrong with it.
+    If the file cannot be written, nothing is logged. Opening the home reports the reason.
     """
     retention = config.settings.retention
     remove_old_logs(config.home / "logs", retention.log_days)
@@ -44,7 +44,7 @@ def log_to_file(config: "Config", name: str) -> Iterator[None]:
 
 
 def remove_old_logs(folder: Path, days: float) -> None:
-    """Remove log files that nobody has written to for so long. One that cannot be removed stays."""
+    """Delete log files that were not written for this many days. Files that cannot be deleted are kept."""
     oldest = time.time() - days * DAY
     for path in folder.glob("*.log*"):
         with suppress(OSError):

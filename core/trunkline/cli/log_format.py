@@ -1,4 +1,6 @@
-"""Log lines: they may hold what others wrote. No secret stands in one, and a terminal obeys none of it."""
+"""Formats log lines, which may contain text from outside. Secrets are removed, and terminal control characters are
+made harmless.
+"""
 
 import logging
 import os
@@ -11,7 +13,9 @@ if TYPE_CHECKING:
 
 
 class RedactingFormatter(logging.Formatter):
-    """A formatter that can take secrets out of what it is given; with a ``config`` those that it names too."""
+    """A formatter with a redactor of secrets. With a ``config``, it also removes the secrets that the configuration
+    names.
+    """
 
     def __init__(
         self, form: str | None = None, times: str | None = None, *, config: "Config | None" = None
@@ -21,7 +25,7 @@ class RedactingFormatter(logging.Formatter):
 
     @cached_property
     def redactor(self) -> "LogRedactor":
-        """Made with the first line: most commands log none."""
+        """The redactor. It is created with the first line, because most commands log nothing."""
         from trunkline._util.secrets.log_redactor import LogRedactor
 
         if self._config is None:
@@ -30,16 +34,16 @@ class RedactingFormatter(logging.Formatter):
 
 
 class TerminalFormatter(RedactingFormatter):
-    """A line as it would be, without secrets and made harmless for a terminal."""
+    """Formats lines for a terminal, without secrets and control characters."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as text, with its traceback."""
+        """Return the record as text, with its traceback."""
         from trunkline._util.text import printable
 
         return printable(self.redactor.redact(super().format(record)))
 
 
 def install_warning_formatter() -> None:
-    """Those of commands that set up no logs: Python itself prints them then."""
+    """Format the warnings of commands that configure no logging. Python prints these itself."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(TerminalFormatter("%(message)s"))

@@ -1,12 +1,12 @@
-"""Keeps a log readable and small while one thing goes wrong very often: of the lines that one place in the code writes
-only so many are kept, and the others are counted.
+"""Limits repeated log lines. Of the lines that one place in the code logs, a limited number is written; the others
+are counted.
 """
 
 import logging
 from dataclasses import dataclass
 
 MAX_LINES, WINDOW_SECONDS = 50, 10.0
-"""How many lines of a place are kept in so many seconds."""
+"""Largest number of lines of one source within this many seconds."""
 
 LogSource = tuple[str, str, int]
 
@@ -25,8 +25,9 @@ class _Burst:
 
 
 class RepeatFilter(logging.Filter):
-    """For a handler. What is left out is told once its seconds are over and anything is logged. At level debug nothing
-    is left out: somebody looks for something."""
+    """A filter for a handler. The number of omitted lines is logged with the first line after the time window. Lines
+    of level debug are never omitted.
+    """
 
     def __init__(self, handler: logging.Handler) -> None:
         super().__init__()
@@ -34,7 +35,7 @@ class RepeatFilter(logging.Filter):
         self._spells: dict[LogSource, _Burst] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Report whether the line is kept."""
+        """Report whether the line is written."""
         if record.levelno <= logging.DEBUG:
             return True
         self._end_spells(record.created)

@@ -23,16 +23,16 @@ PLAIN_FORMAT = frozenset(vars(logging.makeLogRecord({}))) | {
     "taskName",
     "color_message",
 }
-"""What every record has; the rest was given as ``extra``."""
+"""The attributes of every record. All others were passed as ``extra``."""
 
 
 NOISY_LOGGERS = ("httpx2",)
-"""Loggers with a line at level info for each request to a model. Above level debug only their warnings are heard."""
+"""Loggers that log each request to a model at level info. Above level debug only their warnings are logged."""
 
 
 @contextmanager
 def set_up_logs(config: "Config", form: str = "auto") -> Iterator[None]:
-    """Log from the configured level on, for the length of the block. ``form`` is auto, json or text."""
+    """Log from the configured level on, within the context. ``form`` is auto, json or text."""
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
@@ -60,10 +60,10 @@ def _hush(level: int) -> None:
 
 
 class JsonLinesFormatter(RedactingFormatter):
-    """One JSON object a line, without secrets, with the trace that the line belongs to."""
+    """Formats a record as one JSON object per line, without secrets, with the trace that the line belongs to."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as JSON."""
+        """Return the record as JSON."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -78,7 +78,7 @@ class JsonLinesFormatter(RedactingFormatter):
         return msgspec.json.encode({name: self._redacted(value) for name, value in plain.items()}).decode()
 
     def _redacted(self, value: Any) -> Any:
-        """Texts in whatever depth. Numbers and truth values hold no secret."""
+        """Redact the texts of a nested value. Numbers and booleans contain no secrets."""
         match value:
             case str():
                 return self.redactor.redact(value)

@@ -1,4 +1,4 @@
-"""The ``trunkline`` program: finds the command and shows its errors. No command's own work may be in here."""
+"""The ``trunkline`` program: finds the command and prints its errors. It does no work of any command."""
 
 import logging
 import os
@@ -54,22 +54,22 @@ The command NAME is ``trunkline.cli.NAME:command``, with ``_`` for ``-``.
 
 
 LINE = 100
-"""Characters of a plugin's line in the help, which breaks it where the terminal ends."""
+"""Largest number of characters of the help line of a plugin's command. The help wraps it at the terminal's width."""
 
 
 class RootGroup(LazyGroup):
-    """The built-in commands, and after them those of plugins."""
+    """The built-in commands, followed by those of plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the order of the help."""
+        """Return the names in the order of the help."""
         return [*COMMANDS, *sorted(set(plugin_commands()) - set(COMMANDS))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now, or None when there is none of that name."""
+        """Import and return the command; None when there is none of that name."""
         return super().get_command(ctx, cmd_name) or plugin_commands().get(cmd_name)
 
     def help_lines(self) -> list[tuple[str, str]]:
-        """The names, each with its line."""
+        """Return the names, each with its help line."""
         plugins = plugin_commands()
         added = sorted(set(plugins) - set(COMMANDS))
         return [*super().help_lines(), *((name, plugins[name].get_short_help_str(LINE)) for name in added)]
@@ -90,7 +90,7 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and leave with its exit status: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
+    """Run a command and exit with its status: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
     raise_gc_thresholds()
     install_warning_formatter()
     use_python_sigint()
@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def invoke(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit status; errors are raised."""
+    """Run a command and return its exit status. Errors are raised."""
     run: Callable[..., object] = cli.main
     require_text(sys.argv[1:] if arguments is None else arguments)
     status = run(args=arguments, prog_name="trunkline", standalone_mode=False)
@@ -112,9 +112,10 @@ def invoke(arguments: list[str] | None = None) -> int:
 
 
 def require_text(words: Sequence[str]) -> None:
-    """Refuse bytes that are no UTF-8, unless they name a file that is there. Raises click.UsageError.
+    """Refuse arguments that are not UTF-8, unless they name an existing file. Raises click.UsageError.
 
-    Python hands such bytes over as half characters (PEP 383), which no message of the bus and no file can hold.
+    Python represents such bytes as lone surrogates (PEP 383), which no message of the bus and no text file can
+    contain.
     """
     for number, word in enumerate(words, start=1):
         try:
@@ -129,8 +130,9 @@ def require_text(words: Sequence[str]) -> None:
 
 @cache
 def plugin_commands() -> dict[str, click.Command]:
-    """The plugins' commands by name. Without a usable configuration there are none, and a plugin that fails costs its
-    own commands only."""
+    """Return the plugins' commands by name. Without a valid configuration there are none. A plugin that fails loses
+    only its own commands.
+    """
     from trunkline.config import load_config
     from trunkline.plugins import Plugins
 

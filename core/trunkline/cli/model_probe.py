@@ -1,4 +1,4 @@
-"""The first answer of a model that was just set up: asked of its adapter alone, without a platform."""
+"""Asks a model that was just configured for a first answer, directly through its adapter and without a platform."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from trunkline_bus import new_id
 
 QUESTION = "Say hello in one short sentence."
 SECONDS = 60.0
-"""How long the first answer may take: a server on this machine may have to load the model first."""
+"""Seconds that the first answer may take. A server on this machine may have to load the model first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Model servers that speak OpenAI's protocol: where they listen on this machine by default, and what one offers.
+"""Finds model servers with OpenAI's protocol at their default addresses on this machine, and lists their models.
 
-Only ``trunkline init`` looks, after it has said so. Standard library only.
+Only ``trunkline init`` searches, after announcing it. Uses only the standard library.
 """
 
 import json
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 SECONDS = 2.0
-"""How long a server on this machine may take."""
+"""Seconds that a server on this machine may take to answer."""
 
 LARGEST = 1_000_000
-"""Bytes that are read of a list of models."""
+"""Largest number of bytes that are read of a list of models."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelServer:
-    """A server. ``list_models`` are those that it offers."""
+    """A model server. ``models`` are the names of the models that it offers."""
 
     name: str
     url: str
@@ -31,7 +31,7 @@ class ModelServer:
 
 
 def default_servers(environ: Mapping[str, str] = os.environ) -> tuple[ModelServer, ...]:
-    """Where the known servers listen on this machine; Ollama's own variable moves it."""
+    """Return the default addresses of the known servers on this machine. ``OLLAMA_HOST`` changes that of Ollama."""
     return (
         ModelServer("Ollama", f"http://{_ollama(environ)}/v1"),
         ModelServer("LM Studio", "http://127.0.0.1:1234/v1"),
@@ -40,7 +40,7 @@ def default_servers(environ: Mapping[str, str] = os.environ) -> tuple[ModelServe
 
 
 def _ollama(environ: Mapping[str, str]) -> str:
-    """Host and port of ``OLLAMA_HOST`` when they are of this machine, else the default."""
+    """Return host and port of ``OLLAMA_HOST`` if it is this machine, otherwise the default."""
     given = environ.get("OLLAMA_HOST", "")
     try:
         found = urlsplit(given if "://" in given else f"//{given}")
@@ -51,7 +51,7 @@ def _ollama(environ: Mapping[str, str]) -> str:
 
 
 def probe_servers(servers: Iterable[ModelServer]) -> list[ModelServer]:
-    """Those that answer, with their models."""
+    """Return the servers that answer, with their models."""
     with ThreadPoolExecutor() as threads:
         return [found for found in threads.map(_offer, servers) if found is not None]
 
@@ -64,11 +64,11 @@ def _offer(server: ModelServer) -> ModelServer | None:
 
 
 def list_models(url: str, key: str = "", seconds: float = SECONDS) -> tuple[str, ...]:
-    """The models that the server at an address offers.
+    """Return the models that the server at an address offers.
 
     Raises:
-        OSError: nothing answers there, or it refuses.
-        ValueError: the address is none, or what answers is no list of models.
+        OSError: nothing answers there, or the server refuses the request.
+        ValueError: the address is not valid, or the answer is not a list of models.
     """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     asked = urllib.request.Request(f"{url.rstrip('/')}/models", headers=headers)
@@ -80,7 +80,9 @@ def list_models(url: str, key: str = "", seconds: float = SECONDS) -> tuple[str,
 
 
 def _opener(url: str) -> urllib.request.OpenerDirector:
-    """Follows no redirect, which would carry a key elsewhere, and goes through no proxy to this machine."""
+    """Return an opener that follows no redirect, which could send the key to another host, and uses no proxy for this
+    machine.
+    """
     local = urlsplit(url).hostname in LOOPBACK
     return urllib.request.build_opener(_NoRedirect, *([urllib.request.ProxyHandler({})] if local else []))
 

@@ -1,4 +1,4 @@
-"""Plain output of commands: tables, JSON, a colour for a word. Nothing that takes time to import."""
+"""Prints the output of commands: tables, JSON, coloured words. Its imports are fast."""
 
 import os
 import sys
@@ -10,11 +10,15 @@ import msgspec
 
 
 def print_text(text: str, *, nl: bool = True, err: bool = False) -> None:
-    """Print what others wrote: exactly, but for what a terminal would obey when there is one."""
+    """Print text from outside. On a terminal, control characters are made harmless; otherwise the text is printed
+    unchanged.
+    """
     from trunkline._util.text import printable
 
     at_terminal = (sys.stderr if err else sys.stdout).isatty()
-    click.echo(printable(text) if at_terminal else text, nl=nl, err=err, color=True)  # click would strip some
+    click.echo(
+        printable(text) if at_terminal else text, nl=nl, err=err, color=True
+    )  # click.echo removes some escapes
 
 
 def terminal_width(*, err: bool = False) -> int | None:
@@ -24,7 +28,7 @@ def terminal_width(*, err: bool = False) -> int | None:
 
 
 def fit_text(text: str, *, err: bool = False, hang: int | None = None) -> str:
-    """The text on lines that fit, where the stream is a terminal; a pipe gets it as it is."""
+    """Wrap the text to the width of the terminal; return it unchanged if the stream is not a terminal."""
     from trunkline._util.text import wrap_text
 
     width = terminal_width(err=err)
@@ -32,7 +36,7 @@ def fit_text(text: str, *, err: bool = False, hang: int | None = None) -> str:
 
 
 def colourize(text: str, colour: str | None) -> str:
-    """The text in a colour where standard output is a terminal that shows colours, and ``NO_COLOR`` is not set."""
+    """Colour the text if standard output is a terminal with colours and ``NO_COLOR`` is not set."""
     shows = (
         sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not os.environ.get("NO_COLOR")
     )
@@ -40,8 +44,9 @@ def colourize(text: str, colour: str | None) -> str:
 
 
 def print_table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> None:
-    """Print rows in columns; the last column is not padded. A row is one line, whatever its cells hold; one
-    that is too long for a terminal goes on below its last column, if there is room."""
+    """Print rows in columns; the last column is not padded. Each row is one line, whatever its cells contain. A row
+    that is too long for a terminal is continued below its last column, if there is room.
+    """
     from trunkline._util.text import one_line
 
     lines = [[one_line(cell) for cell in row] for row in ([header, *rows] if header else rows)]

@@ -1,4 +1,6 @@
-"""``trunkline panic``: stop everything now. Needs no bus and no worker: they see the latch."""
+"""``trunkline panic``: stops everything immediately. It needs neither bus nor workers, because workers watch the kill
+switch.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -19,8 +21,8 @@ trunkline panic --json
 """
 
 KILL_TIMEOUT = 20.0
-"""After how long a backend has failed to end its programs. Two seconds are its aim; a machine that is short of
-everything takes longer, and giving up on it early would stop nothing sooner."""
+"""Seconds after which a backend has failed to end its programs. A backend normally needs two seconds and an
+overloaded machine longer; a shorter limit would end nothing sooner."""
 
 AFFECTED_WORKERS = ("monitor", "tools")
 """The kinds of workers that have something to stop."""
@@ -49,7 +51,7 @@ def command(release: bool, as_json: bool) -> int:
 
     try:
         config = load_config()
-    except ConfigError:  # a wrong setting must not keep anybody from stopping everything
+    except ConfigError:  # an invalid configuration must not prevent the stop
         if not release:
             KillSwitch(resolve_home()).engage(_who())
         raise
@@ -95,12 +97,12 @@ def _who() -> str:
 
     try:
         return f"{getpass.getuser()}@{socket.gethostname()}"
-    except (OSError, KeyError):  # a user without a name
+    except (OSError, KeyError):  # the system user has no name
         return "somebody"
 
 
 async def _released(config: "Config") -> bool:
-    """Report whether the bus was told."""
+    """Release the panic. Report whether the bus received the release."""
     from trunkline.cli._support.panic_broadcast import broadcast_release
 
     return await broadcast_release(config, _who())
@@ -126,11 +128,11 @@ async def _ended(plugins: "Plugins") -> tuple[int, list[str]]:
         try:
             with anyio.fail_after(KILL_TIMEOUT):
                 ended.append(await sandbox.end_all())
-        except Exception as error:  # the others have to be ended all the same
+        except Exception as error:  # a failure of one backend must not prevent ending the others
             click.echo(f"{sandbox.name}: {error!r}", err=True)
             failed.append(sandbox.name)
 
     async with anyio.create_task_group() as tasks:
-        for owned in plugins.sandboxes():  # none waits for another: an engine may hang
+        for owned in plugins.sandboxes():  # the backends run concurrently, because one may hang
             tasks.start_soon(end, owned.item)
     return sum(ended), sorted(failed)

@@ -56,7 +56,9 @@ async def _partitions(config: "Config", number: int | None, as_json: bool) -> No
 
 
 async def _repartition(bus: "Bus", config: "Config", number: int) -> int:
-    """Change the number, and return how many messages were moved. A lost server in between does no harm."""
+    """Change the number of partitions, and return how many messages were moved. The operation survives a lost
+    connection to the server.
+    """
     from trunkline.errors import TrunklineError
     from trunkline.runtime.partitions import repartition
     from trunkline.runtime.worker_host import configured_topology

@@ -1,4 +1,4 @@
-"""``trunkline permissions rules``: the owner's own rules about what agents may do. The owner's alone."""
+"""``trunkline permissions rules``: the owner's rules for agents. Only the owner can change them."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -134,7 +134,9 @@ def remove_rule(id: str, as_json: bool) -> None:
     from trunkline.cli.memory.attached_memory import with_memory
     from trunkline.cli.output import print_json
 
-    rule = with_memory(lambda bus: rules.get_rule(bus, id))  # nobody is asked about what is not there
+    rule = with_memory(
+        lambda bus: rules.get_rule(bus, id)
+    )  # check that the rule exists before asking for confirmation
     _agreed(
         f"The rule {id} no longer applies after this{f': {rule.says}' if rule.says else ''}.",
         "Remove this rule?",
@@ -174,7 +176,7 @@ def _conditions(
 
 
 def _agreed(said: str, question: str) -> None:
-    """Have a person agree at a terminal. There is no flag for it: a script or an agent cannot say yes."""
+    """Ask a person at a terminal to confirm. No flag replaces this, so a script or an agent cannot confirm."""
     import sys
 
     from trunkline.errors import TrunklineError

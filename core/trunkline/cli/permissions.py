@@ -1,4 +1,6 @@
-"""``trunkline permissions``: what a block's agent may do, by which rule, and changing it. The owner's alone."""
+"""``trunkline permissions``: shows what a block's agent may do and which rule decides, and changes it. Only the owner
+can change it.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +93,9 @@ def block_permissions(
     if conversation is not None and not any(minutes.values()):
         raise click.UsageError("--conversation limits --god or --host-network: give one of them too.")
     if any(minutes.values()):
-        with_memory(lambda bus: require_block(bus, block))  # nobody is asked about a block that is not there
+        with_memory(
+            lambda bus: require_block(bus, block)
+        )  # check that the block exists before asking for confirmation
     for name in minutes:
         if minutes[name]:
             _confirm(name, block, minutes[name])
@@ -109,7 +113,9 @@ MEANINGS = {
 
 
 def _confirm(name: str, block: str, minutes: int) -> None:
-    """Have it typed at a terminal. There is no flag for it: a script or an agent cannot say yes."""
+    """Ask a person at a terminal to type the confirmation. No flag replaces this, so a script or an agent cannot
+    confirm.
+    """
     import sys
 
     from trunkline.errors import TrunklineError

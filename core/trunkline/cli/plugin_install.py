@@ -1,4 +1,6 @@
-"""``trunkline plugins install``, ``remove``, ``enable``, ``disable``: what is said and asked; the work is elsewhere."""
+"""``trunkline plugins install``, ``remove``, ``enable``, ``disable``: the dialog with the person. ``cli.install``
+does the work.
+"""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -78,7 +80,7 @@ def install(
 
 
 async def _built(config: "Config", pip: "Pip", project: "Project", folder: Path, isolated: bool) -> Path:
-    """The wheel of a project that somebody has agreed to."""
+    """Build and return the wheel of a project that a person has agreed to."""
     from trunkline.cli.install.project import BUILD_YOURSELF_HINT
     from trunkline.cli.install.wheel_build import build_wheel
     from trunkline.errors import PluginError, ToolError
@@ -94,7 +96,7 @@ async def _built(config: "Config", pip: "Pip", project: "Project", folder: Path,
 
 
 def _show(offer: "InstallPlan") -> None:
-    """All that is known before any of its code has run. What its author wrote stays on the line where it belongs."""
+    """Print all that is known of a plugin before any of its code has run. Text of its author cannot leave its line."""
     from trunkline._util.text import one_line
     from trunkline.cli.install.wheel import Wheel
     from trunkline.cli.output import print_table
@@ -138,7 +140,7 @@ def _rows(asks: "PluginManifest | None") -> list[tuple[str, str]]:
 
 
 def _agree(offer: "InstallPlan", *, yes: bool, undeclared: bool) -> None:
-    """Returns when somebody has agreed. Silence is never a yes: without an answer or ``--yes`` it raises."""
+    """Return when a person has agreed. Without an answer and without ``--yes`` it raises an error."""
     from trunkline.errors import PluginError
 
     name, declares = offer.plugin.name, offer.plugin.manifest is not None
@@ -217,7 +219,7 @@ def enable(name: str) -> None:
 
 
 def _owner(config: "Config", name: str) -> str:
-    """The distribution that a person means. Raises PluginError with the nearest name."""
+    """Return the distribution that a name means. Raises PluginError with the nearest name."""
     from trunkline.config.problems import did_you_mean
     from trunkline.errors import PluginError
     from trunkline.plugins import discovery

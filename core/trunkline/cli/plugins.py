@@ -1,4 +1,4 @@
-"""``trunkline plugins``: list what is installed, bring plugins in and out, and begin one of one's own."""
+"""``trunkline plugins``: list plugins, install and remove them, and create a new one."""
 
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ THEN = {
     "adapter": 'choose it: [runtime] provider_adapter = "{name}"',
     "store": 'choose it in trunkline.toml: [memory] store = "trunkline-{name}"',
 }
-"""What to do with a new plugin, once it is installed."""
+"""The next step after a new plugin is installed."""
 
 
 @click.group(cls=Group, examples=EXAMPLES)

@@ -1,4 +1,4 @@
-"""Resolve references of the command line: a conversation by its number or the beginning of its id, or a turn."""
+"""Resolves references to a conversation (its number or the beginning of its id) and to a turn."""
 
 import re
 from typing import Any
@@ -15,11 +15,12 @@ _NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 async def resolve_conversation(gateway: Gateway, name: str | None, block: str | None) -> str | None:
-    """The conversation's id, from its beginning or its number in ``trunkline conversations``, the newest being 1.
-    ``last`` is the one that was answered last, within ``block`` if one is given. None stays None.
+    """Return the id of a conversation, from the beginning of the id or its number in ``trunkline conversations``,
+    where 1 is the newest. ``last`` is the conversation that was answered last, within ``block`` if given. None is
+    returned as None.
 
     Raises:
-        TrunklineError: there is no such conversation, or several are meant.
+        TrunklineError: there is no such conversation, or the reference matches several.
     """
     if name is None:
         return None
@@ -44,10 +45,10 @@ async def _at(gateway: Gateway, number: int, block: str | None) -> str:
 
 
 async def last_journal_record(bus: Bus, turn: str) -> StoredMessage[RawRecord]:
-    """The last record of a turn's journal; ``last`` is the turn that was written of last.
+    """Return the last record of a turn's journal. ``last`` means the turn with the newest record.
 
     Raises:
-        TrunklineError: there is no such turn, or its journal is not kept any more.
+        TrunklineError: there is no such turn, or its journal has expired.
     """
     keys: dict[str, Any] = {} if turn == LAST else {"turn": turn}
     try:
@@ -65,5 +66,5 @@ async def last_journal_record(bus: Bus, turn: str) -> StoredMessage[RawRecord]:
 
 
 async def resolve_turn(bus: Bus, name: str) -> str:
-    """A turn's id. Raises TrunklineError when there is no such turn."""
+    """Return the id of a turn. Raises TrunklineError when there is no such turn."""
     return (await last_journal_record(bus, name)).keys["turn"]

@@ -1,4 +1,4 @@
-"""``trunkline remote``: other hosts' tools. Letting them in, being one, shutting them out."""
+"""``trunkline remote``: the tools of other hosts. Invites a host, joins a hub, serves tools, and revokes access."""
 
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ trunkline remote revoke laptop
 """
 MINUTES = 10.0
 MEMORY_TOOLS = "trunkline-memory"
-"""The bundled plugin that is of no use on a remote, which cannot reach the hub's memory."""
+"""The bundled plugin that does not work on a remote, because a remote cannot reach the hub's memory."""
 
 
 @click.group(cls=Group, examples=EXAMPLES)
@@ -167,7 +167,7 @@ def _address(hub: str) -> tuple[str, int]:
     host, colon, port = (
         hub.rpartition(":") if not hub.endswith("]") and hub.count(":") != 0 else (hub, "", "")
     )
-    if colon and hub.count(":") > 1 and not host.endswith("]"):  # an IPv6 address by itself
+    if colon and hub.count(":") > 1 and not host.endswith("]"):  # an IPv6 address without a port
         host, colon = hub, ""
     if colon and not port.isdigit():
         raise ConfigError(f"{hub!r} is not an address.", hint="Write HOST or HOST:PORT.")
@@ -209,7 +209,7 @@ async def _serve(log_format: str) -> None:
 
 
 class _RemoteReady:
-    """Says that the tools are served."""
+    """Reports that the tools are served."""
 
     def started(self, value: object = None) -> None:
         from trunkline.cli import gc_tuning

@@ -1,4 +1,4 @@
-"""``trunkline replay TURN``: a recorded turn driven again, offline."""
+"""``trunkline replay TURN``: replays a recorded turn offline."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""``trunkline restore FILE``: a home out of a backup."""
+"""``trunkline restore FILE``: restores a home from a backup."""
 
 from pathlib import Path
 

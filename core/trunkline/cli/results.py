@@ -77,7 +77,7 @@ def show(id: str, save: Path | None) -> None:
 
 
 async def _all(bus: "Bus", block: str | None) -> list[dict[str, Any]]:
-    """Those of a block, or all. Raises ConfigError when there is no such block."""
+    """Return the results of a block, or of all blocks. Raises ConfigError when there is no such block."""
     from trunkline.cli._support.blocks import require_block
     from trunkline.contracts.tools.subjects import RESULT_STORE
 
@@ -88,7 +88,7 @@ async def _all(bus: "Bus", block: str | None) -> list[dict[str, Any]]:
 
 
 async def _print(bus: "Bus", id: str) -> None:
-    """Exactly as it is kept, but for what a terminal would obey."""
+    """Print the text; on a terminal, control characters are made harmless."""
     from trunkline._util.text import printable
     from trunkline.contracts.tools.subjects import RESULT_STORE
     from trunkline_bus import DecodeError
@@ -121,7 +121,7 @@ async def _save(bus: "Bus", id: str, file: Path) -> dict[str, Any]:
 
 
 async def _named(bus: "Bus", id: str) -> "ObjectInfo":
-    """The result whose id begins so. Raises TrunklineError when that is none, or several."""
+    """Return the result whose id begins with the text. Raises TrunklineError when there is none or several."""
     from trunkline.contracts.tools.subjects import RESULT_STORE
     from trunkline.errors import TrunklineError
     from trunkline.workers.tools.result_store import ID_KEY

@@ -1,4 +1,4 @@
-"""``trunkline run WORKER``: one worker as a process, on a bus that others share."""
+"""``trunkline run WORKER``: runs one worker as a process, on a shared bus."""
 
 from typing import TYPE_CHECKING
 
@@ -127,7 +127,7 @@ def _bus(config: "Config") -> "BusSettings":
 
 
 class _WorkerReady:
-    """Says that the worker is open."""
+    """Reports that the worker is open."""
 
     def started(self, value: "Worker | None" = None) -> None:
         if value is None:

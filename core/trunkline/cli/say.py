@@ -1,4 +1,4 @@
-"""``trunkline say``: one message, one answer, an exit status."""
+"""``trunkline say``: sends one message, prints its answer, and reports success by the exit status."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -27,10 +27,10 @@ DISPLAY_HINT = (
     "Plain text on a command line: Markdown stays as it is written. "
     "Nobody can answer a question in the same run."
 )
-"""What the model is told of it."""
+"""The description of this display for the model."""
 
 ANSWERER_TIMEOUT = 2.0
-"""Seconds to wait for who answers: only something to show."""
+"""Seconds to wait for the name of the answering model, which is only shown."""
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -88,7 +88,7 @@ async def _say(message: "SendMessage", saying: "TurnPrinter") -> int:
 
 
 async def print_answerer(gateway: "GatewayClient", message: "SendMessage", saying: "TurnPrinter") -> None:
-    """Say who answers, before anything is sent to them; in silence where nobody says it at once."""
+    """Print which model answers, before the message is sent. Print nothing if the gateway does not tell in time."""
     from contextlib import suppress
 
     import anyio
@@ -104,7 +104,7 @@ async def print_answerer(gateway: "GatewayClient", message: "SendMessage", sayin
 
 
 async def send_and_follow(gateway: "Gateway", message: "SendMessage", saying: "TurnPrinter") -> int:
-    """Hand the message in and print what its turn shows. Returns the exit status.
+    """Send the message and print the events of its turn. Return the exit status.
 
     Raises:
         RemoteFault: the message was refused.
@@ -114,7 +114,9 @@ async def send_and_follow(gateway: "Gateway", message: "SendMessage", saying: "T
 
 
 async def follow_turn(gateway: "Gateway", accepted: "MessageAccepted", saying: "TurnPrinter") -> int:
-    """Print what an accepted message's turn shows. Returns the exit status. Whoever leaves before its end ends it."""
+    """Print the events of an accepted message's turn. Return the exit status. If this function is interrupted, it
+    cancels the turn.
+    """
     try:
         async for event in gateway.watch(accepted.conversation, accepted.turn):
             if saying.handle_event(event):
@@ -126,7 +128,7 @@ async def follow_turn(gateway: "Gateway", accepted: "MessageAccepted", saying: "
 
 
 async def _give_up(gateway: "Gateway", accepted: "MessageAccepted") -> None:
-    """End the turn of somebody who does not wait for it."""
+    """Cancel the turn, because the caller no longer waits for it."""
     import anyio
 
     from trunkline.errors import Unavailable

@@ -1,6 +1,6 @@
-"""The files of a new plugin: a copy of ``templates/<kind>``, in which everything called sample gets the new name.
+"""Creates the files of a new plugin: a copy of ``templates/<kind>`` in which "sample" is replaced by the new name.
 
-The templates are whole packages that work as they are, so the tests of the platform can run them.
+The templates are complete working packages, so the platform's tests run them.
 """
 
 import re
@@ -19,15 +19,15 @@ KINDS: tuple[PluginKind, ...] = get_args(PluginKind)
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 LONGEST = 40
 CACHES = ("__pycache__", ".")
-"""How the folders begin that running a template leaves behind."""
+"""The prefixes of folders that running a template creates."""
 
 
 def write_plugin(kind: PluginKind, name: str, folder: Path) -> Path:
-    """Write the package ``trunkline-<name>`` into ``folder`` and return where it lies.
+    """Write the package ``trunkline-<name>`` into ``folder`` and return its path.
 
     Raises:
-        PluginError: the name cannot be a package's name.
-        StorageError: something is there already, or the folder cannot be written.
+        PluginError: the name is not valid for a package.
+        StorageError: the target exists, or the folder cannot be written.
     """
     if NAME.fullmatch(name) is None or len(name) > LONGEST:
         raise PluginError(
@@ -60,7 +60,9 @@ def _files(folder: Traversable, below: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _named(text: str, name: str) -> str:
-    """The text of a template with the plugin's name in it: as a class, as a module, and as people write it."""
+    """Return the text of a template with the plugin's name in its three spellings: as a class, as a module, and as a
+    title.
+    """
     module = name.replace("-", "_")
     text = text.replace("Sample", "".join(map(str.capitalize, name.split("-"))))
     text = re.sub(r"(?<=_)sample|sample(?=_)", module, text)

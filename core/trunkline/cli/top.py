@@ -1,4 +1,4 @@
-"""``trunkline top``: the platform at a glance, live. What there is to see is read elsewhere (``runtime.overview``)."""
+"""``trunkline top``: a live overview of the platform. ``runtime.overview`` collects the data."""
 
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,9 @@ def command(once: bool, as_json: bool, minutes: float) -> None:
 
 
 def _must_run(config: "Config") -> None:
-    """A view that stays must not start a platform, which would keep others from starting theirs."""
+    """Require a running platform. The display does not start a platform, because that would prevent another start on
+    this home.
+    """
     from trunkline.errors import Unavailable
     from trunkline.home.paths import Home
     from trunkline.home.run_file import running_pid
@@ -191,7 +193,7 @@ def _stream(one: "StreamState", now: "datetime") -> tuple[str, ...]:
 
 
 def _span(seconds: float) -> str:
-    """A length of time in two units at most."""
+    """Format a duration in at most two units."""
     whole = int(seconds)
     for size, unit, below, name in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s")):
         if whole >= size:

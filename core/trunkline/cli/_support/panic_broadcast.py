@@ -1,4 +1,6 @@
-"""Tells the workers of panic over the bus, and hears whether they have stopped. The latch alone stops those here."""
+"""Announces a panic to the workers over the bus, and waits for their answers. The kill switch file already stops the
+workers of this host.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,17 +19,18 @@ from trunkline.runtime.connection_settings import bus_settings, with_own_inbox
 from trunkline_bus import Bus, BusError, BusSettings, ReceivedMessage, connect
 
 BUS_SECONDS = 5.0
-"""How long the bus is tried: what runs here has been stopped by then."""
+"""Seconds to try to reach the bus. The programs on this host have already been ended before."""
 
 ANSWER_SECONDS = 10.0
-"""How long workers are waited for. They look at the latch five times a second, and end programs in two; a
-machine that is short of everything takes longer."""
+"""Seconds to wait for the workers. They check the kill switch five times a second and end programs within two
+seconds; an overloaded machine takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanicReplies:
-    """The answers to a panic: ``bus`` is true if the bus answered, ``stopped`` names the kinds of workers that have
-    stopped, ``silent`` those that did not answer in time."""
+    """The answers to a panic. ``bus``: the bus was reached. ``stopped`` names the kinds of workers that have stopped.
+    ``silent`` names the workers that did not answer in time.
+    """
 
     bus: bool = False
     stopped: tuple[str, ...] = ()
@@ -35,7 +38,7 @@ class PanicReplies:
 
 
 async def broadcast_stop(config: Config, by: str) -> PanicReplies:
-    """Have all workers stop, also on other machines, and wait until they have."""
+    """Tell all workers, also on other hosts, to stop, and wait for their answers."""
     try:
         async with _reached(config) as bus:
             if bus is None:
@@ -48,7 +51,7 @@ async def broadcast_stop(config: Config, by: str) -> PanicReplies:
 
 
 async def broadcast_release(config: Config, by: str) -> bool:
-    """Let all workers go on; whether the bus was told."""
+    """Tell all workers to continue. Return whether the bus was reached."""
     try:
         async with _reached(config) as bus:
             if bus is not None:
@@ -71,14 +74,16 @@ async def _answers(bus: Bus, news: AsyncIterator[ReceivedMessage[PanicStopped]])
 
 
 async def _concerned(bus: Bus) -> dict[str, WorkerHeartbeat]:
-    """The workers that run turns or tools, by their ids."""
+    """Return the workers that run turns or tools, by their ids."""
     beats = [entry.value for entry in await bus.kv(WORKER_BUCKET).entries()]
     return {beat.id: beat for beat in beats if beat is not None and beat.kind in ("monitor", "tools")}
 
 
 @asynccontextmanager
 async def _reached(config: Config) -> AsyncIterator[Bus | None]:
-    """The bus that runs; None when none does. Never waits for one, and for no more than it takes to hear of workers."""
+    """Connect to the running bus; yield None when there is none. The context ends with TimeoutError when it takes
+    longer than connecting and waiting for the answers may take.
+    """
     where = _bus(config)
     if where is None:
         yield None

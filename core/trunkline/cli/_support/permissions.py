@@ -1,4 +1,4 @@
-"""Reads and changes a block's permissions in memory, as the owner. Asks nobody and prints nothing."""
+"""Reads and changes a block's permissions in memory, as the owner. Does not ask or print."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ SECONDS = 10.0
 
 
 class TimedGrant(msgspec.Struct, frozen=True, kw_only=True):
-    """A permission that can be granted for some minutes: its title, and the resource and action that it permits."""
+    """A permission that can be granted for some minutes: its title, resource and action."""
 
     title: str
     resource: str
@@ -41,11 +41,11 @@ TIMED_GRANTS = {
     "god": TimedGrant(title="God Mode", resource="*", action="*"),
     "host-network": TimedGrant(title="This machine's network", resource=HOST_NETWORK, action="network"),
 }
-"""By the first part of the names of their policies."""
+"""The grants, by the prefix of the names of their policies."""
 
 
 class PermissionChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """One choice as it counts now: its name, its value in words, and the file that says so, or ``default``."""
+    """The effective value of one choice: its name, its value in words, and the file that sets it, or ``default``."""
 
     name: str
     value: str
@@ -53,7 +53,9 @@ class PermissionChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _unsaid(said: PermissionTable) -> dict[str, str]:
-    """The effective values of choices that neither the block nor the deployment sets, as the presets define them."""
+    """Return the effective values of choices that neither the block nor the deployment sets, as the presets define
+    them.
+    """
     system = (said.scope or DEFAULT_TABLE.scope) == "system"
     return {
         "scope": "block",
@@ -67,7 +69,8 @@ def _unsaid(said: PermissionTable) -> dict[str, str]:
 
 class EffectivePermissions(msgspec.Struct, frozen=True, kw_only=True):
     """The permissions of a block. ``said`` is the block's own table, ``defaults`` the deployment's, ``choices`` the
-    result of both. ``policies`` are the owner's policies without those of other blocks."""
+    result of both. ``policies`` are the owner's policies, without those of other blocks.
+    """
 
     block: str
     said: PermissionTable
@@ -92,8 +95,9 @@ def _choices(said: PermissionTable, defaults: PermissionTable) -> Iterator[Permi
 
 
 async def read_permissions(bus: Bus, block: str) -> EffectivePermissions:
-    """Return the permissions of a block as they are now. Raises ConfigError when the block does not exist or a file
-    cannot be used."""
+    """Return the current permissions of a block. Raises ConfigError when the block does not exist or a file cannot be
+    read.
+    """
     said = _config(await _block_file(bus, block)).permissions
     defaults = load_config().settings.permissions
     try:
@@ -121,7 +125,7 @@ async def apply_and_read(
     minutes: Mapping[str, int],
     conversation: str | None = None,
 ) -> EffectivePermissions:
-    """Make the changes, and give for so many minutes what ``TIMED_GRANTS`` names; what holds then."""
+    """Apply the changes, grant the ``TIMED_GRANTS`` for the given minutes, and return the resulting permissions."""
     if changes:
         await change_permissions(bus, block, changes)
     for name, many in minutes.items():
@@ -130,7 +134,7 @@ async def apply_and_read(
 
 
 async def change_permissions(bus: Bus, block: str, changes: Mapping[str, Any]) -> None:
-    """Write choices into the block's ``block.toml``, whose comments and order stay."""
+    """Write choices into the block's ``block.toml``. Comments and order are kept."""
     file = await _block_file(bus, block)
     changes = {name: changes[name] for name in PermissionTable.__struct_fields__ if name in changes}
     with _naming_the_file():
@@ -151,8 +155,9 @@ async def change_permissions(bus: Bus, block: str, changes: Mapping[str, Any]) -
 async def grant_for_minutes(
     bus: Bus, block: str, name: str, minutes: int, conversation: str | None = None
 ) -> None:
-    """Permit what ``TIMED_GRANTS`` has by this name for so long, in place of what was permitted so before; nothing
-    with 0 minutes."""
+    """Grant the permission of ``TIMED_GRANTS`` with this name for some minutes. An earlier grant of the same name is
+    replaced; 0 minutes only end it.
+    """
     given = TIMED_GRANTS[name]
     await _block_file(bus, block)
     now = datetime.now(UTC)
@@ -185,13 +190,13 @@ async def grant_for_minutes(
 
 
 async def append_audit_entry(bus: Bus, block: str, said: str) -> None:
-    """Put into the audit log what the owner changed."""
+    """Append an entry about the owner's change to the audit log."""
     line = new_entry(event="permissions", block=block, actor=OWNER, by=(OWNER,), why=said)
     await bus.append(AUDIT, line, msg_id=line.id, block=block)
 
 
 async def _block_file(bus: Bus, block: str) -> MemoryFile:
-    """Raises ConfigError when there is no such block."""
+    """Return the block's settings file. Raises ConfigError when there is no such block."""
     try:
         return await bus.call(MEMORY_READ, ReadMemory(path=block_file_path(block)), timeout=SECONDS)
     except RemoteFault as fault:
@@ -207,7 +212,7 @@ def _config(file: MemoryFile) -> BlockConfig:
 
 @contextmanager
 def _naming_the_file() -> Iterator[None]:
-    """Raises ConfigError for a file that cannot be read."""
+    """Convert the error of an invalid file to a ConfigError that names the file."""
     try:
         yield
     except SettingsFileError as error:

@@ -1,4 +1,4 @@
-"""The owner's own rules in memory: made, listed and taken out, as the owner. Asks nobody and prints nothing."""
+"""The owner's rules in memory: creates, lists and deletes them as the owner. Does not ask or print."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ from trunkline.workers.tools.policy_lint import UnknownName
 from trunkline_bus import Bus
 
 APPROVED_PREFIX = "approved-"
-"""How the ids of what was approved for longer begin: these are taken back by ``trunkline approvals forget``."""
+"""The prefix of the ids of lasting approvals, which ``trunkline approvals forget`` revokes."""
 
 NO_RULE = '"trunkline permissions rules list" shows the ids there are.'
 _FORMS = {
@@ -35,14 +35,14 @@ _FORMS = {
 }
 
 _FITTING = {"memory": ("read", "write", "*"), "system": ("network", "*")}
-"""What may be done to resources of which not everything can be."""
+"""The possible actions for kinds of resources that do not support all actions."""
 
 _SAID = {"time_window": ("--between", "08:00-20:00"), "days": ("--on", "mon,tue,fri")}
-"""The options for conditions that are texts of a form, with an example."""
+"""The options for conditions with a text format, each with an example."""
 
 
 class RuleFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file of the folder: what it says in words, or why it cannot be read."""
+    """A rule file: the rule in words, or the reason why the file cannot be read."""
 
     id: str
     says: str = ""
@@ -51,10 +51,10 @@ class RuleFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 async def read_rules(bus: Bus, block: str | None = None) -> list[RuleFile]:
-    """All rules by id; with a block those that speak of its agent, and those that nobody can read.
+    """Return all rules by id; with ``block``, the rules that apply to its agent, and those that cannot be read.
 
     Raises:
-        ConfigError: there is no such block, and no rule is about it: a rule may be there before its block.
+        ConfigError: the block does not exist, and no rule names it. A rule may exist before its block.
     """
     found = sorted([_rule(file) for file in await read_policy_files(bus)], key=lambda one: one.id)
     if block is None:
@@ -65,7 +65,7 @@ async def read_rules(bus: Bus, block: str | None = None) -> list[RuleFile]:
 
 
 async def get_rule(bus: Bus, id: str) -> RuleFile:
-    """The rule of that id. Raises ConfigError when there is none."""
+    """Return the rule of that id. Raises ConfigError when there is none."""
     found = {one.id: one for one in await read_rules(bus)}
     if id not in found:
         meant = closest_matches(id, found)
@@ -76,16 +76,16 @@ async def get_rule(bus: Bus, id: str) -> RuleFile:
 
 
 async def unknown_names(bus: Bus, policy: Policy, plugins: Plugins) -> tuple[UnknownName, ...]:
-    """The words of a rule that nothing answers to now."""
+    """Return the names in a rule that do not exist now."""
     blocks = await block_names(bus)
     return policy_lint.find_unknown_names(policy, blocks, await policy_lint.known_tools(bus, blocks, plugins))
 
 
 async def save_rule(bus: Bus, policy: Policy) -> RuleFile:
-    """Keep a rule, under its id or one made from what it says.
+    """Save a rule under its id, or under an id that is derived from its content.
 
     Raises:
-        ConfigError: it would never count, or the id is taken or not fit for one.
+        ConfigError: the rule would never apply, or the id is in use or not valid.
     """
     check_rule(policy)
     taken = {one.id for one in await read_rules(bus)}
@@ -97,7 +97,7 @@ async def save_rule(bus: Bus, policy: Policy) -> RuleFile:
     named = msgspec.structs.replace(
         policy, id=policy.id or next(id for id in _ids(policy) if id not in taken)
     )
-    kept = msgspec.structs.replace(named, id="")  # the name of the file says it
+    kept = msgspec.structs.replace(named, id="")  # the file's name is the id
     text = msgspec.json.format(msgspec.json.encode(kept), indent=2).decode() + "\n"
     path, said = f"{POLICY_FOLDER}/{named.id}.json", describe_policy(named)
     request = WriteManyMemory(files={path: text}, expected={path: ""}, actor=OWNER, reason=f"a rule: {said}")
@@ -107,7 +107,7 @@ async def save_rule(bus: Bus, policy: Policy) -> RuleFile:
 
 
 async def delete_rule(bus: Bus, id: str) -> RuleFile:
-    """Take a rule out; one that cannot be read too. Raises ConfigError when there is none of that id."""
+    """Delete a rule, even if it cannot be read. Raises ConfigError when there is none of that id."""
     rule = await get_rule(bus, id)
     request = DeleteMemory(
         path=f"{POLICY_FOLDER}/{id}.json", actor=OWNER, reason=f"no rule any more: {rule.says or id}"
@@ -119,7 +119,7 @@ async def delete_rule(bus: Bus, id: str) -> RuleFile:
 
 
 ALL_BLOCKS = "all"
-"""What the audit log names as block for a rule about all of them."""
+"""The block of audit entries about rules for all blocks."""
 
 
 def _about(policy: Policy) -> str:
@@ -141,7 +141,9 @@ def _speaks_of(rule: RuleFile, block: str) -> bool:
 
 
 def check_rule(policy: Policy) -> None:
-    """Raises ConfigError for a rule that no call would ever meet: who denies something must not be left in error."""
+    """Raise ConfigError for a rule that would never apply, so that the owner does not rely on a denial without
+    effect.
+    """
     if (mistake := find_mistake(policy)) is not None:
         raise ConfigError(mistake.said, hint=_FORMS[mistake.field])
     _insist_on_fitting(policy.resource, policy.action)
@@ -203,7 +205,9 @@ def _insist_on_conditions(conditions: Conditions) -> None:
 
 
 def check_tool_name(policy: Policy, tools_called: Callable[[str], Sequence[str]]) -> None:
-    """Raises ConfigError for a rule that names a tool by an alias: that permits nothing. It says the own names."""
+    """Raise ConfigError for a rule that names a tool by an alias, because such a rule permits nothing. The error
+    lists the tool's own names.
+    """
     said = policy.resource.removeprefix("tool:").rpartition(":")[2]
     if meant := tools_called(said):
         raise ConfigError(
@@ -213,7 +217,7 @@ def check_tool_name(policy: Policy, tools_called: Callable[[str], Sequence[str]]
 
 
 def _ids(policy: Policy) -> Iterator[str]:
-    """Names that say what it is about, the plainest first."""
+    """Yield possible ids for a rule, derived from its effect and resource, the simplest first."""
     about = re.sub(r"[^a-z0-9]+", "-", policy.resource.lower()).strip("-") or "all"
     name = f"{policy.effect}-{about}"[:48].rstrip("-")
     yield name

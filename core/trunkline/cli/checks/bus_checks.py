@@ -145,7 +145,7 @@ def _fullness(states: list[StreamState]) -> str:
 
 
 async def live_workers(context: CheckContext) -> list[WorkerHeartbeat]:
-    """The heartbeats of the running workers."""
+    """Return the heartbeats of the running workers."""
     assert context.bus is not None
     bucket = context.bus.kv(WORKER_BUCKET)
     try:
@@ -156,7 +156,7 @@ async def live_workers(context: CheckContext) -> list[WorkerHeartbeat]:
 
 
 def server_binary() -> Path | None:
-    """The nats-server that would be started: beside this Python, or on the PATH."""
+    """Return the nats-server that would be started: beside this Python, or on the PATH."""
     beside = shutil.which("nats-server", path=str(Path(sys.executable).parent))
     found = beside or shutil.which("nats-server")
     return Path(found) if found else None

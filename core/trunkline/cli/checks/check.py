@@ -19,7 +19,9 @@ Status = Literal["ok", "warning", "error", "skipped"]
 
 
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one check. ``id`` is stable; ``owner`` is the plugin that brought it, "" for the platform."""
+    """The result of one check. ``id`` is stable. ``owner`` is the plugin that provides the check, "" for the
+    platform.
+    """
 
     id: str
     status: Status
@@ -30,8 +32,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class CheckContext:
-    """The state that checks examine. ``bus`` is a connection when one could be made; ``run`` is the running
-    instance."""
+    """The input of checks. ``bus`` is a connection, if one could be made. ``run`` is the running instance."""
 
     config: Config
     home: Home
@@ -49,15 +50,15 @@ Check = Callable[[CheckContext], Awaitable[HealthResult | None]]
 
 
 def ok(summary: str) -> HealthResult:
-    """The check passed."""
+    """Report that the check passed."""
     return HealthResult("ok", summary)
 
 
 def warning(summary: str, hint: str) -> HealthResult:
-    """The checked part works but needs attention."""
+    """Report that the checked part works but needs attention."""
     return HealthResult("warning", summary, hint)
 
 
 def failure(summary: str, hint: str) -> HealthResult:
-    """The checked part does not work."""
+    """Report that the checked part does not work."""
     return HealthResult("error", summary, hint)

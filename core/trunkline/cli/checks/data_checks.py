@@ -27,7 +27,7 @@ async def home_restore(context: CheckContext) -> HealthResult:
 
 
 def chosen_store(context: CheckContext) -> MemoryStore | None:
-    """The store that keeps memory; None when it cannot be used (memory.store reports why)."""
+    """Return the store of memory; None when it cannot be used (memory.store reports the reason)."""
     if context.plugins is None:
         return None
     try:

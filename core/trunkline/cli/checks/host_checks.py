@@ -88,7 +88,7 @@ async def disk_space(context: CheckContext) -> HealthResult:
 
 
 def nearest_existing(folder: Path) -> Path:
-    """The folder, or the nearest thing above it that exists."""
+    """Return the folder, or its nearest existing parent."""
     return next(one for one in (folder, *folder.parents) if one.exists())
 
 

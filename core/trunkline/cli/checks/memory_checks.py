@@ -61,7 +61,7 @@ async def memory_settings(context: CheckContext) -> HealthResult:
 
 
 def _unread_tables(context: CheckContext, file: Path) -> list[str]:
-    """The tables of the preferences that no plugin reads. A plugin's table has the plugin's name."""
+    """Return the tables of the preferences that no plugin reads. A plugin's table has the plugin's name."""
     if context.plugins is None or not file.exists():
         return []
     text = read_regular(file).decode("utf-8")
@@ -101,7 +101,7 @@ async def memory_instructions(context: CheckContext) -> HealthResult | None:
 
 
 def _unread_texts(memory: RootReader, names: Sequence[str]) -> list[str]:
-    """The reasons for which existing files cannot be read."""
+    """Return the reasons why existing files cannot be read."""
     wrong: dict[str, None] = {}
     blocks = [Path(path).parent.name for path in _block_files(memory, [])]
     for path in {root_path(block, name): None for block in blocks or ["main"] for name in names}:
@@ -157,7 +157,7 @@ def _policies(memory: RootReader) -> PolicyFiles:
 
 
 def _list_policies(memory: RootReader) -> PolicyListing:
-    """List the folder of policies, classified as the tools worker does it."""
+    """List the folder of policies, classified as by the tools worker."""
     try:
         entries = tuple(memory.entries(POLICY_FOLDER, recursive=True))
         return classify_listing(MemoryListing(entries=entries, unread=tuple(memory.unread(POLICY_FOLDER))))
@@ -168,7 +168,7 @@ def _list_policies(memory: RootReader) -> PolicyListing:
 
 
 def _near_misses(memory: RootReader) -> Iterator[str]:
-    """Folders whose names differ from the policy folder's only in upper and lower case."""
+    """Return the folders whose names differ from the policy folder's only in case."""
     for entry in memory.entries("", recursive=False):
         if entry.path != POLICY_FOLDER and entry.path.casefold() == POLICY_FOLDER:
             yield f"{entry.path}/"
@@ -212,7 +212,7 @@ async def memory_tool_names(context: CheckContext) -> HealthResult | None:
 
 
 def _named_tools(memory: RootReader) -> list[tuple[str, str]]:
-    """Each name of a tool in the files of policies and blocks. Other checks report unreadable files."""
+    """Yield each name of a tool in the files of policies and blocks. Other checks report unreadable files."""
     said = [
         (f"{POLICY_FOLDER}/{policy.id}.json", policy.resource.rpartition(":")[2])
         for policy in _policies(memory).policies
@@ -225,7 +225,7 @@ def _named_tools(memory: RootReader) -> list[tuple[str, str]]:
 
 
 async def _with_memory(context: CheckContext, look: Callable[[RootReader], T], otherwise: T) -> T:
-    """Return the result of ``look``, called with memory in a thread; ``otherwise`` where there is no memory yet."""
+    """Return the result of ``look``, called with memory in a thread; ``otherwise`` if there is no memory yet."""
     return await anyio.to_thread.run_sync(_look, context.home.memory, look, otherwise)
 
 
@@ -239,7 +239,7 @@ def _look(root: Path, look: Callable[[RootReader], T], otherwise: T) -> T:
 
 
 def _block_names(memory: RootReader, wrong: list[str]) -> list[str]:
-    """The names of the blocks. The reason for an unreadable folder is added to ``wrong``."""
+    """Return the names of the blocks. The reason for an unreadable folder is added to ``wrong``."""
     try:
         entries = memory.entries(BLOCKS_FOLDER, recursive=False)
     except Refusal as refusal:
@@ -250,7 +250,9 @@ def _block_names(memory: RootReader, wrong: list[str]) -> list[str]:
 
 
 def _block_files(memory: RootReader, wrong: list[str]) -> list[str]:
-    """The paths of the settings of blocks. Links to folders are included, although the workers do not follow them."""
+    """Return the paths of the blocks' settings files. Links to folders are included, although the workers do not
+    follow them.
+    """
     links = [path.name for path in memory.root.glob(f"{BLOCKS_FOLDER}/*") if path.is_symlink()]
     return sorted(block_file_path(name) for name in (*_block_names(memory, wrong), *links))
 
@@ -277,7 +279,7 @@ async def memory_search(context: CheckContext) -> HealthResult | None:
         await context.bus.call(MEMORY_SEARCH, question, timeout=SEARCH_SECONDS)
         stats = await context.bus.call(MEMORY_INDEX_STATS, GetIndexStats(), timeout=SEARCH_SECONDS)
     except NoResponders:
-        return None  # workers.alive tells it
+        return None  # workers.alive reports it
     except BusError as error:
         return failure(
             f"A search of memory fails: {error}.",

@@ -110,7 +110,7 @@ async def sandbox_available(context: CheckContext) -> HealthResult | None:
             "No sandbox is installed, so tools that run programs are refused.",
             "trunkline plugins install trunkline-sandbox, or take it out of [plugins] disabled.",
         )
-    if KillSwitch(context.home.path).is_engaged:  # none begins anything then, whatever else is wrong with it
+    if KillSwitch(context.home.path).is_engaged:  # while panic is in effect, no sandbox starts a program
         return None
     reasons = [await sandbox.unavailable() for sandbox in sandboxes]
     usable = [sandbox.name for sandbox, reason in zip(sandboxes, reasons, strict=True) if reason is None]

@@ -1,4 +1,4 @@
-"""Run the checks, each independently and with a deadline. This module contains no check."""
+"""Runs the checks, each independently and with a time limit. This module contains no check."""
 
 import logging
 from collections.abc import Awaitable, Callable

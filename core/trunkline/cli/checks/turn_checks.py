@@ -50,7 +50,9 @@ async def tools_always_send(context: CheckContext) -> HealthResult | None:
 
 
 def _always_send(root: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
-    """The settings in readable files, each with a block that they apply to. Other checks report unreadable files."""
+    """Return the settings of readable files, each with a block that they apply to. Other checks report unreadable
+    files.
+    """
     kinds: list[tuple[str, Path, type[Preferences] | type[BlockConfig]]] = [
         ("main", root / PREFERENCES, Preferences),
         *((file.parent.name, file, BlockConfig) for file in sorted(root.glob(block_file_path("*")))),
@@ -63,7 +65,7 @@ def _always_send(root: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
 
 
 async def _tools(bus: Bus, block: str) -> ToolCatalogue | None:
-    """The block's tools; None when no tools worker answers."""
+    """Return the block's tools; None when no tools worker answers."""
     try:
         return await bus.call(LIST_TOOLS, ListTools(block=block), timeout=PATIENCE, repeatable=True)
     except BusError:

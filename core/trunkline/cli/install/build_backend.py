@@ -1,8 +1,8 @@
-"""A program of its own, for the sandbox: ``python -I -S -B build_backend.py``. Calls the object that builds a project
-(PEP 517), whose code nobody has to trust, and writes into ``/workspace`` what came of it.
+"""The program that runs in the build sandbox: ``python -I -S -B build_backend.py``. It calls a project's build
+backend (PEP 517), whose code is not trusted, and writes the result below ``/workspace``.
 
-Reads a JSON object from its input: ``hook`` (``requires`` or ``wheel``), ``backend``, ``backend_path`` (below the
-project), ``libraries`` (folders for ``sys.path``).
+It reads a JSON object from standard input: ``hook`` (``requires`` or ``wheel``), ``backend``, ``backend_path``
+(relative to the project) and ``libraries`` (folders for ``sys.path``).
 """
 
 import importlib
@@ -17,7 +17,7 @@ REQUIRES = "/workspace/requires.json"
 
 
 def main() -> None:
-    """Exits with 0 when the result is there."""
+    """Call the backend and write its result. The exit code is 0 if the result was written."""
     description = json.load(sys.stdin)
     for folder in description["libraries"]:
         site.addsitedir(folder)

@@ -1,5 +1,6 @@
-"""Refuse distributions that would replace, shadow or run before something that is installed. No answer overrides
-this."""
+"""Refuses distributions that would replace or shadow installed packages, or run code at Python's start. The person's
+answer cannot override a refusal.
+"""
 
 from collections.abc import Collection, Iterable, Iterator
 from importlib.machinery import PathFinder, all_suffixes
@@ -20,7 +21,7 @@ AT_START = {"sitecustomize", "usercustomize"}
 
 
 def require_plugin(wheel: DistributionInfo) -> None:
-    """Raises PluginError for a distribution that Trunkline would never load."""
+    """Raise PluginError for a distribution that Trunkline would never load."""
     if not wheel.is_plugin:
         raise PluginError(
             f"{wheel.name} {wheel.version} is not a plugin: it has no entry point in the group trunkline.",
@@ -29,13 +30,14 @@ def require_plugin(wheel: DistributionInfo) -> None:
 
 
 def require_index_only(wheel: DistributionInfo) -> None:
-    """Raises PluginError when a wheel needs something from an address: pip would build, and so run, what lies there
-    before anybody has agreed."""
+    """Raise PluginError when a wheel requires a package from a URL: pip would build that package, and so run its
+    code, before a person has agreed.
+    """
     for text in wheel.requires:
         try:
             needed = Requirement(text)
         except InvalidRequirement:
-            continue  # pip will say so
+            continue  # pip reports it
         if needed.url is not None:
             raise PluginError(
                 f"{wheel.name} needs {needed.name} from an address.",
@@ -44,8 +46,9 @@ def require_index_only(wheel: DistributionInfo) -> None:
 
 
 def require_compatible(wheel: DistributionInfo, environment: Environment, free: Collection[str]) -> None:
-    """Raises PluginError when a wheel needs other versions than are installed, with the names and who needs them.
-    Those in ``free`` may be replaced."""
+    """Raise PluginError when a wheel requires other versions than are installed. The error names the packages and
+    their dependents. Packages in ``free`` may be replaced.
+    """
     found = [
         f"{need.name}{need.specifier} (here is {version}, "
         f"{_dependents_text(canonicalize_name(need.name), environment)})"
@@ -66,12 +69,12 @@ def _dependents_text(name: str, environment: Environment) -> str:
 
 
 def require_no_overlap(wheels: Iterable[Wheel], environment: Environment, free: Collection[str]) -> None:
-    """Raises PluginError when a wheel would touch what belongs to somebody else.
+    """Raise PluginError when a wheel would change or shadow files of other distributions.
 
     Args:
-        wheels: What would be installed.
-        environment: What is.
-        free: The distributions that may be replaced: the plugin, and what only it needs.
+        wheels: the wheels to install.
+        environment: the installed distributions.
+        free: the distributions that may be replaced: the plugin, and its exclusive dependencies.
     """
     for wheel in wheels:
         require_free_name(wheel, environment, free)
@@ -83,7 +86,7 @@ def require_no_overlap(wheels: Iterable[Wheel], environment: Environment, free: 
 
 
 def require_free_name(wheel: DistributionInfo, environment: Environment, free: Collection[str]) -> None:
-    """Raises PluginError when a distribution would take the place of the platform's or of another one."""
+    """Raise PluginError when a distribution would replace the platform or another distribution."""
     if wheel.name in environment.platform:
         raise PluginError(
             f"{wheel.name} belongs to the platform, and installing a plugin never replaces the platform.",
@@ -97,7 +100,7 @@ def require_free_name(wheel: DistributionInfo, environment: Environment, free: C
 
 
 def require_as_shown(shown: DistributionInfo, wheel: Wheel) -> None:
-    """Raises PluginError when a build made something else than a person was shown and agreed to."""
+    """Raise PluginError when the build result differs from what a person was shown and agreed to."""
     description = {
         "name": (shown.name, wheel.name),
         "version": (shown.version, wheel.version),
@@ -116,7 +119,9 @@ def require_as_shown(shown: DistributionInfo, wheel: Wheel) -> None:
 
 
 def _require_no_startup_code(wheel: Wheel) -> None:
-    """Judged by where files come to lie: an archive's data may be told to lie among the modules."""
+    """Refuse files that run at Python's start. The check uses the installed paths, because an archive's data folder
+    may install into site-packages.
+    """
     tops = {parts[0] for parts in wheel.site_paths if parts}
     early = {name for name in tops if name.partition(".")[0] in AT_START}
     early |= {place.name for place in wheel.places if place.suffix == ".pth"}
@@ -129,7 +134,7 @@ def _require_no_startup_code(wheel: Wheel) -> None:
 
 
 def _require_one_distribution(wheel: Wheel) -> None:
-    """Metadata make a distribution: a second one would be a plugin that nobody was shown."""
+    """Refuse a second metadata folder: it would be a second distribution, which was not shown to a person."""
     tops = {parts[0] for parts in wheel.site_paths if parts}
     for name in sorted(tops - {wheel.info}):
         if name.lower().endswith((".dist-info", ".egg-info")):
@@ -140,7 +145,9 @@ def _require_one_distribution(wheel: Wheel) -> None:
 
 
 def _require_own_entry_points(wheel: Wheel, environment: Environment) -> None:
-    """Whoever looks up an entry point takes the first of its name, OpenTelemetry's at the start of every worker."""
+    """Refuse an entry point that another distribution also has. A lookup returns the first one of a name;
+    OpenTelemetry looks up its entry points at the start of every worker.
+    """
     wanted = {
         (group, normal_name(name))
         for group, names in wheel.entry_points.items()
@@ -157,8 +164,9 @@ def _require_own_entry_points(wheel: Wheel, environment: Environment) -> None:
 
 
 def _require_own_modules(wheel: Wheel, environment: Environment) -> None:
-    """A regular package belongs to one distribution; parts of a namespace package may come from several, and none of
-    them may make a regular package of it."""
+    """Refuse modules of other distributions. A regular package belongs to one distribution. A namespace package may
+    belong to several, but none of them may turn it into a regular package.
+    """
     own, shown = environment.files(wheel.name), environment.modules(wheel.name)
     for parts in sorted(set(wheel.site_paths)):
         if parts and parts[0].partition(".")[0] not in shown and (name := _unowned_module(parts, own)):
@@ -169,7 +177,9 @@ def _require_own_modules(wheel: Wheel, environment: Environment) -> None:
 
 
 def _unowned_module(parts: tuple[str, ...], own: Collection[Path]) -> str | None:
-    """The module of somebody else that a file at this place would be, or be a part of."""
+    """Return the name of the module of another distribution that a file at this path would replace or extend; None
+    when there is none.
+    """
     *folders, file = parts
     stem = file.partition(".")[0]
     is_module = file.endswith(tuple(all_suffixes()))

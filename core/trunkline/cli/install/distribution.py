@@ -1,4 +1,4 @@
-"""A distribution as it describes itself, in the metadata of a wheel or in a project's ``pyproject.toml``."""
+"""The metadata of a distribution, from a wheel or from a project's ``pyproject.toml``."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from trunkline.errors import PluginError
 from trunkline.plugins.manifest import PluginManifest
 
 SCRIPTS = ("console_scripts", "gui_scripts")
-"""The groups of entry points that become programs."""
+"""The groups of entry points that are installed as programs."""
 
 _HOOK = re.compile(rf"^\s*def {PROJECT}_(\w+)", re.MULTILINE)
 _EFFECT = re.compile(r"""effect\s*=\s*["'](\w+)["']""")
@@ -21,8 +21,9 @@ _EFFECT = re.compile(r"""effect\s*=\s*["'](\w+)["']""")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributionInfo:
-    """The metadata of a distribution, read before any of its code has run. ``points`` are its entry points by group and
-    name. ``asks`` is its manifest, None without one. ``seen`` are the hooks and effects that its source contains."""
+    """The metadata of a distribution, read before any of its code runs. ``entry_points`` are by group and name.
+    ``manifest`` is None without one. ``found_in_source`` are the hooks and effects found in its source.
+    """
 
     name: str
     version: str
@@ -34,18 +35,19 @@ class DistributionInfo:
 
     @property
     def is_plugin(self) -> bool:
-        """Report whether Trunkline would load it."""
+        """Report whether Trunkline would load the distribution."""
         return PROJECT in self.entry_points
 
     @property
     def packages(self) -> set[str]:
-        """The top names that its entry points for Trunkline import."""
+        """The top-level packages that its entry points for Trunkline import."""
         return plugin_packages(self.entry_points)
 
 
 def valid_name(name: object, where: str) -> str:
-    """A distribution's name in its normal spelling. Raises PluginError for what is none: a name with a line break could
-    pass for further lines of what a person is shown."""
+    """Return a distribution's name in its normalized spelling. Raises PluginError for an invalid name: a name with a
+    line break could imitate further lines of the text that a person is shown.
+    """
     try:
         return canonicalize_name(str(name or ""), validate=True)
     except InvalidName:
@@ -56,19 +58,19 @@ def valid_name(name: object, where: str) -> str:
 
 
 def plugin_packages(points: dict[str, dict[str, str]]) -> set[str]:
-    """The top names that the entry points for Trunkline import."""
+    """Return the top-level packages that the entry points for Trunkline import."""
     modules = points.get(PROJECT, {}).values()
     return {point.partition(":")[0].strip().partition(".")[0] for point in modules}
 
 
 def scan_source(source: str) -> PluginManifest:
-    """The hooks and effects that stand in a source. A hint for people: code can hide both."""
+    """Return the hooks and effects that occur in a source. This is only a hint, since code can hide both."""
     effects = [effect for effect in ("read", "write", "send", "exec") if effect in _EFFECT.findall(source)]
     return PluginManifest(hooks=tuple(sorted(set(_HOOK.findall(source)))), effects=tuple(effects))  # type: ignore[arg-type]
 
 
 def normal_requirements(texts: Iterable[str]) -> set[str]:
-    """Requirements in one spelling, without those of optional extras, so that two lists of them can be compared."""
+    """Return requirements in a normalized spelling, without those of extras, so that two lists can be compared."""
     found = set()
     for text in texts:
         try:

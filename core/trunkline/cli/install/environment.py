@@ -29,15 +29,15 @@ class Environment:
 
     @cached_property
     def platform(self) -> frozenset[str]:
-        """The platform: its own distribution, those that it bundles, and all that these need."""
+        """The platform: its own distribution, its bundled distributions, and all their dependencies."""
         return frozenset(self.closure([PROJECT], extras=True))
 
     def version(self, name: str) -> str | None:
-        """The installed version, None when it is not installed."""
+        """Return the installed version; None when the distribution is not installed."""
         return self.found[name].version if name in self.found else None
 
     def closure(self, names: Iterable[str], *, extras: bool = False) -> set[str]:
-        """Names, and all that they need that is installed."""
+        """Return the installed distributions among these names and their dependencies."""
         known: set[str] = set()
         waiting = list(names)
         while waiting:
@@ -48,7 +48,7 @@ class Environment:
         return known
 
     def dependents(self, name: str, *, besides: Iterable[str] = ()) -> list[str]:
-        """Who needs a distribution, by name."""
+        """Return the names of the distributions that depend on this one."""
         return sorted(
             other
             for other in set(self.found) - set(besides) - {name}
@@ -56,7 +56,7 @@ class Environment:
         )
 
     def conflicts(self, requires: Iterable[str]) -> Iterator[tuple[Requirement, str]]:
-        """The requirements that something installed does not meet, each with the installed version."""
+        """Yield the requirements that an installed distribution does not meet, each with the installed version."""
         for need in _parsed(requires):
             version = self.version(canonicalize_name(need.name))
             if version is None or (need.marker is not None and not need.marker.evaluate({"extra": ""})):
@@ -65,12 +65,12 @@ class Environment:
                 yield need, version
 
     def files(self, name: str) -> set[Path]:
-        """The files of a distribution."""
+        """Return the files of a distribution."""
         dist = self.found.get(name)
         return {Path(str(dist.locate_file(file))).resolve() for file in dist.files or ()} if dist else set()
 
     def modules(self, name: str) -> set[str]:
-        """The top names that a plugin's entry points import."""
+        """Return the top-level packages that a plugin's entry points import."""
         dist = self.found.get(name)
         points = dist.entry_points.select(group=PROJECT) if dist else ()
         return {point.module.partition(".")[0] for point in points}
@@ -85,5 +85,7 @@ def _parsed(requires: Iterable[str]) -> Iterator[Requirement]:
     for text in requires:
         try:
             yield Requirement(text)
-        except InvalidRequirement:  # of somebody else's old package: it cannot be resolved by pip either
+        except (
+            InvalidRequirement
+        ):  # an invalid requirement of an old package, which pip cannot resolve either
             continue

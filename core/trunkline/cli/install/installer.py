@@ -1,4 +1,4 @@
-"""Installing what was offered, removing what came: pip does it, and ``plugins.toml`` remembers it."""
+"""Installs a planned plugin and removes installed ones. pip does the work, and ``plugins.toml`` records it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +15,7 @@ from trunkline.plugins.pins import Pin
 
 
 def install(pip: Pip, offer: InstallPlan, home: Path) -> None:
-    """Install exactly the wheels of the offer, and pin them. Raises PluginError, StorageError."""
+    """Install exactly the wheels of the plan, and pin them. Raises PluginError and StorageError."""
     plugin = offer.plugin
     if not isinstance(plugin, Wheel):
         raise PluginError(
@@ -46,11 +46,11 @@ def install(pip: Pip, offer: InstallPlan, home: Path) -> None:
 
 
 def removal_plan(name: str, home: Path) -> list[str]:
-    """Return the distributions that are removed with a plugin: the plugin, and those that were installed with it and
-    that nothing else needs.
+    """Return the distributions to remove with a plugin: the plugin, and those that were installed with it and that no
+    other distribution needs.
 
     Raises:
-        PluginError: it was not installed by this program.
+        PluginError: this program did not install the plugin.
     """
     known = pins.read_pins(home)
     if name not in known:
@@ -66,7 +66,7 @@ def removal_plan(name: str, home: Path) -> list[str]:
 
 
 def remove(pip: Pip, going: Iterable[str], home: Path) -> None:
-    """Take out the distributions, the first of which is the plugin. Raises PluginError, StorageError."""
+    """Remove the distributions. The first one is the plugin. Raises PluginError and StorageError."""
     name, *others = going
     known = pins.read_pins(home)
     there = [one for one in (name, *others) if one in Environment.current().found]
@@ -80,7 +80,9 @@ def remove(pip: Pip, going: Iterable[str], home: Path) -> None:
 
 
 def _reassign_dependencies(known: dict[str, Pin], left: dict[str, pins.PinnedWheel]) -> dict[str, Pin]:
-    """Assign distributions that stay, because another plugin needs them, to that plugin; they are removed with it."""
+    """Record distributions that stay, because another plugin needs them, under that plugin. They are removed
+    with it.
+    """
     environment = Environment.current()
     for owner, pin in known.items():
         mine = {one: wheel for one, wheel in left.items() if one in environment.closure([owner])}

@@ -1,4 +1,4 @@
-"""Finding a pip that can install here, and running it. Decides nothing about what is installed."""
+"""Finds a pip that can install into this environment, and runs it. Decides nothing about what is installed."""
 
 import os
 import shutil
@@ -12,24 +12,27 @@ from pathlib import Path
 from trunkline.errors import PluginError
 
 PATIENCE = 900.0
-"""Seconds that one run of pip may take; large wheels on slow lines are slow."""
+"""Seconds that one run of pip may take. The download of a large wheel may be slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pip:
-    """A pip for this Python. ``options`` are put behind the verb of whatever looks for packages; with ``wheels`` it
-    looks in that folder and nowhere else."""
+    """A pip for this Python. ``options`` are added to every command that looks for packages. With ``wheels``, pip
+    finds packages only in that folder.
+    """
 
     command: tuple[str, ...]
     options: tuple[str, ...] = ()
     wheels: Path | None = None
 
     def fetch(self, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a verb that looks for packages. The result may be a failure."""
+        """Run a pip command that looks for packages. A failure is returned, not raised."""
         return self.run(verb, *self.options, *arguments)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run pip with nothing to read. The result may be a failure. Raises PluginError after ``PATIENCE``."""
+        """Run pip without standard input. A failure is returned, not raised. Raises PluginError after ``PATIENCE``
+        seconds.
+        """
         environ = {
             **os.environ,
             **self._only_wheels(),
@@ -55,12 +58,12 @@ class Pip:
     def _only_wheels(self) -> Mapping[str, str]:
         if self.wheels is None:
             return {}
-        # As an address: pip takes a path with a blank in it for two.
+        # As a URL, because pip splits a path at a blank.
         return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": self.wheels.resolve().as_uri()}
 
 
 def find_pip(*options: str, wheels: Path | None = None) -> Pip:
-    """A pip that works: this environment's, that of the Python which made it, one on the path, or uv's.
+    """Return a working pip: that of this environment, that of its base Python, one on the PATH, or uv's.
 
     Raises:
         PluginError: there is none.

@@ -1,4 +1,4 @@
-"""A folder with a project, read without running any of its code: what would be built from it, and by what."""
+"""Reads a project folder without running any of its code: its metadata and its build system."""
 
 import tomllib
 from collections.abc import Iterator
@@ -18,24 +18,25 @@ from trunkline.errors import PluginError
 from trunkline.plugins.manifest import MANIFEST_FILE, PluginManifest, parse_manifest
 
 DYNAMIC_VERSION = "(its build settles it)"
-"""Stands for a version that ``pyproject.toml`` leaves to the build."""
+"""The placeholder for a version that the build determines."""
 
 BUILD_YOURSELF_HINT = (
     "Build a wheel of it in an environment that may be harmed (python -m build), then install the wheel."
 )
 
 MOST_SOURCE = 4 * 1024 * 1024
-"""Bytes of source that are looked through for hooks and effects."""
+"""Largest number of bytes of source that are searched for hooks and effects."""
 
 _TABLES = {"scripts": SCRIPTS[0], "gui-scripts": SCRIPTS[1]}
 _FOLDERS = ("src/", "")
-"""Where a project keeps its packages."""
+"""The folders of a project that may contain packages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project(DistributionInfo):
-    """A project that is not built yet. ``build_requires``, ``backend`` and ``backend_path`` are those of PEP 517 and
-    518: what building it needs, and the object that builds it, which is code that runs."""
+    """A project that is not built yet. ``build_requires``, ``backend`` and ``backend_path`` are defined by PEP 517
+    and 518: the requirements of the build, and the object that builds the project by running code.
+    """
 
     folder: Path
     build_requires: tuple[str, ...]
@@ -44,11 +45,11 @@ class Project(DistributionInfo):
 
 
 def read_project(folder: Path) -> Project:
-    """Read a project from its ``pyproject.toml`` and its manifest. Follows no link out of the folder.
+    """Read a project from its ``pyproject.toml`` and its manifest. Links out of the folder are not followed.
 
     Raises:
-        PluginError: it cannot be read, or leaves to its build what a person has to see before the build runs: its
-            name, what it needs, or its entry points.
+        PluginError: the project cannot be read, or its build would determine its name, its requirements or its entry
+            points, which a person must see before the build runs.
     """
     with open_beneath(folder) as inside:
         return _read(inside, folder)
@@ -88,7 +89,7 @@ def _pyproject(inside: Folder, folder: Path) -> dict[str, Any]:
 
 
 def _build(table: Any, folder: Path) -> dict[str, Any]:
-    """The build system of a ``pyproject.toml``. Without a table it is setuptools, as PEP 518 defines."""
+    """Return the build system of a ``pyproject.toml``. Without a table it is setuptools, as PEP 518 defines."""
     table = table if isinstance(table, dict) else {}
     return {
         "build_requires": _texts(table.get("requires", ("setuptools>=40.8.0",)), folder),
@@ -117,7 +118,7 @@ def _asks(inside: Folder, points: dict[str, dict[str, str]], owner: str) -> Plug
 
 
 def _source(inside: Folder, points: dict[str, dict[str, str]]) -> str:
-    """The source of the packages that would be loaded, up to a bound."""
+    """Return the source of the packages that would be loaded, up to a size limit."""
     found: list[str] = []
     left = MOST_SOURCE
     for path in _modules(inside, plugin_packages(points)):
@@ -135,7 +136,7 @@ def _modules(inside: Folder, packages: set[str]) -> Iterator[str]:
 
 
 def _text(inside: Folder, path: str, *, limit: int = MOST_SOURCE) -> str | None:
-    """The text of a file, None where there is none that may be read."""
+    """Return the text of a file; None when it is absent or may not be read."""
     try:
         return inside.read_bytes(path, limit=limit).decode(errors="replace")
     except (OSError, PathRefused):

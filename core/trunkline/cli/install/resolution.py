@@ -1,4 +1,4 @@
-"""Fetching the wheels that a plugin would bring, into a folder of their own. Installs nothing."""
+"""Fetches the wheels of a plugin and its dependencies into a separate folder. Installs nothing."""
 
 import json
 import re
@@ -25,30 +25,31 @@ _SAID = re.compile(r"^(?:ERROR: |    )(?!ResolutionImpossible)(.+)$", re.MULTILI
 
 @dataclass(frozen=True, slots=True)
 class InstallPlan:
-    """A plugin that could be installed, and what would come with it."""
+    """A plugin that can be installed, with the dependencies that would be installed too."""
 
     plugin: Wheel | Project
     dependencies: tuple[Wheel, ...]
     source: Literal["index", "wheel", "folder"]
     replaces: str | None
     replaceable: frozenset[str]
-    """The distributions that it may replace."""
+    """The distributions that the plugin may replace."""
 
 
 def resolve(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> InstallPlan:
-    """Fetch a plugin, ``NAME[==VERSION]``, a wheel or a folder with a project, and what it needs that is not here.
+    """Fetch a plugin, given as ``NAME[==VERSION]``, a wheel or a project folder, and its missing dependencies.
 
-    Nothing of it is run: from an index only wheels are taken, and a folder is only read, because a build would run
-    code before anybody has agreed.
+    No code of them runs: only wheels are fetched from an index, and a folder is only read, because a build would run
+    code before a person has agreed.
 
     Args:
-        pip: The pip to fetch with.
-        wanted: What the person asked for.
-        folder: An empty folder for the wheels.
-        pins: What was installed before: what an earlier version of this plugin brought may be replaced with it.
+        pip: the pip to fetch with.
+        wanted: the plugin, as the person named it.
+        folder: an empty folder for the wheels.
+        pins: the installed plugins. Distributions that came with an earlier version of this plugin may be replaced.
 
     Raises:
-        PluginError: it cannot be had, is no plugin, or does not go with what is installed.
+        PluginError: the plugin cannot be fetched, is no plugin, or is not compatible with the installed
+            distributions.
     """
     environment = Environment.current()
     plugin, source = _plugin(pip, wanted, folder)
@@ -66,10 +67,10 @@ def resolve(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Ins
 
 
 def with_built_wheel(offer: InstallPlan, file: Path) -> InstallPlan:
-    """The offer with the wheel that was built of its project.
+    """Return the plan with the wheel that was built from its project.
 
     Raises:
-        PluginError: the wheel is not what a person was shown before it was built, or must not come in.
+        PluginError: the wheel differs from what a person was shown before the build, or may not be installed.
     """
     wheel = read_wheel(file)
     checks.require_as_shown(offer.plugin, wheel)
@@ -78,8 +79,9 @@ def with_built_wheel(offer: InstallPlan, file: Path) -> InstallPlan:
 
 
 def _replaceable(name: str, pins: Mapping[str, Pin], environment: Environment) -> set[str]:
-    """Return the distributions that may be replaced: the plugin, and those that were installed with it and that nothing
-    else needs."""
+    """Return the distributions that may be replaced: the plugin, and those that were installed with it and that no
+    other distribution needs.
+    """
     free = {name, *(pins[name].brought if name in pins else ())} - environment.platform
     while needed := {one for one in free - {name} if environment.dependents(one, besides=free)}:
         free -= needed
@@ -119,7 +121,7 @@ def _wheels_only(folder: Path) -> tuple[str, ...]:
 
 
 def _fetch_wheel(pip: Pip, folder: Path, verb: str, *arguments: str) -> Path:
-    """The wheel that a run of pip puts into the folder."""
+    """Run pip, and return the wheel that it puts into the folder."""
     before = set(folder.iterdir())
     done = pip.fetch(verb, *arguments)
     fresh = [file for file in folder.iterdir() if file not in before and file.suffix == ".whl"]
@@ -131,7 +133,7 @@ def _fetch_wheel(pip: Pip, folder: Path, verb: str, *arguments: str) -> Path:
 def _fetch_dependencies(
     pip: Pip, plugin: Wheel | Project, folder: Path, environment: Environment, free: set[str]
 ) -> list[Wheel]:
-    """The wheels that pip would install with the plugin while everything else stays as it is."""
+    """Fetch the wheels that pip would install with the plugin if no other installed distribution may change."""
     wanted = [str(plugin.file)] if isinstance(plugin, Wheel) else list(plugin.requires)
     if not wanted:
         return []

@@ -1,4 +1,4 @@
-"""Read the metadata and the file list of a wheel from its archive. None of its code is run or imported."""
+"""Reads the metadata and the file list of a wheel from its archive. No code of the wheel is run or imported."""
 
 import configparser
 import hashlib
@@ -22,7 +22,7 @@ from trunkline.plugins.manifest import MANIFEST_FILE, PluginManifest, parse_mani
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheel(DistributionInfo):
-    """A wheel. ``places`` are the files that installing it writes; ``info`` is the folder of its metadata."""
+    """A wheel. ``places`` are the paths of the files that an installation writes; ``info`` is its metadata folder."""
 
     file: Path
     places: tuple[Path, ...]
@@ -30,12 +30,14 @@ class Wheel(DistributionInfo):
 
     @property
     def sha256(self) -> str:
-        """The archive's hash."""
+        """The SHA-256 of the archive."""
         return hashlib.sha256(self.file.read_bytes()).hexdigest()
 
     @property
     def site_paths(self) -> Iterator[tuple[str, ...]]:
-        """Of each file that comes to lie where Python looks for modules, by whatever way, the path below there."""
+        """The relative paths of all files that would be installed into a folder of importable modules, whatever their
+        path in the archive.
+        """
         sites = [Path(sysconfig.get_path(key)).resolve() for key in ("purelib", "platlib", "stdlib")]
         for place in self.places:
             lies = place.parent.resolve() / place.name
@@ -45,7 +47,7 @@ class Wheel(DistributionInfo):
 
 
 def read_wheel(file: Path) -> Wheel:
-    """Read a wheel. Raises PluginError when it is none, or its manifest cannot be understood."""
+    """Read a wheel. Raises PluginError when the file is not a wheel or its manifest is not valid."""
     try:
         with zipfile.ZipFile(file) as archive:
             return _read(file, archive)
@@ -76,7 +78,7 @@ def _read(file: Path, archive: zipfile.ZipFile) -> Wheel:
 
 def _points(archive: zipfile.ZipFile, file: str, names: list[str]) -> dict[str, dict[str, str]]:
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]  # names are told apart by case
+    parser.optionxform = str  # type: ignore[assignment,method-assign] # names are case-sensitive
     if file in names:
         parser.read_string(archive.read(file).decode())
     return {group: dict(parser[group]) for group in parser.sections()}
@@ -92,7 +94,7 @@ def _asks(
 
 
 def _inside(name: str) -> tuple[str, PurePosixPath]:
-    """Where a file of the archive goes: a key of sysconfig's paths, and the path below it."""
+    """Return the target of a file of the archive: a key of sysconfig's paths, and the path below it."""
     first, *rest = name.split("/")
     if first.endswith(".data") and len(rest) > 1:
         return ("include" if rest[0] == "headers" else rest[0]), PurePosixPath(*rest[1:])

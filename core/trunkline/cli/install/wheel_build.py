@@ -1,5 +1,6 @@
-"""Building the wheel of a project's folder, once a person has agreed: its build is code, and runs in a sandbox that
-reaches neither a network nor the person's files."""
+"""Builds the wheel of a project after a person has agreed. The build runs code of the project, so it runs in a
+sandbox without access to a network and to the person's files.
+"""
 
 import os
 import shutil
@@ -20,42 +21,42 @@ from trunkline.contracts.sandbox.sandbox import WORKSPACE, Sandbox, SandboxLimit
 from trunkline.errors import PluginError
 
 LIMITS = SandboxLimits(timeout=600.0, memory=2048, cpus=2.0, processes=256)
-"""What a build may take: compilers take more than an agent's programs."""
+"""The limits of a build. Compilers need more than an agent's programs."""
 
 LEFT_OUT = shutil.ignore_patterns(".venv", "__pycache__", "node_modules", ".git", ".tox", ".nox")
-"""What no build reads and what may be large."""
+"""Folders that no build reads and that may be large."""
 
 SYSTEM = Path("/usr")
-"""What lies here every sandbox has, or has its own of."""
+"""A folder that every sandbox shows or replaces."""
 
 LIBRARIES = "/build/libraries"
 
 EARLIEST = "315532800"
-"""The earliest time that a wheel can hold (1980), in seconds: the same source makes the same wheel."""
+"""The earliest time that a wheel can store (1980), in seconds. A fixed time makes builds reproducible."""
 
 
 async def build_wheel(
     pip: Pip, project: Project, folder: Path, sandbox: Sandbox, *, isolated: bool = True
 ) -> Path:
-    """Build the wheel of a project. Runs code of the project, in the sandbox alone.
+    """Build the wheel of a project. Code of the project runs only in the sandbox.
 
     Args:
-        pip: Fetches what the build needs, as wheels, so that none of that code runs outside of the sandbox either.
-        project: What a person has agreed to.
-        folder: An empty folder to work in.
-        sandbox: Where the build runs.
-        isolated: Give the build what its ``build-system.requires`` names, and nothing else; otherwise what is
-            installed here.
+        pip: fetches the requirements of the build as wheels, so that no code of them runs outside of the sandbox.
+        project: the project that a person has agreed to.
+        folder: an empty working folder.
+        sandbox: the sandbox of the build.
+        isolated: whether the build sees only the packages of its ``build-system.requires``, or the packages installed
+            here.
 
     Raises:
-        PluginError: it cannot be built here. Nothing was installed.
+        PluginError: the project cannot be built. Nothing was installed.
         ToolError: the sandbox cannot be used.
     """
     return await _Build(pip, project, folder, sandbox, isolated).wheel()
 
 
 class _Build:
-    """One build, in a folder of its own."""
+    """One build in a separate folder."""
 
     def __init__(self, pip: Pip, project: Project, folder: Path, sandbox: Sandbox, isolated: bool) -> None:
         self._pip = pip
@@ -89,7 +90,7 @@ class _Build:
             ) from error
 
     def _fetch(self, requires: tuple[str, ...]) -> None:
-        """Unpack the wheels that a build needs. Only wheels, so nothing of them is run here."""
+        """Unpack the wheels that a build requires. Only wheels are accepted, so no code of them runs here."""
         if not requires:
             return
         for text in requires:
@@ -105,7 +106,9 @@ class _Build:
             )
 
     def _further(self) -> tuple[str, ...]:
-        """The additional requirements that the build backend returned, read from a file that its code wrote."""
+        """Return the additional requirements that the build backend requested, from a file that untrusted code
+        wrote.
+        """
         if _is_regular(self._requires):
             with suppress(OSError, msgspec.DecodeError):
                 return msgspec.json.decode(self._requires.read_bytes(), type=tuple[str, ...])
@@ -135,7 +138,7 @@ class _Build:
             raise self._failed(_why(done))
 
     def _taken(self) -> Path:
-        """The one wheel that was built, out of reach of what built it."""
+        """Move the built wheel out of the sandbox's folders, and return its path."""
         found = [place for place in self._wheels.iterdir() if place.suffix == ".whl" and _is_regular(place)]
         if len(found) != 1:
             raise self._failed("made no wheel")
@@ -161,22 +164,22 @@ def _require_index_only(name: str, text: str) -> None:
 
 
 def _is_regular(place: Path) -> bool:
-    """Report whether code that nobody trusts has made a plain file there: a link would lead out of the workspace."""
+    """Report whether untrusted code created a regular file at this path. A link could lead out of the workspace."""
     return place.is_file() and not place.is_symlink()
 
 
 def _interpreter() -> str:
-    """This Python, behind all links and environments."""
+    """Return the path of this Python's executable, with all links resolved."""
     return os.path.realpath(sys.executable)
 
 
 def _python() -> Path:
-    """Where this Python lies, behind all links and environments."""
+    """Return the path of this Python's installation, with all links resolved."""
     return Path(os.path.realpath(sys.base_prefix))
 
 
 def _installed() -> list[Path]:
-    """The folders that this Python imports from, but for its own library's, which every Python has."""
+    """Return the folders from which this Python imports, without its standard library."""
     own = {Path(sysconfig.get_path(key)).resolve() for key in ("stdlib", "platstdlib")}
     own |= {folder / "lib-dynload" for folder in own}
     folders = dict.fromkeys(Path(entry).resolve() for entry in sys.path if entry)
@@ -184,7 +187,7 @@ def _installed() -> list[Path]:
 
 
 def _unseen(folders: Iterable[Path]) -> dict[str, Path]:
-    """Those that lie outside of what every sandbox is shown."""
+    """Return the folders that a sandbox does not show by default."""
     return {str(folder): folder for folder in folders if not folder.is_relative_to(SYSTEM)}
 
 

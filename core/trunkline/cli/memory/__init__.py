@@ -1,4 +1,4 @@
-"""The commands of ``trunkline memory``. The module of a verb is named like the verb."""
+"""The commands of ``trunkline memory``. Each command is the module of that name."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""``trunkline memory add``: bring files in."""
+"""``trunkline memory add``: adds files to memory."""
 
 import sys
 from pathlib import Path
@@ -44,7 +44,7 @@ def command(sources: tuple[Path, ...], block: str | None, prune: bool, as_json: 
 
 
 def checked_block(block: str | None) -> None:
-    """Raises UsageError for what is no name of a block."""
+    """Return the name of a block. Raises UsageError when it is not valid."""
     from trunkline.contracts.blocks.paths import BLOCK_NAME_RULE, is_block_name
 
     if block is not None and not is_block_name(block):

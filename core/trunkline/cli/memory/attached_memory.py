@@ -1,4 +1,4 @@
-"""Asking memory from a command: of the platform that runs, or of a memory worker for as long as that takes."""
+"""Calls memory from a command: that of the running platform, or of a memory worker that is started for the command."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OWNER = "owner"
-"""The actor of what a person does with a command."""
+"""The actor of changes that a person makes with a command."""
 
 COMMAND_SECONDS = 60.0
 """Seconds that a command waits for a reply of memory."""
@@ -24,13 +24,13 @@ VERSIONS = '"trunkline memory history PATH" lists the versions there are of a fi
 CHUNKS = '"trunkline memory chunks list" shows the chunks there are, with --archived the archived ones.'
 
 NOT_FOUND_HINT = ("not_found", "invalid_path")
-"""The codes of what names nothing that can be shown or changed."""
+"""The error codes of a name that does not exist or is not valid."""
 
 
 def with_memory(job: "Callable[[Bus], Awaitable[T]]", *, hint: str = "") -> T:
-    """Run a job with the instance that runs, or with a memory worker for as long as this takes.
+    """Run a job with the running instance, or with a memory worker that runs only as long as the job.
 
-    ``hint`` says what to do when memory has nothing of the name that the job asks for.
+    ``hint`` is the hint of the error when memory has nothing of the name that the job requests.
     """
 
     async def asked(bus: "Bus") -> T:
@@ -48,7 +48,7 @@ def with_memory(job: "Callable[[Bus], Awaitable[T]]", *, hint: str = "") -> T:
 
 
 def require_source(source: Path) -> None:
-    """Raises StorageError for what is not there, before anything is started or made for it."""
+    """Raise StorageError when a source does not exist, before a worker is started or a file created for it."""
     from trunkline.errors import StorageError
 
     if not source.exists():

@@ -1,4 +1,4 @@
-"""``trunkline memory blame``: who wrote each line of a file."""
+"""``trunkline memory blame``: the author of each line of a file."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,9 @@ trunkline memory blame MEMORY.md --version 1f3a9c2 --json
 
 
 def _range(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int | None]:
-    """The first and the last line of 12, 10-20 or 10-, counted from 1; None for all that follow."""
+    """Parse 12, 10-20 or 10-. Return the first and the last line, counted from 1; None as the last line means the
+    end.
+    """
     if value is None:
         return 1, None
     first, dash, last = value.partition("-")

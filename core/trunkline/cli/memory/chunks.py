@@ -1,4 +1,4 @@
-"""``trunkline memory chunks``: look at chunks, change them, archive and restore them."""
+"""``trunkline memory chunks``: lists, shows, changes, archives and restores chunks."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -25,14 +25,14 @@ SHOWN = 90
 
 
 def line(chunk: "Chunk") -> str:
-    """A chunk in one line."""
+    """Return a chunk as one line."""
     text = " ".join(chunk.content.split())
     text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
     return f"{chunk.id}  {chunk.type:<10}  {chunk.metadata.confidence:.2f}  {text}"
 
 
 def _changed(endpoint: "Endpoint[Q, MemoryChanged]", request: Q, what: str, as_json: bool) -> None:
-    """Have a chunk changed, and say so."""
+    """Change a chunk, and print the result."""
     from trunkline.cli.output import print_json
 
     done = with_memory(lambda bus: bus.call(endpoint, request, timeout=COMMAND_SECONDS), hint=CHUNKS)
@@ -43,7 +43,7 @@ def _changed(endpoint: "Endpoint[Q, MemoryChanged]", request: Q, what: str, as_j
 
 
 def _found(some: bool, as_json: bool) -> int:
-    """The status of a list, and a word to a person when it is empty."""
+    """Return the exit status for a list, and print a note if it is empty."""
     if not some and not as_json:
         click.echo("There are none.", err=True)
     return 0 if some else 1

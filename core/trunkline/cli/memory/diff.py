@@ -1,4 +1,4 @@
-"""``trunkline memory diff``: what differs between two versions."""
+"""``trunkline memory diff``: the differences between two versions."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""``trunkline memory doctor``: whether memory is whole, and mending it."""
+"""``trunkline memory doctor``: checks memory for damage and repairs it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -45,7 +45,7 @@ def command(look: bool, as_json: bool) -> int:
 
 
 def _examined(look: bool) -> "Sequence[MemoryFinding]":
-    """By the worker that has the root, or here when nobody has it."""
+    """Check memory in the worker that has the root, or in this process when none has."""
     from trunkline.config import load_config
     from trunkline.contracts.memory.messages import CheckMemory
     from trunkline.contracts.memory.subjects import MEMORY_CHECK
@@ -64,7 +64,7 @@ def _examined(look: bool) -> "Sequence[MemoryFinding]":
 
 
 def _started(look: bool) -> "list[MemoryFinding]":
-    """Report whether memory starts now."""
+    """Report whether memory can be started now."""
     from trunkline.contracts.memory.messages import ListMemory, MemoryFinding
     from trunkline.contracts.memory.subjects import MEMORY_LIST
     from trunkline.errors import TrunklineError

@@ -1,4 +1,6 @@
-"""Who may open an archive, as options say it. A passphrase never stands in the command itself, where others see it."""
+"""The options for the encryption of archives. A passphrase is never a command-line argument, because other users
+could read it.
+"""
 
 import re
 import sys
@@ -15,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def passphrase_options(command: F) -> F:
-    """The ways to give a passphrase."""
+    """Add the options that give a passphrase."""
     command = click.option(
         "--passphrase-env", metavar="NAME", help="Read the passphrase from this environment variable."
     )(command)
@@ -30,7 +32,7 @@ def passphrase_options(command: F) -> F:
 def recipients_from_options(
     recipients: tuple[str, ...], files: tuple[Path, ...], ask: bool, file: Path | None, variable: str | None
 ) -> "Recipients | None":
-    """The lock that was asked for; None for an archive that anybody may read."""
+    """Return the encryption that was requested; None for an archive without encryption."""
     from trunkline._util.archives.encryption import Recipients
 
     keys = (*recipients, *(line for one in files for line in _lines(one)))

@@ -1,4 +1,4 @@
-"""``trunkline memory export``: everything in one archive."""
+"""``trunkline memory export``: writes all of memory to one archive."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``trunkline memory forget``: take a chunk out; history keeps it."""
+"""``trunkline memory forget``: removes a chunk; history keeps it."""
 
 import click
 

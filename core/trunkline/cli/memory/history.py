@@ -1,4 +1,4 @@
-"""``trunkline memory history``: what changed a path."""
+"""``trunkline memory history``: the changes of a path."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""``trunkline memory import``: bring another memory in."""
+"""``trunkline memory import``: imports another memory."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ trunkline memory import ~/.openclaw/workspace --from openclaw
 """
 
 MAX_SHOWN = 20
-"""How many lines of one kind are printed; --json has all."""
+"""Largest number of lines of one kind that are printed; --json prints all."""
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -93,7 +93,7 @@ def command(
 
 @contextmanager
 def _opened(source: Path, keys: "DecryptionKeys | None") -> Iterator[Path]:
-    """The source itself, or what it holds when it is locked."""
+    """Yield the source; if the source is encrypted, yield its decrypted content."""
     from trunkline.config import load_config
     from trunkline.home.encrypted_archive import decrypt_file, temporary_private_file
     from trunkline.home.paths import Home
@@ -131,7 +131,7 @@ async def _import(
 
 
 def _showing(quiet: bool) -> "Callable[[ImportProgress], None]":
-    """Shows the progress in one line, where somebody can see it."""
+    """Show the progress in one line, if standard error is a terminal."""
     if quiet or not sys.stderr.isatty():
         return lambda progress: None
 

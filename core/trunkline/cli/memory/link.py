@@ -1,4 +1,4 @@
-"""``trunkline memory link``: link chunks by hand."""
+"""``trunkline memory link``: creates a link between chunks."""
 
 import click
 

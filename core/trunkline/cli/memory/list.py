@@ -1,4 +1,4 @@
-"""``trunkline memory list``: names under a folder."""
+"""``trunkline memory list``: the names in a folder."""
 
 import click
 

@@ -1,4 +1,6 @@
-"""``trunkline memory purge``: take something out for good, history included. For the owner alone, never for a model."""
+"""``trunkline memory purge``: permanently removes data, including its history. Only for the owner, never for a
+model.
+"""
 
 from typing import TYPE_CHECKING
 

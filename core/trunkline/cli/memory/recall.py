@@ -1,4 +1,4 @@
-"""``trunkline memory recall``: the chunks that answer a question."""
+"""``trunkline memory recall``: searches the chunks for an answer to a question."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""``trunkline memory reindex``: the search index anew."""
+"""``trunkline memory reindex``: rebuilds the search index."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trunkline_bus import Bus
 
 IDLE_SECONDS = 600.0
-"""How long the worker may say nothing."""
+"""Seconds that the worker may be silent."""
 
 
 @click.command(cls=Command, examples="trunkline memory reindex\ntrunkline memory reindex --vectors")

@@ -1,4 +1,4 @@
-"""``trunkline memory remember``: keep a text as chunks."""
+"""``trunkline memory remember``: stores a text as chunks."""
 
 import sys
 

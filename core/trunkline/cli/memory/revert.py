@@ -1,4 +1,4 @@
-"""``trunkline memory revert``: take a change back."""
+"""``trunkline memory revert``: undoes a change."""
 
 import click
 

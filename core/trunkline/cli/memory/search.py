@@ -1,4 +1,4 @@
-"""``trunkline memory search``: where something is said."""
+"""``trunkline memory search``: searches memory."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""``trunkline memory show``: a file, now or at a version."""
+"""``trunkline memory show``: prints a file, current or at a version."""
 
 import click
 

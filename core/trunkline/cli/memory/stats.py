@@ -1,4 +1,4 @@
-"""``trunkline memory stats``: what the search index holds."""
+"""``trunkline memory stats``: the contents of the search index."""
 
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ def command(as_json: bool) -> None:
 
 
 def show(stats: "IndexStats") -> None:
-    """Print it for people."""
+    """Print the statistics as text."""
     kinds = ", ".join(f"{count} {kind}" for kind, count in stats.kinds.items())
     click.echo(f"{stats.passages} passages of {stats.files} files can be found ({kinds or 'nothing yet'}).")
     click.echo(f"Words     {stats.words} stems; languages: {', '.join(stats.languages) or 'none yet'}")

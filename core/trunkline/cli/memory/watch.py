@@ -1,4 +1,4 @@
-"""``trunkline memory watch``: bring files in as they change."""
+"""``trunkline memory watch``: adds files to memory as they change."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
