@@ -371,7 +371,7 @@ def test_plugins_that_cannot_be_isolated_are_refused(tmp_path: Path) -> None:
     )
     refused = listed(tmp_path, '[plugins.acme-host]\nisolation = "process"\n')
     assert refused.returncode == 0
-    assert "acme-host is refused: It is to run in a process of its own, but trunkline_models works only" in (
+    assert "acme-host is refused: It is set to run in its own process, but trunkline_models works only" in (
         refused.stdout
     )
     wrong = listed(tmp_path, '[plugins.acme-host]\nisolation = "proces"\n')
