@@ -1,1 +1,1 @@
-"""Helpers that know nothing of the platform: text, paths, archives, secrets, TOML and JSON."""
+"""General helpers that do not depend on the platform: text, paths, archives, secrets, TOML and JSON."""

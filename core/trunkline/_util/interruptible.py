@@ -1,5 +1,6 @@
-"""A call in another thread that can be interrupted. Python cannot stop a thread, but it can raise an
-exception in it."""
+"""A call in another thread that can be interrupted. Python cannot stop a thread, but it can raise an exception
+in it.
+"""
 
 import ctypes
 import sys
@@ -18,14 +19,14 @@ STACK_SIZE = 64 * 1024
 
 
 class Interrupted(BaseException):
-    """Raised inside a call that was interrupted."""
+    """Raised inside a call that is interrupted."""
 
 
 class InterruptibleCall:
-    """Runs one function in the thread that calls it; another thread may interrupt it.
+    """Runs one function in the calling thread; another thread may interrupt it.
 
-    An interruption arrives between two steps of Python code, so it ends loops, and waits once they return. What
-    catches ``BaseException`` and goes on, or never leaves C, cannot be ended by it.
+    An interruption arrives between two steps of Python code. It ends loops, and a blocking call when that call
+    returns. It does not end code that catches ``BaseException`` and continues, or that never returns from C.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class InterruptibleCall:
         self._interrupted = False
 
     def run(self, function: Callable[[], T]) -> T:
-        """Call the function. Raises what it raises, and Interrupted."""
+        """Call the function and return its result. Raises the function's exceptions, and Interrupted."""
         with self._lock:
             self._thread = threading.get_ident()
         try:
@@ -47,7 +48,7 @@ class InterruptibleCall:
                 self._settle()
 
     def interrupt(self) -> None:
-        """Raise Interrupted in the function if it still runs. May be called from any thread."""
+        """Raise Interrupted in the function if it is still running. May be called from any thread."""
         with self._lock:
             if self._thread is not None and not self._interrupted:
                 self._interrupted = True
@@ -56,7 +57,7 @@ class InterruptibleCall:
                 )
 
     def _settle(self) -> None:
-        """Let a pending interruption arrive here, because the thread continues with other work."""
+        """Wait for a pending interruption, because the thread then continues with other work."""
         try:
             for _ in range(SETTLE_STEPS):
                 pass
@@ -72,10 +73,10 @@ class _Stack(ctypes.Structure):
 
 @contextmanager
 def signal_stack() -> Iterator[None]:
-    """Give this thread a signal stack (sigaltstack(2)) for the length of the block, on Linux.
+    """Provide a signal stack (sigaltstack(2)) for this thread within the context, on Linux.
 
-    A thread whose own stack is full has no room to run the handler of the fault. Without a signal stack it dies before
-    the fault is written, and its end looks like a kill.
+    A thread whose own stack is full cannot run the handler of the fault. Without a signal stack the process dies
+    before the fault is written, and the crash looks like a kill.
     """
     if sys.platform != "linux":
         yield

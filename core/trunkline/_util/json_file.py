@@ -1,4 +1,4 @@
-"""JSON files that a person may have written: policies, tool manifests, server entries. Pure."""
+"""JSON files that a person may have written: policies, tool manifests, server entries. Pure functions."""
 
 import re
 from typing import TypeVar
@@ -16,7 +16,8 @@ def read_json(path: str, data: bytes, kind: type[T]) -> T:
     """Return the content of a file as ``kind``.
 
     Raises:
-        SettingsFileError: it is not JSON, or does not fit. The text names file and line, as for TOML.
+        SettingsFileError: the content is not JSON, or does not match the type. The text names file and line, as for
+            TOML.
     """
     try:
         return msgspec.json.decode(data, type=kind)

@@ -1,4 +1,6 @@
-"""The values that messages can carry as JSON with every encoder in use: their limits differ. Pure."""
+"""The limits of values that every JSON encoder in use can encode; the encoders have different limits. Pure
+functions.
+"""
 
 import math
 from collections.abc import Iterator
@@ -11,7 +13,7 @@ SMALLEST, LARGEST = -(2**63), 2**64 - 1
 
 
 def json_problem(value: object) -> str:
-    """Return why no message can carry the value, such as "half a character"; "" when one can."""
+    """Return the reason why a message cannot contain the value, such as "half a character"; "" when it can."""
     return next(_problems(value), "")
 
 

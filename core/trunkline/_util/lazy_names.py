@@ -1,7 +1,7 @@
-"""Public modules whose names are imported when they are first used.
+"""Public modules that import their names on first use.
 
-Such a module has its names in one place: the imports under ``if TYPE_CHECKING:``, which type checkers and editors
-read. The table for the running program is taken from the same lines.
+The imports under ``if TYPE_CHECKING:`` are the only list of such a module's names. Type checkers and editors read
+these imports, and the running program derives its table from the same lines.
 """
 
 import importlib
@@ -15,7 +15,7 @@ API = "trunkline.api"
 
 
 class RenamedName(ImportError):
-    """A public module was asked for a name that is now in another module, or has another name."""
+    """A name was requested from a public module, and it now has another name or is in another module."""
 
 
 def lazy_names(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -25,7 +25,7 @@ def lazy_names(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str
     def attribute(name: str) -> Any:
         if not origins:
             origins.update(public_names(module))
-        if name == "__all__":  # what ``from module import *`` asks for
+        if name == "__all__":  # ``from module import *`` reads this
             return [*origins]
         if name not in origins:
             raise _missing(module, name)
@@ -40,13 +40,10 @@ def lazy_names(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str
 
 
 def public_names(module: str) -> dict[str, str]:
-    """Return the names of a public module, each with the module that defines it, in the order of the
-    source."""
+    """Return the names of a public module, each with the module that defines it, in source order."""
     loader: Any = importlib.import_module(module).__loader__
-    source = loader.get_source(module)  # in a folder and in a zip file alike
-    tree: AST = compile(
-        source, module, "exec", PyCF_ONLY_AST
-    )  # importing ``ast`` would take longer than this
+    source = loader.get_source(module)  # works in a folder and in a zip file
+    tree: AST = compile(source, module, "exec", PyCF_ONLY_AST)  # faster than importing ``ast``
     assert isinstance(tree, Module)
     return {
         alias.name: str(node.module)
@@ -60,7 +57,7 @@ def public_names(module: str) -> dict[str, str]:
 
 def public_modules() -> list[str]:
     """Return the names of all public modules: ``trunkline`` and the modules of ``trunkline.api``."""
-    import pkgutil  # only a wrong name and the documentation ask for it
+    import pkgutil  # used only for unknown names and for the documentation
 
     api = importlib.import_module(API)
     return [FACE, *(f"{API}.{found.name}" for found in pkgutil.iter_modules(api.__path__))]
@@ -72,8 +69,7 @@ def find_public(name: str) -> str | None:
 
 
 def new_place(module: str, name: str) -> str | None:
-    """Return the present place, as ``module.name``, of a name that this module had in former versions, or
-    None."""
+    """Return the current place, as ``module.name``, of a former name of this module, or None."""
     from trunkline._util.renamed_names import RENAMED_NAMES
 
     tables = [RENAMED_NAMES[module]] if module in RENAMED_NAMES else _tables_below(module, RENAMED_NAMES)
@@ -83,13 +79,14 @@ def new_place(module: str, name: str) -> str | None:
 
 
 def _tables_below(package: str, tables: dict[str, dict[str, str]]) -> list[dict[str, str]]:
-    """Return the tables of the modules below a package, whose names the package had too."""
+    """Return the tables of the modules below a package. The package formerly had their names too."""
     return [table for module, table in tables.items() if module.startswith(f"{package}.")]
 
 
 def _missing(module: str, name: str) -> Exception:
-    """An ImportError for what is somewhere else now: of an AttributeError, ``from module import name`` would drop the
-    text."""
+    """Return an ImportError for a name that was moved. With an AttributeError, ``from module import name`` would lose
+    the text.
+    """
     if not name.startswith("_") and (place := new_place(module, name)):
         return RenamedName(f"{module}.{name} is now {place}", name=module)
     return AttributeError(f"module {module!r} has no attribute {name!r}", name=name)

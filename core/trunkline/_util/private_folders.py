@@ -4,12 +4,12 @@ from pathlib import Path
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder and its missing parents with mode 0700; what exists keeps its mode.
+    """Create a folder and its missing parents with mode 0700. Existing folders keep their mode.
 
-    ``Path.mkdir(mode=..., parents=True)`` would leave the parents open to everybody.
+    ``Path.mkdir(mode=..., parents=True)`` would create the parents with the default mode.
 
     Raises:
-        OSError: something on the way is a file, or cannot be written.
+        OSError: a part of the path is a file, or cannot be written.
     """
     if folder.is_dir():
         return

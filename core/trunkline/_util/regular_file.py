@@ -1,4 +1,6 @@
-"""Reading a file that a person may have put there: a regular one, also behind a link. Never waits for a pipe."""
+"""Reads a file that may come from a person. Only regular files are read, also through a link, so a read never blocks
+on a pipe.
+"""
 
 import errno
 import os

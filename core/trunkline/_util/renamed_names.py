@@ -1,4 +1,4 @@
-"""Former public names, for the error message of plugins that import them."""
+"""Former public names, for the error messages of plugins that import them."""
 
 RENAMED_NAMES: dict[str, dict[str, str]] = {
     "trunkline": {
@@ -94,5 +94,5 @@ RENAMED_NAMES: dict[str, dict[str, str]] = {
     "trunkline.words.likeness": {"expanded": "expand_query", "language_of_texts": "common_language"},
     "trunkline.words.split": {"words_in": "tokenize"},
 }
-"""By the module that had the name. Where the name of today is, ``lazy_names.find_public`` says; a name that kept its
-spelling is not in here."""
+"""The current names, by former module and former name. ``lazy_names.find_public`` finds the current module. A name
+that was only moved is not listed."""

@@ -1,5 +1,6 @@
-"""Formats a tool's result for people: one-line JSON, meant for models, becomes lines of names and values.
-Pure."""
+"""Formats a tool's result for people: JSON on one line, which is meant for models, becomes lines of names and values.
+Pure functions.
+"""
 
 import json
 import re
@@ -10,7 +11,7 @@ from typing import Any
 from trunkline._util.local_time import format_local_time
 
 MAX_CHARACTERS = 1_000_000
-"""The number of characters from which a result is shown unchanged."""
+"""The largest number of characters of a result that is formatted; longer ones are shown unchanged."""
 
 WIDTH = 100
 """The number of characters that an object or list with plain values may take on one line."""
@@ -20,8 +21,9 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 
 def format_result(result: str) -> str:
-    """The result in lines, if it is an object or a list on one line of JSON; every other one as it is, so that a file
-    of JSON that a tool has read keeps its form."""
+    """Format a result that is an object or a list on one line of JSON. Any other result is unchanged, so the content
+    of a JSON file that a tool has read keeps its form.
+    """
     text = result.strip()
     if not text.startswith(("{", "[")) or "\n" in text or len(text) > MAX_CHARACTERS:
         return result
@@ -89,5 +91,5 @@ def _plain(value: Any) -> str:
         return text
     try:
         return format_local_time(datetime.fromisoformat(text), seconds=True)
-    except (ValueError, OverflowError):  # it has the form of a time, and is none
+    except (ValueError, OverflowError):  # the text looks like a time and is not valid
         return text

@@ -1,8 +1,6 @@
-"""Writes seccomp filters: instructions of classic BPF as seccomp(2) takes them. It imports no other module of
-Trunkline.
+"""Writes seccomp filters as classic BPF instructions (seccomp(2)). It imports no other module of Trunkline.
 
-An instruction is ``(code, if true, if false, value)``; the middle two are the numbers of instructions to
-skip.
+An instruction is ``(code, if true, if false, operand)``. The middle two are the numbers of instructions to skip.
 """
 
 import struct
@@ -32,8 +30,9 @@ def architecture_check(machine: str) -> list[Instruction]:
 
 
 def on_call(number: int, then: list[Instruction]) -> list[Instruction]:
-    """Return the instructions that run ``then`` for the call ``number`` and skip it for others. ``then`` must
-    end in a return."""
+    """Return the instructions that run ``then`` for the call ``number`` and skip it for other calls. ``then`` must
+    end in a return.
+    """
     return [(EQUAL, 0, len(then), number), *then]
 
 

@@ -1,4 +1,4 @@
-"""Text of other origin: made safe for a terminal, and split into words. Pure."""
+"""Text from outside: makes it safe for a terminal, wraps it, and splits it into words. Pure functions."""
 
 import json
 import re
@@ -36,35 +36,39 @@ _UNSEEN = re.compile(
     "\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
     "|(?<![^\\x00-\\x7f])[\u200c\u200d\ufe0f]|[\u200c\u200d\ufe0f]{3,}"
 )
-"""Characters without a shape (Default_Ignorable_Code_Point of Unicode, marks of direction, and annotations). Joiners
-and the choice of an emoji's picture belong to words of other scripts, so after these they may stand."""
+"""Characters without a shape (Unicode's Default_Ignorable_Code_Point, direction marks, and annotations). Joiners and
+emoji variation selectors are part of words in other scripts, so they are permitted after non-ASCII characters."""
 
 
 def reveal_invisible(text: str) -> str:
-    """The text with what nobody would see in it named, as ``⟨U+200B⟩``: whoever approves a text has to see all of it,
-    and whole sentences can be written in such characters, which a machine reads."""
+    """Return the text with invisible characters replaced by their names, as ``⟨U+200B⟩``. Whole sentences can be
+    written in characters that only a machine reads, and a person who approves a text must see all of it.
+    """
     return _UNSEEN.sub(lambda found: "".join(f"⟨U+{ord(sign):04X}⟩" for sign in found[0]), text)
 
 
 def one_line(text: str) -> str:
-    """The text on one line, with everything in it visible: for a cell of a table, a name, a heading. A line break in
-    what somebody else wrote must not begin a line of ours."""
+    """Return the text on one line with all characters visible, for a table cell, a name or a heading. A line break in
+    text from outside must not start a new line of our output.
+    """
     return reveal_invisible(printable(text)).replace("\n", " ").replace("\t", " ")
 
 
 QUOTED = "│ "
-"""The prefix of each line that is quoted from others, also of its continuation."""
+"""The prefix of each quoted line, and of its continuation lines."""
 
 NARROW = 20
-"""The width below which nothing is wrapped."""
+"""The smallest width for which text is wrapped."""
 
 _COLUMN = re.compile(r"\S(?:.*?\S)??\s{2,}(?=\S)")
 
 
 def wrap_text(text: str, width: int, hang: int | None = None) -> str:
-    """The text with lines of at most ``width`` columns, broken between words. A line goes on behind ``hang`` columns if
-    they are given, below its second column if it is a row of a table, else two columns behind its own beginning. A word
-    that is too long stays whole, to be copied; in what is quoted it is cut, lest its rest look like a line of ours."""
+    """Return the text with lines of at most ``width`` columns, broken between words. Continuation lines are indented
+    by ``hang`` columns if given; in a row of a table, to its second column; otherwise by two columns more than the
+    line. A word that is too long is not broken, so that it can be copied. In quoted text it is broken, because its
+    rest could look like our own output.
+    """
     if width < NARROW:
         return text
     return "\n".join(part for line in text.split("\n") for part in _parts(line, width, hang))
@@ -100,7 +104,9 @@ def _hang(line: str, width: int) -> int:
 
 
 def _pieces(words: list[str], width: int) -> list[str]:
-    """Return the words, the too long ones in pieces of half the width, which fits letters of two columns."""
+    """Return the words. Words that are too long are split into pieces of half the width, which fit even if every
+    character takes two columns.
+    """
     most = max(1, width // 2)
     return [
         word[at : at + most] if display_width(word) > width else word
@@ -110,8 +116,7 @@ def _pieces(words: list[str], width: int) -> list[str]:
 
 
 def truncate_words(text: str, most: int) -> str:
-    """Return as much of a text as fits, without a word that would be cut: half a key is not recognised as a
-    key."""
+    """Return as much of a text as fits, without a partial word, because half a key is not recognized as a key."""
     if len(text) <= most:
         return text
     end = most if text[most].isspace() else max(text.rfind(space, 0, most) for space in " \t\r\n")
@@ -156,8 +161,9 @@ def argv_from_json(text: str) -> list[str] | None:
 
 
 def argv_of(given: object) -> list[str] | None:
-    """The argument vector that stands for a program: a list of words, the same as JSON in text, or a line of plain
-    words. None for a script, which only a shell can read, and for what is neither."""
+    """Return the argument vector of a program: from a list of words, from the same list as JSON text, or from a line
+    of plain words. Return None for a script, which needs a shell, and for any other value.
+    """
     if isinstance(given, str):
         found = argv_from_json(given)
         return split_plain_command(given) if found is None else found

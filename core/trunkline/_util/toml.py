@@ -1,8 +1,8 @@
-"""TOML files of other origin: a block's settings, preferences. Pure.
+"""TOML files from outside: the settings of a block, and preferences. Pure functions.
 
-Python's ``tomllib`` takes time quadratic in the length of a dotted key, fails on deep nesting, and lets the
-error of an overlong number through. Agents may write ``preferences.toml``, which every turn reads. So text
-that could delay a worker is refused before it is parsed, with the same error as text that is not TOML.
+Python's ``tomllib`` takes quadratic time in the length of a dotted key, fails on deep nesting, and lets the
+ValueError of an overlong number escape. Agents may write ``preferences.toml``, which every turn reads. So text that
+could delay a worker is refused before it is parsed, with the same error as text that is not TOML.
 """
 
 import re
@@ -30,18 +30,19 @@ class UnreadableToml(tomllib.TOMLDecodeError):
 
 
 class SettingsFileError(ValueError):
-    """A file of settings that a person has to mend. The text names the file, the line where that is known, and what is
-    wrong. What the file guards stays shut meanwhile: nobody knows what it was to say."""
+    """A settings file that a person must correct. The text names the file, the line if it is known, and the problem.
+    Callers that use the file as a guard refuse everything meanwhile, because the file's intention is unknown.
+    """
 
 
 def read_settings(path: str, text: str, kind: type[S]) -> S:
     """Return the settings in a file.
 
-    A type that forbids no unknown keys ignores them, except a key that is nearly one of its own: a typing
-    error in ``model`` must not send a text to another model.
+    A type that accepts unknown keys ignores them, except a key that is similar to one of its own: a typing error in
+    ``model`` must not send a text to another model.
 
     Raises:
-        SettingsFileError: the text is not TOML, or does not fit.
+        SettingsFileError: the text is not TOML, or does not match the type.
     """
     try:
         table = read_toml(text)
@@ -73,8 +74,9 @@ def line_of(text: str, name: str) -> str:
 
 
 def key_in_message(said: str) -> str:
-    """The key that a sentence about a file complains of: one that is unknown, else the last one of the path; "" for
-    none."""
+    """Return the key that a message about a file refers to: the unknown key, otherwise the last key of the path; ""
+    for none.
+    """
     unknown = re.search(r"unknown field `([^`]+)`|there is no `([^`]+)`", said)
     if unknown is not None:
         return unknown[1] or unknown[2]
@@ -86,7 +88,7 @@ def read_toml(text: str) -> dict[str, Any]:
     """Return the table of a text.
 
     Raises:
-        tomllib.TOMLDecodeError: it is not TOML; or it is longer than ``MAX_CHARACTERS``, has more than ``MAX_DOTS``
+        tomllib.TOMLDecodeError: the text is not TOML, is longer than ``MAX_CHARACTERS``, has more than ``MAX_DOTS``
             dots in a line, is nested too deeply, or contains a number with too many digits.
     """
     if len(text) > MAX_CHARACTERS:

@@ -1,9 +1,8 @@
-"""Marks text from files, tools or people, so that a model reads it and cannot mistake where it ends.
+"""Marks text from files, tools or people, so that a model cannot mistake where it ends.
 
-A block ends with the same mark that it begins with: a digest of its content, which therefore cannot occur in
-the content. Anything that only looks like a mark, in any spelling, is altered. A tool's result is altered as
-little as possible, since a model may edit the file that it comes from: only text that would end the mark, or
-begin another one.
+A block ends with the same mark that it begins with: a digest of its content, which therefore cannot occur in the
+content. Text that only looks like a mark, in any spelling, is changed. In a tool's result only text that would end
+the mark or begin another one is changed, since a model may edit the file that the result comes from.
 """
 
 import hashlib
@@ -40,7 +39,7 @@ _WHOLE = re.compile(
     r"(\n\[Changed here[^\n]*\])?",
     re.DOTALL,
 )
-"""A result that consists of exactly one block."""
+"""Matches a result that consists of exactly one block."""
 
 _LOOK_ALIKES = str.maketrans(
     {
@@ -52,18 +51,17 @@ _LOOK_ALIKES = str.maketrans(
         **dict.fromkeys("\u0445\u03c7", "x"),
     }
 )
-"""Cyrillic, Greek, Armenian and small capital letters that look like those of the tag."""
+"""Cyrillic, Greek, Armenian and small capital letters that look like letters of the tag."""
 
 
-@lru_cache(maxsize=64)  # the same few files stand before the model in turn after turn
+@lru_cache(maxsize=64)  # cached, because every turn shows the model the same few files
 def wrap_context(source: str, text: str, *, note: str = DATA_NOTE) -> str:
     """Return the text as a block, with the name of its source and the note for the model."""
     return _block(source, escape_tag(text.replace("\r\n", "\n").replace("\r", "\n")), note)
 
 
 def wrap_tool_result(source: str, text: str) -> str:
-    """Return a tool's result as a block. When a bracket had to be replaced, a line after the block says
-    so."""
+    """Return a tool's result as a block. If a bracket had to be replaced, a line after the block says so."""
     brackets = [bracket for bracket, after in _brackets(text) if _forges(after)]
     if not brackets:
         return _block(source, text, DATA_NOTE)
@@ -73,8 +71,9 @@ def wrap_tool_result(source: str, text: str) -> str:
 
 
 def unwrap_tool_result(output: str) -> str:
-    """Return the content of the block that a tool's result is; any other text unchanged. Models get the
-    block."""
+    """Return the content of a tool's result that is a block, for use outside of a model's context. Any other text is
+    unchanged.
+    """
     found = _WHOLE.fullmatch(output)
     return found["text"] if found is not None else output
 
@@ -90,7 +89,7 @@ def _block(source: str, text: str, note: str) -> str:
 
 
 def _brackets(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Yield each bracket with the text after it, up to the next one: every character comes once."""
+    """Yield each bracket with the text up to the next one. Each character is yielded at most once."""
     brackets = list(_BRACKET.finditer(text))
     ends = [*(bracket.start() for bracket in brackets[1:]), len(text)]
     for bracket, end in zip(brackets, ends, strict=False):
@@ -104,9 +103,7 @@ def _without(brackets: Sequence[re.Match[str]], text: str) -> str:
 
 
 def _forges(after: str) -> bool:
-    """Report whether what stands behind a bracket would be read as the end of a block, or as a mark that says
-    something.
-    """
+    """Report whether the text after a bracket would be read as the end of a block, or as a mark with a note."""
     if not _letters(after).startswith(TAG):
         return False
     read, behind = "", 0
@@ -119,9 +116,7 @@ def _forges(after: str) -> bool:
 
 
 def _is_closing(after: str) -> bool:
-    """Report whether more than spaces, and what cannot be seen, stands before the first letter: a slash, of whatever
-    kind.
-    """
+    """Report whether a visible sign, such as a slash in any spelling, precedes the first letter."""
     for letter in after:
         if letter.isalnum():
             return False

@@ -1,1 +1,3 @@
-"""The testing kit for plugins: a platform in one process, scripted models, and a contract suite per kind of plugin."""
+"""The testing kit for plugins: a platform in one process, scripted models, and a contract suite for each kind of
+plugin.
+"""

@@ -1,7 +1,7 @@
-"""The contract of a model adapter as tests that anybody can run against their own.
+"""The contract of a model adapter, as a test suite for any adapter.
 
-Subclass ``AdapterSuite`` and say how each situation is brought about; or, when the adapter speaks OpenAI's protocol
-or the agent loop's, subclass ``ScriptedProviderSuite``, which brings them all about with a real HTTP server::
+Subclass ``AdapterSuite`` and implement ``situation``. If the adapter uses OpenAI's protocol or the agent loop's,
+subclass ``ScriptedProviderSuite`` instead, which implements all situations with a real HTTP server::
 
     from trunkline.api.testing import ScriptedProviderSuite
 
@@ -9,7 +9,7 @@ or the agent loop's, subclass ``ScriptedProviderSuite``, which brings them all a
         def adapter(self, provider, key):
             return MyAdapter(base_url=provider.url, key=key)
 
-What a protocol cannot have goes into ``lacks``, with the reason.
+List the situations that the protocol does not have in ``lacks``, with the reason.
 """
 
 import socket
@@ -65,10 +65,10 @@ SENTENCE = "The harbour is calm tonight."
 REASONING_TEXT = "Boats do not move."
 CALLS: tuple[tuple[str, dict[str, str]], ...] = (("look", {"at": "sea"}), ("listen", {"to": "wind"}))
 KEY = "sk-canary-0123456789abcdef"
-"""The key that the adapter is given; it must not be in any error."""
+"""The key that the adapter receives. No error may contain it."""
 
 DEADLINE_SECONDS = 60.0
-"""Seconds within which what must happen at once has happened, however loaded the machine."""
+"""Seconds within which an immediate reaction must occur, even on a loaded machine."""
 
 FAULTS: dict[SituationName, tuple[ErrorCode, frozenset[str]]] = {
     "unauthorized": (ErrorCode.PROVIDER_ERROR, frozenset({"authentication"})),
@@ -82,15 +82,15 @@ FAULTS: dict[SituationName, tuple[ErrorCode, frozenset[str]]] = {
     "quit": (ErrorCode.PROVIDER_ERROR, frozenset({"interrupted"})),
     "overflow": (ErrorCode.CONTEXT_OVERFLOW, frozenset({"refused"})),
 }
-"""Every situation that must end in a ModelError, with its code and the faults that are right for it."""
+"""Every situation that must end in a ModelError, with the code and the permitted faults."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
     """An adapter, and a request whose answer is known.
 
-    ``arrived`` counts the requests that the other side got; ``left`` says whether it saw the connection close before
-    the answer was complete. None where there is no other side.
+    ``arrived`` returns the number of requests that the server received. ``left`` reports whether the server saw the
+    connection close before the answer was complete. Both are None without a server.
     """
 
     adapter: ModelAdapter
@@ -103,27 +103,27 @@ class AdapterSuite(ContractSuite, ABC):
     """The contract of every adapter."""
 
     lacks: ClassVar[Mapping[SituationName, str]] = {}
-    """Situations that cannot be, each with the reason."""
+    """Situations that the adapter does not have, each with the reason."""
 
     sentence: ClassVar[str] = SENTENCE
-    """What is said in the situations that say something."""
+    """The text of the answers."""
 
     counts: ClassVar[bool] = True
-    """Whether the other side counts tokens."""
+    """Whether the server counts tokens."""
 
     @abstractmethod
     def situation(self, name: SituationName) -> AbstractAsyncContextManager[Situation]:
-        """Bring a situation about.
+        """Create a situation.
 
-        ``text`` answers ``sentence``; ``reasoning`` thinks THOUGHT and answers it; ``calls`` makes CALLS;
-        ``text_and_calls`` says it and makes CALLS; ``bad_arguments`` calls ``look`` with arguments that are no
-        JSON; ``limit`` is stopped by the limit of tokens; ``endless`` begins to answer and does not end;
-        ``silent`` never begins. ``malformed``, ``cut`` and ``quit`` (no finish reason) come after some text.
+        ``text`` answers ``sentence``. ``reasoning`` reasons THOUGHT and answers ``sentence``. ``calls`` makes CALLS.
+        ``text_and_calls`` answers ``sentence`` and makes CALLS. ``bad_arguments`` calls ``look`` with arguments that
+        are not JSON. ``limit`` is stopped by the limit of tokens. ``endless`` begins to answer and does not end.
+        ``silent`` never begins. ``malformed``, ``cut`` and ``quit`` (no finish reason) occur after some text.
         """
 
     @pytest.mark.anyio
     async def test_text_comes_in_pieces_and_then_one_finish(self) -> None:
-        """The pieces make up the text, several arrive, and exactly one Finish comes last."""
+        """The text arrives in several pieces, and exactly one Finish follows at the end."""
         events = await self._events("text")
         assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
         assert len([event for event in events if isinstance(event, Text)]) > 1
@@ -132,7 +132,7 @@ class AdapterSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_usage_is_reported(self) -> None:
-        """The Finish carries the provider's count of tokens."""
+        """The Finish contains the provider's token counts."""
         if not self.counts:
             pytest.skip("there are no tokens to count")
         usage = _finish(await self._events("text")).usage
@@ -141,14 +141,14 @@ class AdapterSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_reasoning_is_kept_apart_from_text(self) -> None:
-        """The reasoning that a vendor shows arrives as Reasoning and is not part of the text."""
+        """Reasoning that a vendor shows arrives as Reasoning and is not part of the text."""
         events = await self._events("reasoning")
         assert "".join(event.text for event in events if isinstance(event, Reasoning)) == REASONING_TEXT
         assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
 
     @pytest.mark.anyio
     async def test_parallel_calls_come_whole_and_in_order(self) -> None:
-        """Calls come in the model's order, with parsed arguments and ids of their own, right before the Finish."""
+        """Calls arrive in the model's order, with parsed arguments and distinct ids, directly before the Finish."""
         events = await self._events("calls")
         self._are_the_calls(events)
         assert _finish(events).reason == "tool_calls"
@@ -162,7 +162,9 @@ class AdapterSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_arguments_that_are_not_json_are_passed_on(self) -> None:
-        """Text that the model wrote instead of JSON is kept under the key ``""``, and the tool runner judges it."""
+        """Arguments that are not JSON are passed on as text under the key ``""``. The tools worker reports the
+        error.
+        """
         calls = [event.call for event in await self._events("bad_arguments") if isinstance(event, Call)]
         assert [call.name for call in calls] == ["look"]
         assert list(calls[0].arguments) == [""]
@@ -175,7 +177,9 @@ class AdapterSuite(ContractSuite, ABC):
     @pytest.mark.anyio
     @pytest.mark.parametrize("name", list(FAULTS))
     async def test_every_failure_is_a_model_error_with_its_code(self, name: SituationName) -> None:
-        """Whatever fails, a ModelError with the fixed code and the right fault comes, without the key."""
+        """Every failure raises a ModelError with the specified code and the correct fault. The error does not contain
+        the key.
+        """
         error = await self._error(name)
         code, faults = FAULTS[name]
         assert (error.code, error.fault in faults) == (code, True), error
@@ -185,7 +189,7 @@ class AdapterSuite(ContractSuite, ABC):
     @pytest.mark.anyio
     @pytest.mark.parametrize("name", ["malformed", "cut", "quit"])
     async def test_text_before_a_failure_is_given(self, name: SituationName) -> None:
-        """The text before a failure has been yielded, and no Finish follows."""
+        """The text before a failure is yielded, and no Finish follows."""
         async with self._arranged(name) as situation:
             events: list[ModelEvent] = []
             with pytest.raises(ModelError):
@@ -199,7 +203,7 @@ class AdapterSuite(ContractSuite, ABC):
         "name", ["text", "unauthorized", "rate_limited", "server_error", "malformed", "cut"]
     )
     async def test_no_question_is_repeated(self, name: SituationName) -> None:
-        """Retrying is not the adapter's business: one call is one request, whatever comes back."""
+        """The adapter does not retry: one call is one request, whatever the answer is."""
         async with self._arranged(name) as situation:
             arrived = self._or_skip(situation.arrived)
             with suppress(ModelError):
@@ -208,7 +212,7 @@ class AdapterSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_closing_the_iterator_closes_the_connection(self) -> None:
-        """The other side sees the connection close when the iterator is closed in mid-answer."""
+        """When the iterator is closed during an answer, the server sees the connection close."""
         async with self._arranged("endless") as situation:
             left = self._or_skip(situation.left)
             async with aclosing(situation.adapter.stream(situation.request)) as events:  # type: ignore[type-var]
@@ -219,7 +223,7 @@ class AdapterSuite(ContractSuite, ABC):
     @pytest.mark.anyio
     @pytest.mark.parametrize("name", ["endless", "silent"])
     async def test_cancelling_ends_at_once_and_closes_the_connection(self, name: SituationName) -> None:
-        """A cancelled call ends without an error of its own, even while the other side is silent."""
+        """A cancelled call ends without another error, even while the server is silent."""
         async with self._arranged(name) as situation:
             left, arrived = self._or_skip(situation.left), self._or_skip(situation.arrived)
             with anyio.fail_after(DEADLINE_SECONDS):
@@ -231,7 +235,7 @@ class AdapterSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_calls_at_the_same_time_do_not_mix(self) -> None:
-        """Ten answers at once are ten whole answers."""
+        """Ten concurrent answers are complete and separate."""
         async with self._arranged("text") as situation:
             answers: list[str] = []
 
@@ -246,7 +250,9 @@ class AdapterSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_an_unused_adapter_has_a_name_and_closes(self) -> None:
-        """The name can stand in ``provider_adapter`` and ``adapter/model``; closing needs no call before it."""
+        """The name is valid in ``provider_adapter`` and ``adapter/model``. An adapter can be closed before its first
+        call.
+        """
         async with self._arranged("text") as situation:
             assert situation.adapter.name
             assert "/" not in situation.adapter.name
@@ -303,11 +309,11 @@ PROGRAMS: dict[SituationName, str] = {
     "quit": "quit:3",
     "overflow": "overflow",
 }
-"""The program (see ``trunkline.testing.script``) that brings each situation about."""
+"""The program of each situation (see ``trunkline.testing.script``)."""
 
 
 def request_for(program: str) -> ModelRequest:
-    """A request that says the program, offers two tools and names a model."""
+    """Return a request that contains the program, offers two tools and names a model."""
     tools = tuple(
         ToolSchema(
             name=name,
@@ -324,7 +330,9 @@ def request_for(program: str) -> ModelRequest:
 
 
 def conversation_after_calls() -> tuple[Message, ...]:
-    """A conversation in which the model spoke, called two tools and got their results; the program quotes them."""
+    """Return a conversation in which the model answered with text, called two tools and received their results. The
+    program quotes the results.
+    """
     calls = tuple(ToolCall(id=f"call_{name}", name=name, arguments=dict(args)) for name, args in CALLS)
     return (
         Message(id="msg_1", role="user", content=PROGRAMS["text_and_calls"]),
@@ -335,15 +343,15 @@ def conversation_after_calls() -> tuple[Message, ...]:
 
 
 class ScriptedProviderSuite(AdapterSuite):
-    """The contract for adapters that speak to an HTTP server which ``ScriptedProvider`` can stand in for."""
+    """The contract of adapters for HTTP servers that ``ScriptedProvider`` can replace."""
 
     @abstractmethod
     def adapter(self, provider: ScriptedProvider, key: str) -> ModelAdapter:
-        """An adapter for this server, which sends this key if its protocol has one."""
+        """Return an adapter for this server that sends this key, if its protocol has keys."""
 
     @asynccontextmanager
     async def situation(self, name: SituationName) -> AsyncIterator[Situation]:
-        """Bring a situation about by a program."""
+        """Create a situation by a program."""
         async with ScriptedProvider().serving() as provider:
             with _nobody() as port:
                 other = ScriptedProvider(port=port) if name == "unreachable" else provider
@@ -367,13 +375,13 @@ async def _all(situation: Situation) -> list[ModelEvent]:
 
 async def _until(condition: Callable[[], bool]) -> None:
     with anyio.fail_after(DEADLINE_SECONDS):
-        while not condition():  # noqa: ASYNC110 - the condition lies on the other side of a connection
+        while not condition():  # noqa: ASYNC110 - the condition is on the other side of a connection
             await anyio.sleep(0.005)
 
 
 @contextmanager
 def _nobody() -> Iterator[int]:
-    """A port of this machine at which nobody listens, and nobody can as long as the block lasts."""
+    """Reserve a port of this machine within the context. Nothing listens on it, and no other process can."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield int(taken.getsockname()[1])

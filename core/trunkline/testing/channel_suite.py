@@ -1,4 +1,4 @@
-"""The contract of a channel as tests that anybody can run on theirs.
+"""The contract of a channel, as a test suite for any channel.
 
 ::
 
@@ -12,7 +12,7 @@
             bell = Doorbell()
             yield ChannelUser(bell, say=bell.press, seen=lambda: bell.display)
 
-The suite runs the channel on a ``ScriptedGateway`` and plays the person.
+The suite runs the channel on a ``ScriptedGateway`` and acts as the person.
 """
 
 import re
@@ -34,15 +34,16 @@ from trunkline.testing.contract_suite import ContractSuite
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 
 WAIT_SECONDS = 60.0
-"""Seconds within which a channel must do what it should."""
+"""Seconds within which a channel must react."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelUser:
-    """A person at the other end of a channel: what they say, and all they have been shown so far.
+    """A person who uses a channel. ``say`` sends a message, and ``seen`` returns all text that the channel has shown
+    so far.
 
-    ``decide`` is how they answer an approval that they were shown, with a yes or no; None where they cannot, as through
-    a pipe, in which nobody sits."""
+    ``decide`` answers a shown approval with yes or no. It is None for a channel without decisions, such as a pipe.
+    """
 
     channel: Channel
     say: Callable[[str], Awaitable[None]]
@@ -51,11 +52,11 @@ class ChannelUser:
 
 
 class ChannelSuite(ContractSuite, ABC):
-    """Inherit, give ``person``, and pytest runs the rest."""
+    """Inherit from this class and implement ``person``; pytest runs the tests."""
 
     @abstractmethod
     def person(self) -> AbstractAsyncContextManager[ChannelUser]:
-        """A new channel that does not run yet, with a person at it."""
+        """Yield a new channel that is not running yet, with its user."""
 
     async def _talk(self, gateway: ScriptedGateway, act: Callable[[ChannelUser], Awaitable[None]]) -> None:
         """Run the channel while the person acts."""
@@ -67,13 +68,13 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_the_name_is_a_subject_key(self) -> None:
-        """A channel's name is lower-case and fits into a subject."""
+        """A channel's name is in lower case and valid in a subject."""
         async with self.person() as person:
             assert re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", person.channel.name)
 
     @pytest.mark.anyio
     async def test_the_format_hint_is_within_its_limit(self) -> None:
-        """It stands before the model with every message; the gateway refuses more."""
+        """The hint is within the gateway's limit, because the model receives it with every message."""
         async with self.person() as person:
             assert len(person.channel.shows) <= MAX_SHOWS
 
@@ -92,7 +93,7 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_a_conversation_continues(self) -> None:
-        """The second message goes into the conversation of the first."""
+        """The second message is sent to the conversation of the first."""
         async with ScriptedGateway() as gateway:
 
             async def act(person: ChannelUser) -> None:
@@ -106,7 +107,7 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_the_gateway_may_be_unreachable(self) -> None:
-        """A message said while no gateway answers is sent when one does, once."""
+        """A message that is written while no gateway answers is sent once, when a gateway answers again."""
         async with ScriptedGateway() as gateway:
 
             async def act(person: ChannelUser) -> None:
@@ -124,7 +125,7 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_a_failed_turn_says_so(self) -> None:
-        """The fixed sentence of a failure is shown, after what had been answered."""
+        """The fixed sentence of a failure is shown after the text that was already answered."""
         sentence = FIXED_SENTENCES[ErrorCode.PROVIDER_ERROR]
 
         def answer(message: SendMessage) -> Iterable[Step]:
@@ -142,7 +143,7 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_a_repeated_answer_is_shown_to_its_end(self) -> None:
-        """Text that is reset and comes again is shown whole."""
+        """Text that is reset and sent again is shown completely."""
 
         def answer(message: SendMessage) -> Iterable[Step]:
             yield TextDelta(step=0, offset=0, text="The answer i")
@@ -160,7 +161,7 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_nothing_is_allowed_without_an_explicit_decision(self) -> None:
-        """A request for approval is never answered by the channel itself."""
+        """The channel itself never answers a request for approval."""
 
         def answer(message: SendMessage) -> Iterable[Step]:
             call = ToolCall(id="c1", name="send_mail")
@@ -179,8 +180,9 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_MB_T11_open_approvals_of_other_conversations_are_shown(self) -> None:
-        """A call that waits in another channel's turn is shown here too, with what it would do, and nobody decides
-        by being shown it; when somebody has, or nobody did in time, that is told."""
+        """A call that waits in another channel's turn is shown here too, with its effect. Showing it decides nothing.
+        A decision, or its absence at the deadline, is reported.
+        """
         async with ScriptedGateway() as gateway:
 
             async def act(person: ChannelUser) -> None:
@@ -202,7 +204,7 @@ class ChannelSuite(ContractSuite, ABC):
     async def test_MB_T11_open_approvals_of_other_conversations_can_be_decided_here(
         self, allow: bool
     ) -> None:
-        """The owner answers here what another channel's turn asks; one answer is one decision."""
+        """The owner can decide here about a call of another channel's turn. One answer is one decision."""
         async with ScriptedGateway() as gateway:
 
             async def act(person: ChannelUser) -> None:
@@ -239,7 +241,7 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_it_ends_when_cancelled(self) -> None:
-        """A channel lets go within seconds, in the middle of an answer too."""
+        """A cancelled channel ends within seconds, even during an answer."""
 
         def answer(message: SendMessage) -> Iterable[Step]:
             yield TextDelta(step=0, offset=0, text="I begin")
@@ -255,7 +257,7 @@ class ChannelSuite(ContractSuite, ABC):
 
 
 async def wait_until(true: Callable[[], object], *, within: float = WAIT_SECONDS) -> None:
-    """Wait until something holds. Raises TimeoutError after ``within`` seconds."""
+    """Wait until the condition is true. Raises TimeoutError after ``within`` seconds."""
     with anyio.fail_after(within):
-        while not true():  # noqa: ASYNC110 - what is awaited happens on a screen
+        while not true():  # noqa: ASYNC110 - the condition is on a screen
             await anyio.sleep(0.01)

@@ -21,7 +21,7 @@ def tool_context(
     person: Person | None = None,
     block: str = "main",
 ) -> ToolContext:
-    """A context whose tool works in ``workspace``; ``report`` throws notes away."""
+    """Return a context whose tool works in ``workspace``. By default ``report`` discards progress notes."""
     return ToolContext(
         block=block,
         conversation="conv_test",

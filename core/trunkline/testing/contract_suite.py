@@ -4,9 +4,9 @@ import pytest
 
 
 class ContractSuite:
-    """A contract as tests: whoever inherits a suite gives what is to be tested, and pytest runs the rest."""
+    """A contract as tests. A subclass provides the object to test, and pytest runs the tests."""
 
     @pytest.fixture
     def anyio_backend(self) -> str:
-        """Everything of Trunkline runs on asyncio, the only loop that NATS's client knows."""
+        """Run on asyncio, because NATS's client supports no other event loop."""
         return "asyncio"

@@ -1,4 +1,4 @@
-"""A whole platform in this process, on a real embedded server, for tests of plugins and of the platform itself.
+"""A complete platform in this process, on a real embedded server, for tests of plugins and of the platform itself.
 
 ::
 
@@ -39,19 +39,19 @@ DEFAULTS: Mapping[str, Any] = {
     "permissions.approvals": "none",
     "monitor.discovery_threshold": 1_000,
 }
-"""What differs from a person's platform: any free port, no channel of its own, nobody is asked about calls, and models
-are shown all tools that they may use.
+"""The settings that differ from the defaults: any free port, no channels, no approvals, and models are shown all
+tools that they may use.
 
-A test of approvals says ``config={"permissions.approvals": "some"}``, or writes it into the block's ``block.toml``.
+A test of approvals sets ``config={"permissions.approvals": "some"}``, or writes the setting into ``block.toml``.
 """
 
 
 UNASKED: Mapping[str, str] = {"TRUNKLINE_PERMISSIONS__APPROVALS": "none"}
-"""The same for a process, as a variable of its environment: its agents' calls run without anybody being asked."""
+"""The same for a separate process, as an environment variable: its agents' calls run without approval."""
 
 
 BLOCK = "main"
-"""The block that tests work in."""
+"""The block that tests use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class TurnAnswer:
 
     @property
     def text(self) -> str:
-        """The text that a reader of the feed has before them at the end."""
+        """The text that a reader of the feed sees at the end."""
         return text_of(self.events)
 
 
 def text_of(events: Sequence[FeedEvent]) -> str:
-    """The text that these events leave on the screen: all steps, a reset step from its beginning."""
+    """Return the text that remains visible after these events: that of all steps, where a reset step begins again."""
     steps: dict[int, str] = {}
     for event in events:
         if isinstance(event, TextDelta):
@@ -80,7 +80,7 @@ def text_of(events: Sequence[FeedEvent]) -> str:
 
 
 class PlatformClient:
-    """Talks with a platform over its bus, as a channel does. ``timeout`` is in seconds."""
+    """Sends messages to a platform over its bus, as a channel does. ``timeout`` is in seconds."""
 
     def __init__(self, bus: Bus, *, timeout: float = 60.0) -> None:
         self.bus = bus
@@ -88,11 +88,11 @@ class PlatformClient:
         self.timeout = timeout
 
     async def send(self, text: str, **given: Any) -> MessageAccepted:
-        """Hand in a message; ``given`` are the other fields of ``SendMessage``."""
+        """Send a message; ``given`` are further fields of ``SendMessage``."""
         return await self.gateway.send(SendMessage(content=text, **given))
 
     async def answer(self, accepted: MessageAccepted) -> TurnAnswer:
-        """Wait for the end of a turn and return all that its feed showed. Raises TimeoutError."""
+        """Wait for the end of a turn and return all events of its feed. Raises TimeoutError."""
         events: list[FeedEvent] = []
         with anyio.fail_after(self.timeout):
             async for event in self.gateway.watch(accepted.conversation, accepted.turn):
@@ -102,12 +102,12 @@ class PlatformClient:
         return TurnAnswer(accepted, tuple(events), ended)
 
     async def say(self, text: str, **given: Any) -> TurnAnswer:
-        """Hand in a message and wait for its answer."""
+        """Send a message and wait for its answer."""
         return await self.answer(await self.send(text, **given))
 
 
 class Platform(PlatformClient):
-    """A platform that runs in this process. ``instance`` is what ``trunkline up`` has in its hands."""
+    """A platform that runs in this process. ``instance`` is the object that ``trunkline up`` uses too."""
 
     def __init__(self, bus: Bus, instance: Instance, *, timeout: float) -> None:
         super().__init__(bus, timeout=timeout)
@@ -115,12 +115,12 @@ class Platform(PlatformClient):
 
     @property
     def config(self) -> Config:
-        """Its configuration."""
+        """The configuration."""
         return self.instance.config
 
     @property
     def home(self) -> Home:
-        """Its folders."""
+        """The folders of the home."""
         return self.instance.home
 
     @property
@@ -130,7 +130,7 @@ class Platform(PlatformClient):
 
     @property
     def engine_url(self) -> str:
-        """The HTTP address of the monitor's bare agent loop, which serves ``/engine/chat``."""
+        """The HTTP address of the monitor's agent loop, which serves ``/engine/chat``."""
         from trunkline.workers.monitor.worker import MonitorWorker
 
         monitor = self.instance.workers["monitor"]
@@ -139,7 +139,7 @@ class Platform(PlatformClient):
 
     @property
     def token(self) -> str:
-        """The bearer token for the HTTP surface."""
+        """The bearer token for the HTTP interface."""
         return self.home.token_file.read_text().strip()
 
 
@@ -153,16 +153,16 @@ async def platform(
     workers: Sequence[WorkerKind] = KINDS,
     timeout: float = 60.0,
 ) -> AsyncIterator[Platform]:
-    """Run workers on an embedded server until the block is left.
+    """Run workers on an embedded server within the context.
 
     Args:
-        home: The home folder; a temporary one by default, removed at the end.
-        plugins: Plugin objects besides the installed ones.
-        config: Settings by dotted key, over ``DEFAULTS``.
-        environ: The environment that the configuration is read from; by default this process's without anything
-            of Trunkline or of a model provider in it.
-        workers: Which kinds to run. The block ``main`` is there without a gateway, too.
-        timeout: How long ``say`` waits for the end of a turn, in seconds.
+        home: the home folder; by default a temporary folder that is removed at the end.
+        plugins: plugin objects besides the installed plugins.
+        config: settings by dotted key, in addition to ``DEFAULTS``.
+        environ: the environment that the configuration is read from; by default this process's, without variables of
+            Trunkline and of model providers.
+        workers: the kinds of workers to run. The block ``main`` exists even without a gateway.
+        timeout: how long ``say`` waits for the end of a turn, in seconds.
     """
     async with AsyncExitStack() as stack:
         if home is None:
@@ -181,7 +181,7 @@ async def platform(
 
 
 def clean_environ() -> dict[str, str]:
-    """This process's environment without settings of Trunkline and without keys and addresses of providers."""
+    """Return this process's environment without settings of Trunkline, and without keys and addresses of providers."""
     excluded = ("_API_KEY", "_BASE_URL", "_TOKEN", "_PROXY", "_proxy")
     return {
         name: value
@@ -191,8 +191,9 @@ def clean_environ() -> dict[str, str]:
 
 
 def make_block(memory: Path, workers: Collection[str], block: str = BLOCK) -> None:
-    """Make a block in the folder of a memory that has none of this name, unless a gateway is among the workers: that
-    makes it. Nothing is written into a block that is not there."""
+    """Create a block in the folder of a memory, unless the block exists or the workers include a gateway, which
+    creates it. The block's file is empty.
+    """
     file = memory / block_file_path(block)
     if "memory" in workers and "gateway" not in workers and not file.exists():
         make_private(file.parent)

@@ -1,6 +1,6 @@
-"""Fixtures for pytest, there wherever ``trunkline`` is installed: ``platform`` and ``nats_server``.
+"""Fixtures for pytest, available wherever ``trunkline`` is installed: ``platform`` and ``nats_server``.
 
-Nothing is imported until a test asks for one.
+A fixture's imports are executed when a test first requests it.
 """
 
 from collections.abc import AsyncIterator
@@ -16,12 +16,12 @@ pytest.register_assert_rewrite(
     *(f"trunkline.testing.{kind}_suite" for kind in ("adapter", "channel", "sandbox", "store", "tool")),
     "trunkline.testing.sandbox_fixture",
     "trunkline.testing.sandbox_isolation_suite",
-)  # whoever inherits a contract suite sees what its assertions compared
+)  # pytest then shows the compared values of failed assertions in contract suites
 
 
 @pytest.fixture
 async def nats_server(tmp_path_factory: pytest.TempPathFactory) -> "AsyncIterator[EmbeddedServer]":
-    """A real nats-server, empty, for the length of a test."""
+    """Yield a real, empty nats-server for the duration of a test."""
     from trunkline_bus import EmbeddedServer, ServerSettings
 
     async with EmbeddedServer(ServerSettings(store_dir=tmp_path_factory.mktemp("nats"))) as server:
@@ -30,7 +30,9 @@ async def nats_server(tmp_path_factory: pytest.TempPathFactory) -> "AsyncIterato
 
 @pytest.fixture
 async def platform(tmp_path_factory: pytest.TempPathFactory) -> "AsyncIterator[Platform]":
-    """All five workers with the installed plugins, in this process. For options, use the function of that name."""
+    """Yield a platform in this process, with all five workers and the installed plugins. For options, use the
+    function ``platform``.
+    """
     from trunkline.testing.platform import platform as running
 
     async with running(tmp_path_factory.mktemp("home")) as found:

@@ -1,4 +1,4 @@
-"""The fixture of the sandbox contract: a workspace beside a secret, and programs that run in it."""
+"""The fixture of the sandbox contract: a workspace beside a secret, and programs that run in the sandbox."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
@@ -22,13 +22,15 @@ from trunkline.testing.contract_suite import ContractSuite
 SECRET = "a-secret-of-the-host"
 
 HEARTBEAT_SCRIPT = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; '
-"""Begins something that outlives its parent, ignores being asked to end, and can be seen from outside to be alive."""
+"""Starts a process that outlives its parent, ignores signals to end, and writes a heartbeat that is visible outside."""
 
 
 class SandboxFixture(ContractSuite, ABC):
-    """Inherit and give ``sandbox``. ``grace`` is how many seconds the end of everything may take to be seen, ``flood``
-    how many bytes the program prints that prints too much. ``python`` names an interpreter in the sandbox for the
-    attacks that need one, which are skipped without it; ``python_files`` is what has to be given to it for that."""
+    """Inherit from this class and implement ``sandbox``. ``grace`` is the number of seconds after which ended
+    programs must be gone. ``flood`` is the number of bytes that the test program with too much output prints.
+    ``python`` names an interpreter in the sandbox for the attacks that need one; without it they are skipped.
+    ``python_files`` are the files that the interpreter needs.
+    """
 
     python: str | None = None
     python_files: Mapping[str, Path] = MappingProxyType({})
@@ -37,16 +39,16 @@ class SandboxFixture(ContractSuite, ABC):
 
     @abstractmethod
     def sandbox(self, home: Path) -> Sandbox:
-        """A backend for the programs of this home. Skip where it cannot work."""
+        """Return a backend for the programs of this home. Skip the test where the backend cannot work."""
 
     @asynccontextmanager
     async def opened(self, base: Path) -> AsyncIterator[Sandbox]:
-        """The backend of a test, for what it has to close afterwards."""
+        """Yield the backend of a test. Override this fixture to close resources afterwards."""
         yield self.sandbox(base / "home")
 
     @pytest.fixture
     def workspace(self, tmp_path: Path) -> Path:
-        """An empty workspace, beside a secret."""
+        """Return an empty workspace beside a secret."""
         (tmp_path / "secret.txt").write_text(SECRET)
         (tmp_path / "workspace").mkdir()
         return tmp_path / "workspace"
@@ -57,7 +59,7 @@ class SandboxFixture(ContractSuite, ABC):
             return await sandbox.run(("sh", "-c", script), workspace=workspace, env={}, **given)
 
     async def assert_stopped(self, workspace: Path) -> None:
-        """Nothing that ``HEARTBEAT_SCRIPT`` began is alive: there is no beat for a second."""
+        """Assert that no process of ``HEARTBEAT_SCRIPT`` is alive: there is no heartbeat for a second."""
         beat = workspace / "beat"
         with anyio.fail_after(self.grace + 2.0):
             before = -1
@@ -69,14 +71,14 @@ class SandboxFixture(ContractSuite, ABC):
     async def started(
         self, workspace: Path, script: str, limits: SandboxLimits = DEFAULT_LIMITS
     ) -> AsyncIterator[SandboxProcess]:
-        """A script of the shell that runs."""
+        """Yield a running shell script."""
         async with self.opened(workspace.parent) as sandbox:
             process = await sandbox.start(("sh", "-c", script), workspace=workspace, env={}, limits=limits)
             async with process:
                 yield process
 
     async def wait_beating(self, workspace: Path) -> None:
-        """Wait until ``HEARTBEAT_SCRIPT`` is."""
+        """Wait until ``HEARTBEAT_SCRIPT`` is running."""
         with anyio.fail_after(60):
-            while not (workspace / "beat").exists():  # noqa: ASYNC110  another process makes it
+            while not (workspace / "beat").exists():  # noqa: ASYNC110 another process creates the file
                 await anyio.sleep(0.05)

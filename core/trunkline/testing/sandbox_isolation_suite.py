@@ -1,5 +1,6 @@
 """The isolation part of the sandbox contract: the files, processes and devices that no program can read, write or
-see."""
+see.
+"""
 
 import os
 from pathlib import Path
@@ -23,7 +24,7 @@ WITH_PASSWORD = (
     f'[http "https://example.org/"]\n\textraheader = AUTHORIZATION: basic {SECRET}',
     f'[credential]\n\thelper = "!f() {{ echo password={SECRET}; }}; f"',
 )
-"""Settings of git that hold a password, a token or a header for a server."""
+"""Settings of git that contain a password, a token or an HTTP header for a server."""
 
 KERNEL_CALLS = """
 import ctypes, socket
@@ -42,11 +43,11 @@ for family in (40, 38, 17):
         pass
 print("done")
 """
-"""What no program may do, by the numbers of x86_64; it prints what it may."""
+"""Tries the forbidden system calls, by their numbers on x86_64, and prints those that succeed."""
 
 
 class SandboxIsolationSuite(SandboxFixture):
-    """A part of ``SandboxSuite``."""
+    """The isolation part of ``SandboxSuite``."""
 
     # Files --------------------------------------------------------------------------------------------------------
 
@@ -67,14 +68,14 @@ class SandboxIsolationSuite(SandboxFixture):
         ).stdout == b"gone\n"
 
     async def the_machine_cannot_be_changed(self, workspace: Path) -> None:
-        """Also by who is root on it: opening these to write, without writing, is enough to see."""
+        """Check that even root cannot open the kernel's settings for writing. The check writes nothing."""
         files = "sys/kernel/core_pattern sys/vm/drop_caches sysrq-trigger sys/kernel/modprobe sys/net/ipv4/ip_forward"
         tried = f"for at in {files}; do (: >> /proc/$at) 2>/dev/null && echo $at; done; :"
         assert (await self.shell(workspace, tried)).stdout == b""
 
     @pytest.mark.anyio
     async def test_protected_names_hold_nothing(self, workspace: Path) -> None:
-        """However they are named (MB-T7), nothing of them is read, and nothing of them is changed."""
+        """Protected files (MB-T7) can be neither read nor changed, whatever path names them."""
         for name in PROTECTED:
             file = workspace / name
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +92,9 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_mn_t6_no_program_changes_a_bare_repository(self, workspace: Path) -> None:
-        """Whichever program it is and however it names it, unless it was begun for just this repository (MN-T6)."""
+        """No program can change a bare repository by any path, except a program that was started for exactly this
+        repository (MN-T6).
+        """
         remotes = [workspace / name for name in ("remote", "deep/er/remote.git", "other")]
         for remote in remotes:
             bare_repository(remote)
@@ -175,7 +178,9 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_it_receives_exactly_its_arguments_and_environment(self, workspace: Path) -> None:
-        """Further files are read where they were asked for, and not written; it begins in the folder that is named."""
+        """A program starts in the given folder, with exactly the given arguments and environment. It can read the
+        additional files at their given paths, and cannot write them.
+        """
         tool = workspace.parent / "tool"
         tool.mkdir()
         (tool / "text").write_text("given")
@@ -191,7 +196,7 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_without_a_workspace_nothing_can_be_kept(self, workspace: Path) -> None:
-        """A program that only computes finds an empty folder that it cannot write, and begins in no other."""
+        """A program without a workspace starts in an empty folder that it cannot write."""
         async with self.opened(workspace.parent) as sandbox:
             script = "pwd; ls -A; (: > kept) 2>/dev/null || echo no"
             ran = await sandbox.run(("sh", "-c", script), workspace=None, env={})
@@ -205,7 +210,7 @@ class SandboxIsolationSuite(SandboxFixture):
     async def test_its_environment_holds_only_the_given_variables(
         self, workspace: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Nothing is inherited, also not by the processes around it."""
+        """Nothing is inherited, also not by the other processes of the sandbox."""
         monkeypatch.setenv("HOST_SECRET", SECRET)
         async with self.opened(workspace.parent) as sandbox:
             ran = await sandbox.run(
@@ -219,7 +224,7 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_cc_t11_it_has_no_network(self, workspace: Path) -> None:
-        """No way leads anywhere, and no socket of the host is there."""
+        """No host is reachable, and no socket of the host is visible."""
         ran = await self.shell(
             workspace,
             "cat /proc/net/route | tail -n +2; ls /run/docker.sock /var/run/docker.sock /run/user; :",
@@ -228,7 +233,9 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_a_workspace_that_may_only_be_read(self, workspace: Path) -> None:
-        """Nothing in it can be changed, also beside protected files, which stay hidden; ``/tmp`` can be written."""
+        """Nothing in a read-only workspace can be changed, also not beside protected files, which stay hidden.
+        ``/tmp`` can be written.
+        """
         (workspace / "inner").mkdir()
         for name in ("kept", "inner/kept", "inner/id_rsa"):
             (workspace / name).write_text("kept")
@@ -244,7 +251,9 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_it_sees_no_other_process_and_gains_no_privileges(self, workspace: Path) -> None:
-        """Few processes, no rights, none to be had by setuid, and a filter of system calls."""
+        """A program sees only its own processes, has no privileges, cannot gain any by setuid, and has a system call
+        filter.
+        """
         ran = await self.shell(
             workspace, "ls /proc | grep -c '^[0-9]'; cat /proc/self/status; ls /proc/self/fd | wc -l"
         )
@@ -258,7 +267,9 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_dangerous_system_calls_are_refused(self, workspace: Path) -> None:
-        """New namespaces, mounts, tracing, keys, filters, counters, rings, and sockets that lead past namespaces."""
+        """These are refused: new namespaces, mounts, tracing, keys, filters, performance counters, io_uring, and
+        sockets that bypass namespaces.
+        """
         if self.python is None or os.uname().machine != "x86_64":
             pytest.skip("needs a Python in the sandbox, on x86_64")
         async with self.opened(workspace.parent) as sandbox:
@@ -269,7 +280,7 @@ class SandboxIsolationSuite(SandboxFixture):
 
 
 def bare_repository(folder: Path) -> None:
-    """Make a folder that git would push into, by hand: not every sandbox has git."""
+    """Create a bare repository without git, because not every sandbox has git."""
     for name in ("objects", "refs/heads"):
         (folder / name).mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/main\n")

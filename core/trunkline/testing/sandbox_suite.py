@@ -1,4 +1,4 @@
-"""The contract of a sandbox as tests that anybody can run on theirs (CC-T11, MB-T7, MN-T7).
+"""The contract of a sandbox, as a test suite for any backend (CC-T11, MB-T7, MN-T7).
 
 ::
 
@@ -8,7 +8,7 @@
         def sandbox(self, home):
             return MySandbox(home)
 
-The programs that are run are those of any POSIX system; see ``SandboxFixture`` for what else can be given.
+The test programs run on any POSIX system. ``SandboxFixture`` lists further attributes that a subclass can set.
 """
 
 from contextlib import AsyncExitStack
@@ -24,23 +24,23 @@ from trunkline.testing.sandbox_fixture import HEARTBEAT_SCRIPT
 from trunkline.testing.sandbox_isolation_suite import SandboxIsolationSuite
 
 PANIC_SECONDS = 2.0
-"""How long panic may take to end every program (CC-T12)."""
+"""Seconds within which a panic must end every program (CC-T12)."""
 
 
 class SandboxSuite(SandboxIsolationSuite):
-    """Inherit, give ``sandbox``, and pytest runs the rest."""
+    """Inherit from this class and implement ``sandbox``; pytest runs the tests."""
 
     # What a program does, and how it ends -------------------------------------------------------------------------
 
     @pytest.mark.anyio
     async def test_cc_t11_output_and_exit_code_are_reported_separately(self, workspace: Path) -> None:
-        """Standard output, standard error and the exit code come as the program left them."""
+        """Standard output, standard error and the exit code are reported unchanged."""
         ran = await self.shell(workspace, "echo out; echo err >&2; exit 3")
         assert (ran.stdout, ran.stderr, ran.exit_code, ran.killed) == (b"out\n", b"err\n", 3, "")
 
     @pytest.mark.anyio
     async def test_a_program_that_is_not_there_exits_with_127(self, workspace: Path) -> None:
-        """And its name is told."""
+        """The error names the missing program."""
         async with self.opened(workspace.parent) as sandbox:
             ran = await sandbox.run(("no-such-program",), workspace=workspace, env={})
         assert ran.exit_code == 127
@@ -48,7 +48,7 @@ class SandboxSuite(SandboxIsolationSuite):
 
     @pytest.mark.anyio
     async def test_no_shell_reads_the_arguments(self, workspace: Path) -> None:
-        """Signs that a shell would follow are passed on."""
+        """Characters that a shell would interpret are passed on unchanged."""
         words = ("$(id)", "a b", "", "'", "*", "-n", "\n", "; exit 9", "ü")
         async with self.opened(workspace.parent) as sandbox:
             ran = await sandbox.run(("printf", "<%s>", *words), workspace=workspace, env={})
@@ -56,14 +56,14 @@ class SandboxSuite(SandboxIsolationSuite):
 
     @pytest.mark.anyio
     async def test_ten_megabytes_of_input_are_accepted(self, workspace: Path) -> None:
-        """All of standard input is read; a program that reads none of it ends all the same."""
+        """A program receives all of its standard input. A program that reads none of it ends normally."""
         for script, said in (("wc -c", b"10000000"), ("exec 0<&-; echo no", b"no")):
             ran = await self.shell(workspace, script, stdin=b"x" * 10_000_000)
             assert ran.stdout.strip() == said
 
     @pytest.mark.anyio
     async def test_a_program_can_be_spoken_with(self, workspace: Path) -> None:
-        """A long-lived one answers line by line, and ends when its standard input does."""
+        """A long-running program answers line by line, and ends when its standard input is closed."""
         async with self.started(workspace, "while read line; do echo got $line; done; exit 4") as process:
             for word in (b"one", b"two"):
                 await process.stdin.send(word + b"\n")
@@ -74,7 +74,9 @@ class SandboxSuite(SandboxIsolationSuite):
                 assert await process.wait() == 4
 
     def test_cc_t11_default_limits_apply(self) -> None:
-        """CC-F14: half a minute, 512 MB, one processor, 64 processes, a megabyte of output, and no network."""
+        """The default limits are 30 seconds, 512 MB, one processor, 64 processes, a megabyte of output, and no
+        network (CC-F14).
+        """
         assert SandboxLimits() == SandboxLimits(
             timeout=30.0,
             memory=512,
@@ -89,7 +91,7 @@ class SandboxSuite(SandboxIsolationSuite):
 
     @pytest.mark.anyio
     async def test_cc_t11_a_timeout_ends_the_program_and_its_children(self, workspace: Path) -> None:
-        """The result says so, and has what was printed until then; no grandchild survives (MN-T7)."""
+        """The result reports the timeout and contains the output up to it. No descendant survives (MN-T7)."""
         ran = await self.shell(
             workspace, f"{HEARTBEAT_SCRIPT} echo part; sleep 60", limits=SandboxLimits(timeout=3.0)
         )
@@ -98,15 +100,16 @@ class SandboxSuite(SandboxIsolationSuite):
 
     @pytest.mark.anyio
     async def test_background_processes_of_a_program_end_with_it(self, workspace: Path) -> None:
-        """A daemon that it began does not outlive it, nor hold up the result."""
+        """A daemon that the program started ends with the program, and does not delay the result."""
         ran = await self.shell(workspace, f"{HEARTBEAT_SCRIPT} sleep 0.3; echo done")
         assert (ran.stdout, ran.exit_code) == (b"done\n", 0)
         await self.assert_stopped(workspace)
 
     @pytest.mark.anyio
     async def test_cc_t11_memory_is_bounded(self, workspace: Path) -> None:
-        """A gigabyte is more than the 512 MB that a program has when nothing else is said: it is ended, or denied it;
-        the next program runs."""
+        """A program with the default limit of 512 MB that allocates a gigabyte is ended or refused the memory. The
+        next program runs.
+        """
         ran = await self.shell(
             workspace, """awk 'BEGIN { s = "x"; for (i = 0; i < 30; i++) s = s s; print "all of it" }'"""
         )
@@ -116,7 +119,7 @@ class SandboxSuite(SandboxIsolationSuite):
 
     @pytest.mark.anyio
     async def test_cc_t11_processes_are_bounded(self, workspace: Path) -> None:
-        """However many are begun, no more than allowed are there at once; a fork bomb does not outlive its end."""
+        """No more processes than permitted exist at the same time, and a fork bomb does not outlive the program."""
         limits = SandboxLimits(processes=32, timeout=5.0)
         ran = await self.shell(
             workspace,
@@ -132,7 +135,9 @@ class SandboxSuite(SandboxIsolationSuite):
 
     @pytest.mark.anyio
     async def test_cc_t11_output_is_bounded(self, workspace: Path) -> None:
-        """Of a gigabyte, or what ``flood`` says, the beginning and the end are kept, and the program ends by itself."""
+        """Of a gigabyte of output (or ``flood`` bytes) the beginning and the end are kept, and the program ends
+        normally.
+        """
         ran = await self.shell(
             workspace,
             f"echo first; head -c {self.flood} /dev/zero; echo last",
@@ -171,7 +176,7 @@ class SandboxSuite(SandboxIsolationSuite):
     async def test_invalid_program_arguments_are_refused(
         self, argv: tuple[str, ...], given: dict[str, Any], workspace: Path
     ) -> None:
-        """A tool error that says why, and nothing runs."""
+        """A ToolError states the reason, and nothing runs."""
         async with self.opened(workspace.parent) as sandbox:
             with pytest.raises(ToolError):
                 await sandbox.run(argv, workspace=workspace, **{"env": {}, **given})
@@ -191,7 +196,7 @@ class SandboxSuite(SandboxIsolationSuite):
 
     @pytest.mark.anyio
     async def test_leaving_ends_it(self, workspace: Path) -> None:
-        """Leaving the block, being cancelled in it, and ``kill`` end all that the program began."""
+        """Leaving the context, cancelling it, and ``kill`` end all processes of the program."""
         async with self.started(workspace, f"{HEARTBEAT_SCRIPT} sleep 60") as process:
             await self.wait_beating(workspace)
         assert process.killed
@@ -209,15 +214,16 @@ class SandboxSuite(SandboxIsolationSuite):
     async def test_cc_t12_all_programs_of_a_home_are_ended_whoever_started_them(
         self, workspace: Path
     ) -> None:
-        """As panic does it: five of them, by another instance, in two seconds, and none of another home. Of three
-        tries one has to be that quick: what else the machine does is not the sandbox's."""
+        """As in a panic, another instance ends five programs of the home within two seconds, and no program of
+        another home. One of three attempts must be that fast, because the machine may be busy.
+        """
         took = [await self._five_ended(workspace)]
         while took[-1] > PANIC_SECONDS and len(took) < 3:
             took.append(await self._five_ended(workspace))
         assert min(took) <= PANIC_SECONDS
 
     async def _five_ended(self, workspace: Path) -> float:
-        """End five programs of a home; how many seconds that took."""
+        """End five programs of a home. Return the number of seconds that this took."""
         async with AsyncExitStack() as stack:
             begun = [
                 await stack.enter_async_context(self.started(workspace, "echo up; sleep 600"))
@@ -237,7 +243,9 @@ class SandboxSuite(SandboxIsolationSuite):
 
     @pytest.mark.anyio
     async def test_many_run_at_once(self, workspace: Path) -> None:
-        """Sixty-four: each has its own output and its own private files, and nothing of them is left."""
+        """Sixty-four programs run concurrently. Each has separate output and separate private files, which are
+        removed afterwards.
+        """
         said: dict[int, bytes] = {}
 
         async with self.opened(workspace.parent) as sandbox:

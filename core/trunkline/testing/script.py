@@ -1,36 +1,35 @@
-"""Scripted models: the steps of an answer, and the small language that a message selects them with. No I/O in here.
+"""Scripted models: the steps of an answer, and the small language of programs that select them. No I/O.
 
-The message of the person is the program, so the same conversation always gets the same answer, whichever process
-asks and however often. A program is one instruction a line; `` ;; `` stands for a line break where only one line
-can be typed. A ``call:`` or ``parallel:`` line ends an answer: when the results are there, the program goes on with
-the line after it, and if nothing follows, the answer quotes the results. What is no instruction is answered with
-``You said: …``.
+The person's message is the program. So the same conversation always gets the same answer, in any process and any
+number of times. A program has one instruction per line; `` ;; `` replaces a line break where only one line can be
+typed. A ``call:`` or ``parallel:`` line ends an answer. After the results the program continues with the next line;
+if there is none, the answer quotes the results. A message that is no instruction is answered with ``You said: …``.
 
 =====================================  ===========================================================================
-``say:TEXT``                           says the text, word by word
-``slow:N`` or ``slow:N:MS``            says ``word-1 … word-N``, MS (50) milliseconds apart
+``say:TEXT``                           writes the text, word by word
+``slow:N`` or ``slow:N:MS``            writes ``word-1 … word-N``, with MS (50) milliseconds between them
 ``think:TEXT``                         shows the text as reasoning
 ``call:NAME {json}``                   calls a tool
 ``parallel:NAME {json} NAME {json}``   calls several tools in one answer
 ``badcall:NAME TEXT``                  calls a tool with arguments that are not JSON
 ``quote``                              quotes the tool results since the message
-``roles``                              says the roles of the messages it was sent
-``wait:SECONDS``                       is silent for so long, then goes on
-``stall:N``                            says N words (3), then nothing until the client goes
-``hang``                               nothing at all, not even headers, until the client goes
-``cut:N``                              says N words (3), then the connection breaks
-``quit:N``                             says N words (3), then the answer ends without a finish reason
-``malformed:N``                        says N words (3), then sends an event that is not JSON
+``roles``                              lists the roles of the messages in the request
+``wait:SECONDS``                       is silent for this time, then continues
+``stall:N``                            writes N words (3), then nothing until the client disconnects
+``hang``                               sends nothing at all, not even headers, until the client disconnects
+``cut:N``                              writes N words (3), then closes the connection
+``quit:N``                             writes N words (3), then ends the answer without a finish reason
+``malformed:N``                        writes N words (3), then sends an event that is not JSON
 ``garbage``                            answers with a web page
 ``empty``                              answers with a stream without events
-``limit:N``                            says N words (3), then stops for the limit of tokens
-``filter``                             stops for the content filter
+``limit:N``                            writes N words (3), then stops at the limit of tokens
+``filter``                             stops because of the content filter
 ``status:CODE``                        an HTTP error, e.g. 401, 429 (with ``Retry-After: 7``), 500
-``overflow``                           the error of a request that does not fit the context window
-``once:INSTRUCTION``                   only the first time that exactly these messages are asked about
+``overflow``                           the error of a request that exceeds the context window
+``once:INSTRUCTION``                   only the first time that exactly these messages are sent
 =====================================  ===========================================================================
 
-An example for a message that is killed in the middle: ``call:write_file {"path": "a", "content": "b"} ;; slow:20``.
+An example of a turn that can be killed in the middle: ``call:write_file {"path": "a", "content": "b"} ;; slow:20``.
 """
 
 import json
@@ -45,7 +44,7 @@ DEFAULT_PAUSE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Text, word by word, with ``pause`` seconds before each."""
+    """Text, word by word, with a pause of ``pause`` seconds before each word."""
 
     text: str
     pause: float = 0.0
@@ -60,27 +59,27 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """A tool call that the model makes; ``arguments`` as text is sent as it is."""
+    """A tool call of the model. ``arguments`` that are text are sent unchanged."""
 
     name: str
     arguments: dict[str, Any] | str
 
     @property
     def text(self) -> str:
-        """The arguments as they go over the wire."""
+        """The arguments in the form that is sent."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class CallTools:
-    """Tool calls, all in one answer."""
+    """Tool calls in one answer."""
 
     calls: tuple[ScriptedCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RanTools:
-    """A tool that the scripted side ran itself (an agent loop does, a model does not)."""
+    """A tool that the server ran itself, as an agent loop does and a model does not."""
 
     request: ScriptedCall
     output: str
@@ -88,19 +87,19 @@ class RanTools:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Silence for ``seconds``; None means until the client goes."""
+    """Silence for ``seconds``; None means until the client disconnects."""
 
     seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """No headers, until the client goes. Only as the first step."""
+    """No headers until the client disconnects. Only valid as the first step."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutConnection:
-    """The connection breaks."""
+    """The server closes the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +109,12 @@ class Malformed:
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """A web page in place of an answer. Only as the first step."""
+    """A web page in place of an answer. Only valid as the first step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Bytes of an answer as they are, sent ``size`` at a time (0 = at once)."""
+    """Bytes of an answer, sent unchanged, ``size`` bytes at a time (0: all at once)."""
 
     data: bytes
     size: int = 0
@@ -123,7 +122,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """An HTTP error. Only as the first step."""
+    """An HTTP error. Only valid as the first step."""
 
     status: int
     code: str
@@ -133,7 +132,9 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The proper end: stop, tool_calls, max_tokens or content_filter. A reply without it ends without a reason."""
+    """The regular end, with the reason stop, tool_calls, max_tokens or content_filter. A reply without it ends
+    without a reason.
+    """
 
     reason: str = "stop"
 
@@ -163,7 +164,7 @@ OVERFLOW = Refuse(
 
 @dataclass(frozen=True, slots=True)
 class HeardMessage:
-    """One message as the model was sent it, whatever the protocol."""
+    """A message of the request, in a form that is independent of the protocol."""
 
     role: str
     text: str = ""
@@ -177,15 +178,15 @@ class ScriptedRequest:
 
     lines: tuple[HeardMessage, ...]
     again: int = 0
-    """How often exactly these messages were asked about before."""
+    """The number of earlier requests with exactly these messages."""
     tools: tuple[str, ...] = ()
-    """The names of the tools it was offered."""
+    """The names of the tools in the request."""
     body: dict[str, Any] = field(default_factory=dict)
-    """The request as it came, empty in process."""
+    """The body of the request; empty for a model in this process."""
 
     @property
     def program(self) -> str:
-        """The last thing that a person said."""
+        """The last message of the person."""
         return next((line.text for line in reversed(self.lines) if line.role == "user"), "")
 
     @property
@@ -201,7 +202,7 @@ class ScriptedRequest:
 
     @property
     def results(self) -> tuple[tuple[str, str], ...]:
-        """The tool results after it, as name and text, in the order of the calls."""
+        """The tool results after the person's last message, as name and text, in the order of the calls."""
         names = [name for line in self.since for name in line.calls]
         texts = [line.text for line in self.since if line.role == "tool"]
         return tuple(zip(names, texts, strict=False))
@@ -216,27 +217,27 @@ Script = Callable[[ScriptedRequest], Reply]
 
 
 def words(count: int) -> str:
-    """The text that ``slow:COUNT`` says."""
+    """Return the text of ``slow:COUNT``."""
     return " ".join(f"word-{number}" for number in range(1, count + 1))
 
 
 def pieces(text: str) -> list[str]:
-    """The text cut before each word; joined they are the text again."""
+    """Split the text before each word. The joined pieces are the text."""
     return re.findall(r"\S+\s*|\s+", text)
 
 
 def quoted(results: Iterable[tuple[str, str]]) -> str:
-    """The text with which an answer quotes tool results."""
+    """Return the text of an answer that quotes tool results."""
     return "\n".join(f"{name} said: {text}" for name, text in results)
 
 
 def answer(*steps: Step) -> Reply:
-    """A reply of these steps that ends properly."""
+    """Return a reply of these steps that ends regularly."""
     return (*steps, Stop("tool_calls" if any(isinstance(step, CallTools) for step in steps) else "stop"))
 
 
 def answer_by_message(heard: ScriptedRequest) -> Reply:
-    """The script that does what the last message says (the language is in this module's docstring)."""
+    """Answer by the program in the last message. The language is described in this module's docstring."""
     segments = _segments(heard)
     position = min(heard.asked, len(segments) - 1)
     steps: list[Step] = list(segments[position])
@@ -246,7 +247,7 @@ def answer_by_message(heard: ScriptedRequest) -> Reply:
 
 
 def answer_in_order(programs: Iterable[str]) -> Script:
-    """The script that answers the first request by the first program, the second by the second, and so on."""
+    """Return a script that answers the first request by the first program, the second by the second, and so on."""
     waiting: Iterator[str] = iter(programs)
 
     def script(heard: ScriptedRequest) -> Reply:
@@ -259,7 +260,7 @@ def answer_in_order(programs: Iterable[str]) -> Script:
 
 
 def answer_as_agent_loop(script: Script, heard: ScriptedRequest) -> Reply:
-    """Return the answer of an agent loop: this side runs the script's tool calls, up to the end of the program."""
+    """Return the answer of an agent loop: the server runs the script's tool calls, up to the end of the program."""
     steps: list[Step] = []
     while True:
         reply = script(heard)
@@ -292,7 +293,7 @@ def _segments(heard: ScriptedRequest) -> list[list[Step]]:
 
 
 def _on_lines(steps: list[Step]) -> list[Step]:
-    """Put what several instructions say on lines of their own."""
+    """Put the texts of several instructions on separate lines."""
     said = False
     for number, step in enumerate(steps):
         if isinstance(step, Say):

@@ -1,4 +1,4 @@
-"""A ``context.model`` for tests of tools: a scripted model, asked without a platform, at a price of your own."""
+"""A ``context.model`` for tests of tools: a scripted model without a platform, with a price that the test chooses."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ FREE = Price(input=0, output=0)
 
 
 class ScriptedCompleter(CompleterBase):
-    """Answers by a script as ``ScriptedModel`` does. ``questions`` holds what was asked.
+    """Answers by a script, as ``ScriptedModel`` does. ``questions`` contains the questions.
 
     ::
 
@@ -30,7 +30,7 @@ class ScriptedCompleter(CompleterBase):
         self._rate = Rate.from_price(price)
 
     async def ask(self, question: Complete) -> Completion:
-        """Play the next reply."""
+        """Return the next reply."""
         self.questions.append(question)
         request = ModelRequest(
             messages=question.messages,

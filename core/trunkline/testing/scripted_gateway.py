@@ -1,4 +1,6 @@
-"""A gateway in memory that answers as a test says: for trying a channel without a platform. Keeps nothing on disk."""
+"""A gateway in memory that answers by a test's script, for tests of a channel without a platform. Stores nothing on
+disk.
+"""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
@@ -34,11 +36,11 @@ from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
 from trunkline_bus import RemoteFault, new_id
 
 Step = FeedEvent | anyio.Event
-"""What a turn does next: show an event, or wait until something is set."""
+"""A step of a turn: an event to show, or an ``anyio.Event`` to wait for."""
 
 
 def echo(message: SendMessage) -> Iterable[Step]:
-    """The answer "You said: …"."""
+    """Return the answer "You said: …"."""
     yield TextDelta(step=0, offset=0, text=f"You said: {message.content}")
     yield TurnEnded(reason="stop")
 
@@ -87,11 +89,11 @@ class _Watch:
 class ScriptedGateway:
     """A ``Gateway``. Use it as an asynchronous context manager.
 
-    ``answer`` gives what the turn of a message does. ``sent`` are the messages in order, ``cancelled`` the turns that
-    somebody ended, ``decided`` the decisions as (turn, call, allow), ``scopes`` how far each reaches, ``answers`` what
-    each answers. The first about a call counts. What ``answer`` asks approval for is among ``approvals()``, and what
-    ``ask`` and ``wonder`` put there as if another channel's turn waited. While ``away`` is true every method raises
-    Unavailable and watches break off.
+    ``answer`` returns the steps of the turn of a message. ``sent`` are the messages in order, ``cancelled`` the
+    cancelled turns, ``decided`` the decisions as (turn, call, allow), ``scopes`` the scope of each decision, and
+    ``answers`` the text of each. Only the first decision about a call takes effect. ``approvals()`` yields the
+    approvals that ``answer`` requests, and those that ``request_approval`` and ``ask_question`` add as if the turn of
+    another channel waited. While ``away`` is true, every method raises Unavailable and watches end with it.
     """
 
     def __init__(
@@ -122,15 +124,15 @@ class ScriptedGateway:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._tasks.cancel_scope.cancel()
-        await self._tasks.__aexit__(None, None, None)  # an error of the block leaves it as it is, in no group
+        await self._tasks.__aexit__(None, None, None)  # re-raises an error of the context unchanged
 
     def raise_if_unavailable(self) -> None:
-        """Raises Unavailable while the gateway is away."""
+        """Raise Unavailable while the gateway is away."""
         if self.away:
             raise Unavailable("No gateway answers.")
 
     def add_conversation(self, block: str, messages: Iterable[Message], title: str | None = None) -> str:
-        """Put a conversation in; returns its id."""
+        """Add a conversation; return its id."""
         conversation, kept = new_id("conv"), list(messages)
         summary = ConversationSummary(
             id=conversation,
@@ -146,19 +148,19 @@ class ScriptedGateway:
     def request_approval(
         self, question: str, *, tool: str = "send_mail", detail: str = "to: a@example.org"
     ) -> Approval:
-        """A turn of another channel waits for a decision."""
+        """Add an approval for which a turn of another channel waits."""
         call = ToolCall(id=new_id("call"), name=tool)
         shown = ApprovalDetail(text=detail, shape="shape", covers=f"{tool} to a@example.org")
         return self._wait("main", "another", new_id("turn"), call, "hash", question, shown)
 
     def ask_question(self, text: str, *, options: tuple[str, ...] = ()) -> Approval:
-        """A turn of another channel waits for an answer."""
+        """Add a question for whose answer a turn of another channel waits."""
         call = ToolCall(id=new_id("call"), name="ask_human")
         shown = ApprovalDetail(kind="question", text=text, options=options)
         return self._wait("main", "another", new_id("turn"), call, "hash", "The agent asks you:", shown)
 
     def settle(self, approval: Approval, *, allow: bool, by: str, answer: str = "") -> None:
-        """Somebody has decided about it, or nobody has in time (``deadline``)."""
+        """Settle an approval. ``by`` is the channel that decided, or ``deadline`` if nobody decided in time."""
         self._tell(replace(approval, settled=Settlement(allow=allow, by=by, at=utc_now(), answer=answer)))
 
     def _wait(
@@ -309,7 +311,7 @@ class ScriptedGateway:
         messages.append(Message(id=new_id("msg"), role="assistant", content=text, turn=turn.id))
 
     def _known(self, event: FeedEvent, turn: _Turn, block: str) -> FeedEvent:
-        """The event; one that asks is among the approvals too, under the same id."""
+        """Return the event. A request for approval is added to the approvals under the same id."""
         if not isinstance(event, ApprovalRequested):
             return event
         detail = ApprovalDetail() if isinstance(event.detail, UnsetType) else event.detail

@@ -1,4 +1,4 @@
-"""A model inside this process that answers by a script. For tests and demonstrations; no network, no cost."""
+"""A model in this process that answers by a script, for tests and demonstrations. No network, no cost."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
@@ -43,19 +43,19 @@ from trunkline.testing.script import (
 from trunkline.testing.vendor_rules import find_violations
 
 Item = ModelEvent | str | float | BaseException | Callable[[], Awaitable[Any]]
-"""What a reply is made of: an event; a text (said word by word); seconds of silence; an exception to raise; or
-something to wait for, such as the ``wait`` of an ``anyio.Event``."""
+"""An item of a reply: an event; a text, sent word by word; seconds of silence; an exception to raise; or a function
+to await, such as the ``wait`` of an ``anyio.Event``."""
 
 ReplyItems = str | Iterable[Item]
 ModelScript = Callable[[ModelRequest], ReplyItems]
 
 
 class ScriptedModel(ModelAdapter):
-    """Answers by a function of the request, or by a list of replies, one for each request in turn.
+    """Answers by a function of the request, or by a list of replies, one for each request in order.
 
-    By default the last message says what to answer, in the language of ``trunkline.testing.script``. A reply that has
-    neither a ``Finish`` nor an exception at its end gets a fitting ``Finish``. ``requests`` holds what was asked,
-    ``closed`` counts the streams that were closed before their end. A request whose transcript OpenAI would not take
+    By default the last message is the program, in the language of ``trunkline.testing.script``. A reply without a
+    ``Finish`` or an exception at its end gets a suitable ``Finish``. ``requests`` contains the requests. ``closed``
+    counts the streams that were closed before their end. A request whose transcript violates OpenAI's rules
     (``trunkline.testing.vendor_rules``) fails.
 
     ::
@@ -83,7 +83,7 @@ class ScriptedModel(ModelAdapter):
         self._script: ModelScript = self._by_program if script is None else _as_function(script)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Play the reply (see the class)."""
+        """Yield the reply (see the class)."""
         self.requests.append(request)
         if faults := find_violations(
             "/chat/completions", {"messages": list(map(_as_sent, request.messages))}
@@ -100,7 +100,7 @@ class ScriptedModel(ModelAdapter):
             yield tally.finish()
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        """The models that were given."""
+        """Return the models that were passed to the constructor."""
         return self._models
 
     def _by_program(self, request: ModelRequest) -> Iterator[Item]:
@@ -113,7 +113,7 @@ class ScriptedModel(ModelAdapter):
 
 
 class _Tally:
-    """Counts what a reply says, for the usage of a ``Finish`` that the script leaves out."""
+    """Counts the content of a reply, for the usage of a ``Finish`` that the script omits."""
 
     def __init__(self, request: ModelRequest) -> None:
         self._input = sum(len(message.content.split()) for message in request.messages)
@@ -166,7 +166,7 @@ def _as_function(script: ModelScript | Sequence[ReplyItems]) -> ModelScript:
 
 
 def _as_sent(message: Message) -> dict[str, Any]:
-    """The message in the vendor's shape, as far as its rules go."""
+    """Return the message in the vendor's format, as far as the rules need it."""
     calls = [
         {
             "id": call.id,
@@ -190,7 +190,7 @@ def _heard(request: ModelRequest) -> ScriptedRequest:
 
 
 def _items(step: Step, call_id: str) -> Iterator[Item]:
-    """Yield the items of one step in process."""
+    """Yield the items of one step for a model in this process."""
     match step:
         case Say(text, pause):
             for number, piece in enumerate(pieces(text)):

@@ -1,25 +1,26 @@
-"""A model provider on loopback that answers by a script: a real HTTP server, for tests and benchmarks only.
+"""A model provider on the loopback interface that answers by a script: a real HTTP server, only for tests and
+benchmarks.
 
-It speaks OpenAI's Chat Completions, Responses and ``/models``, and the agent loop's ``/engine/chat``, streaming or
-not, and it can fail in all the ways in which providers fail. By default the last message of the person says what to
-answer, in the language of ``trunkline.testing.script``, so that any process can use it and the same conversation
-always gets the same answer. In a test::
+It serves OpenAI's Chat Completions, Responses and ``/models``, and the agent loop's ``/engine/chat``, with or without
+streaming, and can simulate the failures of providers. By default the person's last message is the program, in the
+language of ``trunkline.testing.script``, so any process can use the server and the same conversation always gets the
+same answer. In a test::
 
     with ScriptedProvider() as provider:
         adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url, model="scripted"))
         ...
         assert provider.requests[0].path == "/v1/chat/completions"
 
-As a process of its own (it prints its address, and ends when its standard input closes if asked to)::
+As a separate process (which prints its address, and with ``--until-eof`` ends when its standard input closes)::
 
     python -m trunkline.testing.scripted_provider --port 0 [--script programs.json] [--until-eof]
 
-``programs.json`` is a list of programs, one for each request in turn. ``GET /_requests`` lists what was asked and how
-each answer ended, ``DELETE /_requests`` lists and forgets it. A connection is used again after a stream that came to
-its end, as with servers of models.
+``programs.json`` is a list of programs, one for each request in order. ``GET /_requests`` lists the requests and how
+each answer ended; ``DELETE /_requests`` also deletes the list. After a complete stream the connection can be used
+again, as with real servers.
 
-Every request is checked by the vendor's rules (``trunkline.testing.vendor_rules``): one that OpenAI would not take is
-refused with 400, and the server ends with an error.
+Every request is checked by the vendor's rules (``trunkline.testing.vendor_rules``). A request that OpenAI would
+refuse is refused with status 400, and the server ends with an error.
 """
 
 import argparse
@@ -73,15 +74,16 @@ WIRES: dict[str, type[WireFormat]] = {
 }
 MAX_HEAD = 64 * 1024
 LINGER = 60.0
-"""Seconds that a connection waits, after an answer, for the next request or for the client to close: longer than any
-client keeps one that rests, so that none is closed just when it is used again."""
+"""Seconds that a connection stays open after an answer. Clients close idle connections earlier, so a connection is
+not closed at the moment when a client uses it again."""
 
 Outcome = Literal["running", "finished", "broken", "abandoned"]
 
 
 class RecordedRequest(msgspec.Struct):
-    """A request that came. ``outcome``: still running, finished, broken by the script, or abandoned by the client.
-    ``faults`` are the vendor's rules that it breaks."""
+    """A received request. ``outcome``: still running, finished, broken by the script, or abandoned by the client.
+    ``faults`` are the vendor's rules that it violates.
+    """
 
     method: str
     path: str
@@ -100,11 +102,11 @@ class _Request:
 
 
 class ScriptedProvider:
-    """The server, in a thread of this process while used as a context manager.
+    """The server. As a context manager it runs in a separate thread of this process.
 
-    ``script`` is a function from ``ScriptedRequest`` to a reply, or a sequence of programs for one request each.
-    ``models`` are the ids that ``/models`` lists. ``requests`` holds the requests, oldest first. ``faults`` holds the
-    errors in them, which raise AssertionError at the end unless the test removes them.
+    ``script`` is a function from ``ScriptedRequest`` to a reply, or a sequence of programs, one for each request.
+    ``models`` are the ids that ``/models`` lists. ``requests`` contains the requests, oldest first. ``faults``
+    contains the rule violations in them, which raise AssertionError at the end unless the test removes them.
     """
 
     def __init__(
@@ -127,7 +129,7 @@ class ScriptedProvider:
 
     @property
     def address(self) -> str:
-        """The server's address without a path, as ``[adapters.engine] url`` wants it."""
+        """The server's address without a path, for ``[adapters.engine] url``."""
         return f"http://{self._host}:{self._port}"
 
     @property
@@ -146,7 +148,7 @@ class ScriptedProvider:
 
     @property
     def answer_requests(self) -> list[RecordedRequest]:
-        """The requests that asked for an answer: not those for the list of models."""
+        """The requests for an answer, without requests for the list of models."""
         return [request for request in self.requests if request.method == "POST"]
 
     def __enter__(self) -> Self:
@@ -161,7 +163,7 @@ class ScriptedProvider:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Self]:
-        """Serve in this event loop while the context lives."""
+        """Serve in this event loop within the context."""
         listener = await anyio.create_tcp_listener(local_host=self._host, local_port=self._port)
         async with listener, anyio.create_task_group() as tasks:
             self._port = listener.extra(SocketAttribute.local_port)
@@ -172,7 +174,7 @@ class ScriptedProvider:
             raise AssertionError(f"OpenAI would have refused requests: {'; '.join(self.faults[:5])}")
 
     def forget(self) -> None:
-        """Forget all requests, and how often what was asked (``once:`` begins anew)."""
+        """Delete the recorded requests and the counts that ``once:`` uses."""
         with self._lock:
             self.requests.clear()
             self._asked.clear()
@@ -193,7 +195,7 @@ class ScriptedProvider:
                 anyio.IncompleteRead,
                 anyio.DelimiterNotFound,
             ):
-                return  # the client went, or was no HTTP client
+                return  # the client disconnected, or is no HTTP client
 
     async def _answer(
         self, stream: SocketStream, reader: BufferedByteReceiveStream, request: _Request
@@ -261,7 +263,7 @@ class ScriptedProvider:
             player = _Player(stream, wire, reply, streaming)
             try:
                 record.outcome = await player.play()
-            except anyio.BrokenResourceError:  # here, because the group would hide it from whoever serves
+            except anyio.BrokenResourceError:  # here, because the task group would wrap the error
                 record.outcome = "abandoned"
             tasks.cancel_scope.cancel()
         if record.outcome == "broken":
@@ -275,7 +277,7 @@ class ScriptedProvider:
 
 
 class _Player:
-    """Plays one reply on one connection."""
+    """Sends one reply on one connection."""
 
     def __init__(self, stream: SocketStream, wire: WireFormat, reply: Reply, streaming: bool) -> None:
         self._stream = stream
@@ -354,7 +356,7 @@ class _Player:
 async def _watch(
     stream: SocketStream, reader: BufferedByteReceiveStream, record: RecordedRequest, scope: anyio.CancelScope
 ) -> None:
-    """End the answer when the client goes. The next request may come before the answer has quite ended; it is kept."""
+    """End the answer when the client disconnects. Bytes of the next request that arrive early are kept."""
     try:
         while True:
             reader.feed_data(await stream.receive())
@@ -396,7 +398,9 @@ async def _send_json(
 
 @contextmanager
 def provider_process(*arguments: str) -> Iterator[str]:
-    """Run the provider as a process of its own and give its base URL; it ends with the context or with this process."""
+    """Run the provider as a separate process and yield its base URL. The process ends with the context or with this
+    process.
+    """
     command = [sys.executable, "-m", "trunkline.testing.scripted_provider", "--until-eof", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
@@ -426,7 +430,7 @@ async def _serve(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Serve until killed, or until standard input closes."""
+    """Serve until killed, or with ``--until-eof`` until standard input closes."""
     parser = argparse.ArgumentParser(prog="python -m trunkline.testing.scripted_provider")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")

@@ -1,4 +1,4 @@
-"""The contract of a memory store as tests that anybody can run on theirs.
+"""The contract of a memory store, as a test suite for any store.
 
 ::
 
@@ -8,7 +8,7 @@
         def store(self):
             return MyStore()
 
-Every test opens the store on a fresh root. What is asserted is what the memory worker and PA-F8 to PA-F11 rely on.
+Every test opens the store on a new root. The suite asserts what the memory worker and PA-F8 to PA-F11 rely on.
 """
 
 from abc import ABC, abstractmethod
@@ -26,19 +26,19 @@ from trunkline.testing.contract_suite import ContractSuite
 from trunkline_bus import Refusal
 
 OUTSIDE = ("../out.md", "/etc/passwd", "a/../../out.md", "nul\0.md", "x" * 5000, ".git/config")
-"""Paths that no store may follow."""
+"""Paths outside the root, which every store must refuse."""
 
 
 class StoreSuite(ContractSuite, ABC):
-    """Inherit, give ``store``, and pytest runs the rest."""
+    """Inherit from this class and implement ``store``; pytest runs the tests."""
 
     @abstractmethod
     def store(self) -> MemoryStore:
-        """A store that is not open yet."""
+        """Return a store that is not open yet."""
 
     @asynccontextmanager
     async def opened(self, base: Path) -> AsyncIterator[MemoryStore]:
-        """The store on the root below ``base``; opening it again finds what was there."""
+        """Open the store on the root below ``base``. Opening the root again finds the same content."""
         store = self.store()
         await store.open(StoreContext(base / "memory", base / "cache"))
         try:
@@ -49,7 +49,7 @@ class StoreSuite(ContractSuite, ABC):
     @pytest.mark.anyio
     @pytest.mark.parametrize("text", ["", "plain", "Grüße\r\n\ttabs", "x" * 1_100_000], ids=len)
     async def test_what_is_written_is_read(self, text: str, tmp_path: Path) -> None:
-        """Any text comes back as it was, also after the store was closed and opened again."""
+        """Any text is returned unchanged, also after the store was closed and opened again."""
         async with self.opened(tmp_path) as store:
             await _write(store, "notes/ä.md", text)
             assert (await store.read("notes/ä.md")).content == text
@@ -59,7 +59,7 @@ class StoreSuite(ContractSuite, ABC):
     @pytest.mark.anyio
     @pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: repr(path[:12]))
     async def test_no_path_leads_out(self, path: str, tmp_path: Path) -> None:
-        """Reading and writing outside the root are refused, and nothing is there afterwards."""
+        """Reading and writing outside the root are refused, and no file is created there."""
         async with self.opened(tmp_path) as store:
             for attempt in (store.read(path), _write(store, path, "x")):
                 with pytest.raises(Refusal):
@@ -68,7 +68,7 @@ class StoreSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_history_gives_previous_states_and_old_versions(self, tmp_path: Path) -> None:
-        """Newest first, with the content before each change, and any version can be read (PA-F7)."""
+        """History is listed newest first, with the content before each change, and any version can be read (PA-F7)."""
         async with self.opened(tmp_path) as store:
             versions = [await _write(store, "a.md", text) for text in ("one", "two", "three")]
             changes = await store.history("a.md", limit=10)
@@ -79,7 +79,7 @@ class StoreSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_a_stale_write_is_refused(self, tmp_path: Path) -> None:
-        """A change that expects another content than there is changes nothing."""
+        """A change that expects other content than the current one changes nothing."""
         async with self.opened(tmp_path) as store:
             await _write(store, "a.md", "one")
             known = (await store.read("a.md")).hash
@@ -92,7 +92,9 @@ class StoreSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_edit_move_and_delete(self, tmp_path: Path) -> None:
-        """The first occurrence is replaced; absent text and files are refused; history outlives deletion."""
+        """An edit replaces the first occurrence. Absent text and absent files are refused. History is kept after a
+        deletion.
+        """
         async with self.opened(tmp_path) as store:
             version = await _write(store, "a.md", "tea tea")
             await store.edit("a.md", "tea", "cup of", actor="a", reason="")
@@ -109,7 +111,9 @@ class StoreSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_concurrent_writers_lose_nothing(self, tmp_path: Path) -> None:
-        """Two writers of one file leave one of the contents, both in history; many files are all there."""
+        """After two concurrent writes of one file, the file has one of the two contents and history has both.
+        Concurrent writes of many files are all kept.
+        """
         async with self.opened(tmp_path) as store:
             async with anyio.create_task_group() as tasks:
                 for number in range(20):
@@ -121,7 +125,7 @@ class StoreSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_stored_files_are_found_and_listed(self, tmp_path: Path) -> None:
-        """By a word of its text and by its name, and no longer once it is deleted."""
+        """A file is found by a word of its text and by its name, and no longer after it is deleted."""
         async with self.opened(tmp_path) as store:
             await _write(store, "notes/garden.md", "The climbing frame is green.\n")
             (hit,) = await store.search(SearchMemory(query="climbing", path="notes"))
@@ -147,7 +151,7 @@ class StoreSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_a_conversation_holds_each_message_once(self, tmp_path: Path) -> None:
-        """Appending is idempotent by message id, the order is kept, and a slice begins where it is asked to."""
+        """Appending is idempotent by message id, the order is kept, and a slice begins at the requested message."""
         async with self.opened(tmp_path) as store:
             messages = tuple(Message(id=f"msg_{n}", role="user", content=f"text {n}") for n in range(3))
             assert await store.append_conversation(_append(messages[:2])) == 2
@@ -163,7 +167,7 @@ class StoreSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_every_change_passes_the_rules_and_is_published(self, tmp_path: Path) -> None:
-        """A rule may change or refuse what is written; each commit is told once it is made."""
+        """A rule may change or refuse a write. Each commit is announced once."""
         changes: list[MemoryChanged] = []
 
         def rule(change: Change) -> Change:
@@ -185,7 +189,7 @@ class StoreSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_the_archive_holds_everything(self, tmp_path: Path) -> None:
-        """An archive is written with at least the files that there are (ARCH-7)."""
+        """An archive contains at least all current files (ARCH-7)."""
         async with self.opened(tmp_path) as store:
             await _write(store, "a.md", "one")
             assert await store.export(tmp_path / "all.tar") >= 1

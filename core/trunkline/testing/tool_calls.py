@@ -1,4 +1,4 @@
-"""Calls of tools as the monitor makes them, by tests that have no monitor."""
+"""Calls of tools for tests without a monitor. They have the form in which the monitor sends them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from trunkline_bus import Bus, new_id
 
 CALL_TIMEOUT = 100.0
 IDLE_TIMEOUT = 10.0
-"""Seconds without a sign of life from the worker."""
+"""Seconds without a heartbeat of the worker after which a call fails."""
 
 
 async def call_tool(
@@ -24,7 +24,7 @@ async def call_tool(
     """Call a tool and wait for its outcome. ``more`` are further fields of ``CallTool``, such as ``approved``.
 
     Raises:
-        TimeoutError: there was no outcome in time.
+        TimeoutError: no outcome arrived in time.
     """
     made = {"call": new_id("call"), "conversation": "conv_1", "turn": "turn_1", "actor": "owner", **more}
     request = CallTool(name=name, arguments=arguments, block=block, **made)
@@ -38,11 +38,11 @@ async def call_tool(
 
 
 async def assert_audited(bus: Bus, outcomes: Mapping[str, str], *, seconds: float = 60.0) -> None:
-    """Hold that the audit log has the end of each of these calls, by their keys, with the status that was told.
-    Of an error the log also says whether somebody stopped the call (``cancelled``).
+    """Assert that the audit log contains the end of each of these calls, given by their keys, with the status of the
+    outcome. For an error, the log also records whether the call was stopped (``cancelled``).
 
     Raises:
-        AssertionError: it has not, ``seconds`` after it should have; the text names the calls.
+        AssertionError: an entry is still missing after ``seconds``. The text names the calls.
     """
     missing = {*outcomes.items()}
     with anyio.move_on_after(seconds):
@@ -56,7 +56,7 @@ async def assert_audited(bus: Bus, outcomes: Mapping[str, str], *, seconds: floa
 
 
 async def write_permissions(bus: Bus, block: str = "main", **table: str | bool | float) -> None:
-    """Write a block's table of permissions into memory, as its owner does. It may take a moment to count."""
+    """Write a block's permission table into memory, as the owner does. The workers may apply it with a short delay."""
     lines = [
         f"{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
         for name, value in table.items()

@@ -1,4 +1,4 @@
-"""The contract of a tool as tests that anybody can run on theirs.
+"""The contract of a tool, as a test suite for any tool.
 
 ::
 
@@ -11,9 +11,9 @@
         def arguments(self, workspace):
             return {"sides": 6}
 
-``TestRoll = ToolSuite.of(roll, sides=6)`` is the same, for arguments that need nothing in the workspace.
+``TestRoll = ToolSuite.of(roll, sides=6)`` is equivalent, for arguments that need no files in the workspace.
 
-The suite calls the tool by itself, in a workspace of its own, the way the tools worker would.
+The suite calls the tool directly, in a temporary workspace, in the way of the tools worker.
 """
 
 import json
@@ -38,42 +38,42 @@ HOSTILE_PATHS = (
     "/etc/passwd", "../outside.txt", "a/../../outside.txt", "~/outside.txt", "~root/x", ".env", "x/id_rsa",
     ".ssh/config", ".aws/credentials", "auth.json", "link.txt", "linked/outside.txt", "nul\0.txt", "x" * 5000,
 )  # fmt: skip
-"""Paths that no tool may follow (MB-T6, MB-T7). The suite puts the links and their targets there."""
+"""Paths that every tool must refuse (MB-T6, MB-T7). The suite creates the links and their targets."""
 
 PATH_WORDS = frozenset({"path", "file", "filepath", "filename", "directory", "dir", "folder"})
 SECRET = "outside the workspace"
 
 
 class ToolSuite(ContractSuite, ABC):
-    """Inherit, give ``tool`` and ``arguments``, and pytest runs the rest.
+    """Inherit from this class and implement ``tool`` and ``arguments``; pytest runs the tests.
 
-    ``other_paths`` names parameters that are called like a path but hold none of the workspace (a path in memory, a
-    URL). ``memory`` is what the tool is given as memory.
+    ``other_paths`` names parameters that have the name of a path but contain no path of the workspace, such as a path
+    in memory or a URL. ``memory`` is the memory that the tool receives.
     """
 
     other_paths: tuple[str, ...] = ()
 
     @abstractmethod
     def tool(self) -> Tool:
-        """The tool."""
+        """Return the tool."""
 
     @abstractmethod
     def arguments(self, workspace: Path) -> dict[str, Any]:
-        """Arguments with which the tool does its work. Put into the workspace what it needs there."""
+        """Return arguments with which the tool succeeds. Create the files that it needs in the workspace."""
 
     @classmethod
     def of(cls, tool: Tool, **arguments: Any) -> "type[ToolSuite]":
-        """Return the suite of a tool for these arguments. Pytest runs it under a name that begins with ``Test``."""
+        """Return the suite of a tool for these arguments. pytest runs it under a name that begins with ``Test``."""
         members = {"tool": lambda self: tool, "arguments": lambda self, workspace: dict(arguments)}
         return type(cls.__name__, (cls,), members)
 
     def context(self, workspace: Path) -> ToolContext:
-        """Return the tool's context. Overwrite this method to provide a memory."""
+        """Return the tool's context. Override this method to provide a memory."""
         return tool_context(workspace)
 
     @pytest.fixture
     def workspace(self, tmp_path: Path) -> Path:
-        """An empty workspace, with links that lead out of it and something outside to lead to."""
+        """Return an empty workspace with links that lead out of it, and their targets outside."""
         inside = tmp_path / "workspace"
         inside.mkdir()
         (tmp_path / "outside.txt").write_text(SECRET)
@@ -82,28 +82,28 @@ class ToolSuite(ContractSuite, ABC):
         return inside
 
     def test_the_definition_can_be_used(self) -> None:
-        """Name, description, effect, timeout and schema are what the catalogue takes."""
+        """Name, description, effect, timeout and schema are valid for the catalogue."""
         assert spec_problems(self.tool().spec) == []
 
     def test_every_parameter_is_described_by_a_type(self) -> None:
-        """The model is told what each parameter is."""
+        """The schema gives each parameter a type."""
         properties = self.tool().spec.parameters.get("properties", {})
         assert [name for name, part in properties.items() if not part] == []
 
     def test_paths_are_declared(self) -> None:
-        """Every argument named like a path is among the spec's ``paths``, so that the path stage checks it."""
+        """Every parameter with the name of a path is among the spec's ``paths``, so that the path stage checks it."""
         spec = self.tool().spec
         called = {name for name in spec.parameters.get("properties", {}) if _last_word(name) in PATH_WORDS}
         assert called - set(spec.paths) - set(self.other_paths) == set()
 
     @pytest.mark.anyio
     async def test_good_arguments_give_text(self, workspace: Path) -> None:
-        """The result is text that can be sent."""
+        """The result is text that a message can contain."""
         assert isinstance(await self._called(workspace, self.arguments(workspace)), str)
 
     @pytest.mark.anyio
     async def test_arguments_may_come_as_text(self, workspace: Path) -> None:
-        """Numbers and truth values sent as text, and the whole as JSON in text, mean the same."""
+        """Numbers and booleans sent as text, and all arguments as JSON text, have the same meaning."""
         good = self.arguments(workspace)
         loose = {name: value if isinstance(value, str) else json.dumps(value) for name, value in good.items()}
         spec = self.tool().spec
@@ -112,7 +112,7 @@ class ToolSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_missing_arguments_are_refused_with_their_name(self, workspace: Path) -> None:
-        """Each required parameter that is missing is named."""
+        """The refusal names each missing required parameter."""
         for name in self.tool().spec.parameters.get("required", ()):
             given = {one: value for one, value in self.arguments(workspace).items() if one != name}
             with pytest.raises(ToolError, match=name):
@@ -120,7 +120,7 @@ class ToolSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_wrong_arguments_are_a_tool_error(self, workspace: Path) -> None:
-        """A value that fits no type of the schema is refused by name, and never crashes the tool."""
+        """A value of a wrong type is refused with the parameter's name, and never crashes the tool."""
         spec = self.tool().spec
         for name, part in spec.parameters.get("properties", {}).items():
             if "type" not in part or part["type"] == "object":
@@ -130,7 +130,7 @@ class ToolSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_unknown_arguments_are_a_tool_error(self, workspace: Path) -> None:
-        """A parameter that does not exist is refused, unless the schema allows more."""
+        """An unknown parameter is refused, unless the schema permits more."""
         spec = self.tool().spec
         if spec.parameters.get("additionalProperties", "properties" not in spec.parameters):
             pytest.skip("the schema allows further parameters")
@@ -139,7 +139,9 @@ class ToolSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_hostile_paths_are_refused_by_the_tool_itself(self, workspace: Path) -> None:
-        """Even past the path stage: the tool opens beneath the workspace, and nothing outside is read or changed."""
+        """The tool is safe without the path stage: it opens files only beneath the workspace, and reads and changes
+        nothing outside.
+        """
         spec = self.tool().spec
         if not spec.paths:
             pytest.skip("the tool takes no path")
@@ -153,7 +155,7 @@ class ToolSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_a_read_changes_nothing(self, workspace: Path) -> None:
-        """A tool with the effect ``read`` leaves the workspace as it was, so running it again does no harm."""
+        """A tool with the effect ``read`` does not change the workspace, so running it again is harmless."""
         if self.tool().spec.effect != "read":
             pytest.skip("the tool is not a read")
         given = self.arguments(workspace)
@@ -164,7 +166,7 @@ class ToolSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_a_cancel_is_obeyed_without_side_effects(self, workspace: Path) -> None:
-        """A cancelled call ends soon, without an error of its own, and the next call works."""
+        """A cancelled call ends soon without another error, and the next call works."""
         given = self.arguments(workspace)
         with anyio.fail_after(60), anyio.move_on_after(-math.inf):
             await self.tool()(self.context(workspace), dict(given))
@@ -172,7 +174,7 @@ class ToolSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     async def test_reads_may_run_at_the_same_time(self, workspace: Path) -> None:
-        """Calls of a reading tool do not get into each other's way."""
+        """Concurrent calls of a reading tool do not affect each other."""
         if self.tool().spec.effect != "read":
             pytest.skip("the tool is not a read")
         given = self.arguments(workspace)
@@ -192,7 +194,7 @@ def _last_word(name: str) -> str:
 
 
 def _picture(folder: Path) -> dict[str, str]:
-    """Everything below a folder as it is: links by where they lead, files by what they hold."""
+    """Return a snapshot of everything below a folder: links by target, files by content."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))

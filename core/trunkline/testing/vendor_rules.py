@@ -1,7 +1,7 @@
-"""The rules by which OpenAI refuses a request: what of a transcript breaks them, in Chat Completions and Responses.
+"""The rules by which OpenAI refuses requests to Chat Completions and Responses, as far as they concern transcripts.
 
-Written from the vendor's reference and from what its API answers with 400. Emulated endpoints check every request by
-them, so that whatever leaves in any test is one that the vendor takes. Pure.
+The rules follow the vendor's reference and the requests that its API answers with 400. The scripted servers check
+every request, so every request of a test is one that the vendor accepts. Pure functions.
 """
 
 import json
@@ -13,11 +13,11 @@ CHAT_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 INPUT_ROLES = frozenset({"system", "developer", "user", "assistant"})
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 CHAT_ID, INPUT_ID = 40, 64
-"""How many characters the id of a call may have."""
+"""Largest number of characters of a call's id."""
 
 
 class RuleViolation(NamedTuple):
-    """A broken rule; ``param`` names the field as the vendor does."""
+    """A violated rule. ``param`` names the field in the vendor's notation."""
 
     param: str
     message: str
@@ -27,7 +27,7 @@ class RuleViolation(NamedTuple):
 
 
 def find_violations(path: str, body: Any) -> tuple[RuleViolation, ...]:
-    """Return the rules that a request to this path violates. Only the two paths of the vendor have rules."""
+    """Return the rules that a request to this path violates. Only the vendor's two paths have rules."""
     if not isinstance(body, dict):
         return ()
     if path.endswith("/chat/completions"):
@@ -64,7 +64,7 @@ def _chat(messages: Any) -> Iterator[RuleViolation]:
 
 
 def _unanswered(open_calls: set[str], at: str) -> Iterator[RuleViolation]:
-    """An assistant message with calls is followed by a result for each, before anything else."""
+    """Check that an assistant message with calls is followed directly by a result for each call."""
     if open_calls:
         yield RuleViolation(at, f"before it, these calls have no result: {', '.join(sorted(open_calls))}")
         open_calls.clear()
@@ -146,7 +146,7 @@ def _input_message(item: Mapping[str, Any], at: str) -> Iterator[RuleViolation]:
         yield from _content(item.get("content"), at)
 
 
-# What both have ----------------------------------------------------------------------------------------------
+# Both formats ----------------------------------------------------------------------------------------------
 
 
 def _call(

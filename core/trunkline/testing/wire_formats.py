@@ -1,6 +1,6 @@
 """The wire formats of scripted answers: Chat Completions, Responses, and the agent loop's ``/engine/chat``.
 
-Requests are decoded into ``ScriptedRequest``, steps are encoded as server-sent events. This module opens no socket.
+Requests are decoded to ``ScriptedRequest``, and steps are encoded as server-sent events. This module opens no socket.
 """
 
 import json
@@ -35,13 +35,13 @@ FINISH = {
 
 
 def sse(data: Any, event: str = "") -> bytes:
-    """One server-sent event; a text is sent as it is, everything else as JSON."""
+    """Encode a server-sent event. Text is sent unchanged, any other value as JSON."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     return f"{f'event: {event}' + chr(10) if event else ''}data: {text}\n\n".encode()
 
 
 class WireFormat(ABC):
-    """One answer in one protocol. A new one is made for every request."""
+    """The encoder of one answer in one protocol. Each request gets a new instance."""
 
     def __init__(self, heard: ScriptedRequest, number: int) -> None:
         self.heard = heard
@@ -71,18 +71,18 @@ class WireFormat(ABC):
     def calls(self, calls: tuple[ScriptedCall, ...]) -> Iterable[bytes]: ...
 
     def ran(self, request: ScriptedCall, output: str) -> bytes:
-        """A tool that this side has run; models' protocols have no such thing."""
+        """Return the events of a tool that the server has run. Protocols of models have none."""
         return b""
 
     @abstractmethod
     def stop(self, reason: str) -> bytes: ...
 
     def malformed(self) -> bytes:
-        """An event that is not JSON."""
+        """Return an event that is not JSON."""
         return sse('{"choices": [{"index": 0, "delta"')
 
     def refusal(self, refuse: Refuse) -> dict[str, Any]:
-        """The body of an HTTP error."""
+        """Return the body of an HTTP error."""
         return {"error": {"message": refuse.message, "type": "scripted", "param": None, "code": refuse.code}}
 
     def failure(self, refuse: Refuse) -> bytes | None:
@@ -91,14 +91,14 @@ class WireFormat(ABC):
 
     @abstractmethod
     def whole(self, reply: Reply) -> dict[str, Any]:
-        """The answer as one JSON document, for a request that does not want a stream."""
+        """Return the answer as one JSON document, for a request without streaming."""
 
     def call_id(self, number: int) -> str:
-        """The id of a tool call: the same whenever the same conversation is asked about."""
+        """Return the id of a tool call. The same conversation always gets the same id."""
         return f"call_{len(self.heard.lines)}_{number}"
 
     def said(self, reply: Reply) -> str:
-        """All text of the reply."""
+        """Return all text of the reply."""
         return "".join(step.text for step in reply if isinstance(step, Say))
 
 
@@ -275,7 +275,7 @@ class ResponsesWireFormat(WireFormat):
         return ended
 
     def _ended(self, kind: str) -> bytes:
-        """The events with which the text of the open item ends; the item gets its text."""
+        """Return the events that end the text of the open item, and store the text in the item."""
         if kind == "message":
             place, part = (
                 self._place(content_index=0),
@@ -317,7 +317,7 @@ class ResponsesWireFormat(WireFormat):
 
 
 class EngineWireFormat(WireFormat):
-    """The agent loop's internal contract (PA-F31): tools are run on this side."""
+    """The internal protocol of the agent loop (PA-F31). The server runs the tools."""
 
     def __init__(self, heard: ScriptedRequest, number: int) -> None:
         super().__init__(heard, number)
@@ -332,13 +332,13 @@ class EngineWireFormat(WireFormat):
         return ScriptedRequest(lines=lines, body=body)
 
     def reply(self, script: Script) -> Reply:
-        # A message's earlier tool results are part of this stream, not of the request.
+        # The request does not contain the earlier tool results of a message; this stream does.
         said = [number for number, line in enumerate(self.heard.lines) if line.role == "user"]
         lines = self.heard.lines[: said[-1] + 1] if said else self.heard.lines
         return answer_as_agent_loop(script, replace(self.heard, lines=lines))
 
     def whole(self, reply: Reply) -> dict[str, Any]:
-        """There is no such answer: this contract always streams (PA-F33)."""
+        """Return an error, because this protocol always streams (PA-F33)."""
         return {"code": "invalid_request", "message": "This contract answers in a stream only."}
 
     def begin(self) -> bytes:
@@ -394,7 +394,7 @@ def _text_of(content: Any) -> str:
 
 
 def _hear_item(lines: list[HeardMessage], item: dict[str, Any]) -> None:
-    """Add one input item; the calls of one answer are separate items that follow one another."""
+    """Add one input item. The calls of one answer are separate consecutive items."""
     kind = item.get("type", "message")
     if kind == "function_call":
         last = lines[-1] if lines and lines[-1].role == "assistant" else None

@@ -1,5 +1,5 @@
-"""Reads and writes the tar archives in which memory travels, and verifies that they are complete.
+"""Reads and writes the tar archives of memory, and verifies that they are complete.
 
-An archive begins with a manifest and carries a hash of each member. Nothing here knows git, the bus or the meaning of
-memory's files.
+An archive begins with a manifest and contains a checksum of each member. This package does not use git or the bus,
+and does not interpret the files of memory.
 """

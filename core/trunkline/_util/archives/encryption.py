@@ -1,10 +1,8 @@
-"""Encryption of archives in the age format (age-encryption.org/v1), so that the standard ``age`` tool
-decrypts them.
+"""Encryption of archives in the age format (age-encryption.org/v1), so that the standard ``age`` tool decrypts them.
 
-For keys (``age1…``, ``ssh-…``) the library ``pyrage`` is used. For passphrases ``pyrage`` would keep the
-whole archive in memory, so the recipient type scrypt and the format's stream of pieces are implemented here
-after its specification, C2SP ``age.md``, with the primitives of ``cryptography``. Both libraries are imported
-on first use.
+Keys (``age1…``, ``ssh-…``) are handled by the library ``pyrage``. For passphrases ``pyrage`` would keep the whole
+archive in memory. So this module implements the recipient type scrypt and the payload stream by the specification
+C2SP ``age.md``, with the primitives of ``cryptography``. Both libraries are imported on first use.
 """
 
 # pyrage has no stubs, and its module is native code.
@@ -26,7 +24,8 @@ from trunkline.errors import TrunklineError
 MAGIC = b"age-encryption.org/v1\n"
 LABEL = b"age-encryption.org/v1/scrypt"
 SCRYPT_WORK = 18
-"""Two to the power of this is the cost of trying a passphrase, as ``age`` has it: a second, and 256 MB."""
+"""The binary logarithm of scrypt's cost factor, as in ``age``. Each attempt with a passphrase takes about a second
+and 256 MB."""
 
 MAX_SCRYPT_WORK = 21
 """The highest work factor that is accepted when an archive is decrypted."""
@@ -44,7 +43,7 @@ class ArchiveEncryptionError(TrunklineError):
 
 
 class Recipients(msgspec.Struct, frozen=True, kw_only=True):
-    """The recipients of an archive: the holders of keys, or of a passphrase; not both."""
+    """The recipients of an archive: the public keys of people who can decrypt it, or a passphrase, but not both."""
 
     recipients: tuple[str, ...] = ()
     passphrase: str | None = None
@@ -52,7 +51,8 @@ class Recipients(msgspec.Struct, frozen=True, kw_only=True):
 
 class DecryptionKeys(msgspec.Struct, frozen=True, kw_only=True):
     """The means to decrypt an archive: identity files, as ``age-keygen`` and ``ssh-keygen`` write them, or a
-    passphrase."""
+    passphrase.
+    """
 
     identities: tuple[Path, ...] = ()
     passphrase: str | None = None
@@ -71,10 +71,10 @@ def needs_passphrase(file: Path) -> bool:
 
 
 def encrypt(source: BinaryIO, target: BinaryIO, to: Recipients) -> None:
-    """Write what is read from ``source`` to ``target`` so that only those can open it. A piece at a time.
+    """Encrypt the content of ``source`` into ``target`` for the recipients, in pieces.
 
     Raises:
-        Locked: a recipient is none, or there is nobody who could open it.
+        ArchiveEncryptionError: a recipient is not valid, or there is no recipient.
         OSError: reading or writing failed.
     """
     if to.passphrase is not None:
@@ -91,10 +91,10 @@ def encrypt(source: BinaryIO, target: BinaryIO, to: Recipients) -> None:
 
 
 def decrypt(source: BinaryIO, target: BinaryIO, keys: DecryptionKeys) -> None:
-    """Write what ``source`` holds to ``target``. When this raises, what was written is worth nothing.
+    """Decrypt the content of ``source`` into ``target``. After an error, discard the content of ``target``.
 
     Raises:
-        Locked: the keys are not those of the archive, or it is damaged.
+        ArchiveEncryptionError: the keys do not match the archive, or the archive is damaged.
         OSError: reading or writing failed.
     """
     if keys.passphrase is not None:
@@ -187,8 +187,7 @@ def _unlock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -
 
 
 def _pieces(source: BinaryIO, size: int) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield the pieces of a file with their numbers, and whether each is the last. There is always at least
-    one."""
+    """Yield the pieces of a file with their numbers, and whether each is the last. There is at least one piece."""
     number, piece = 0, source.read(size)
     while True:
         following = source.read(size) if len(piece) == size else b""
@@ -209,7 +208,7 @@ def _scrypt(passphrase: str, salt: bytes, work: int) -> bytes:
 
 
 def _derived(key: bytes, salt: bytes, purpose: bytes) -> bytes:
-    """HKDF with SHA-256, 32 bytes."""
+    """Derive 32 bytes by HKDF with SHA-256."""
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 

@@ -1,10 +1,10 @@
-"""The manifest of a memory archive, its first member. Plain data.
+"""The manifest, which is the first member of a memory archive. Plain data.
 
 ::
 
     manifest.json  README.txt  memory/.git/…  memory/…  [derived/…]  SHA256SUMS
 
-``SHA256SUMS`` is the last member: ``sha256sum -c SHA256SUMS`` checks all others, and an archive without it is
+``SHA256SUMS`` is the last member. ``sha256sum -c SHA256SUMS`` verifies all others, and an archive without it is
 truncated.
 """
 
@@ -15,15 +15,15 @@ import msgspec
 MANIFEST, README, SUMS, MEMORY, DERIVED = "manifest.json", "README.txt", "SHA256SUMS", "memory", "derived"
 
 SCHEMA = 1
-"""The version of the format. It increases when an older Trunkline could not use a newer archive, which is
-then refused."""
+"""The version of the archive format. It increases when older versions of Trunkline cannot use newer archives; they
+refuse such an archive."""
 
 OWN = "trunkline"
 """The name of the system whose archives include their history."""
 
 
 class ImportGap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that could not be imported or exported. ``hint`` states what to do about it."""
+    """Data that could not be imported or exported. ``hint`` states the remedy."""
 
     what: str
     why: str
@@ -33,9 +33,9 @@ class ImportGap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ArchiveManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The content and the origin of an archive.
 
-    ``system`` is the system that the memory comes from. ``head`` is the exported commit; "" without a
-    history. ``plugins`` are the installed distributions with their versions. ``sources`` gives for each file
-    its place in the other system, and ``gaps`` what was left behind there; both are empty for a memory of
+    ``system`` is the system that the memory comes from. ``head`` is the exported commit; "" without a history.
+    ``plugins`` are the installed distributions with their versions. ``sources`` gives the location of each file in
+    the other system, and ``gaps`` the data that was not exported from there. Both are empty for a memory of
     Trunkline.
     """
 
@@ -54,5 +54,5 @@ class ArchiveManifest(msgspec.Struct, frozen=True, kw_only=True):
     gaps: tuple[ImportGap, ...] = ()
 
     def encode(self) -> bytes:
-        """Return the member's bytes: JSON that people can read."""
+        """Return the bytes of the member: indented JSON."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"

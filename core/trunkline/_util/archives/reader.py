@@ -1,7 +1,7 @@
-"""Reads archives of any origin. Nothing is written outside of the folder that an archive is unpacked into.
+"""Reads archives of any origin. It writes only below the folder that an archive is unpacked into.
 
-An archive is refused before any of it is used when it has names that leave the folder, links, devices, sparse
-files, duplicates, unknown members, wrong checksums, a missing end, or more data than fits.
+An archive is refused, before any of it is used, in these cases: names that leave the folder, links, devices, sparse
+files, duplicates, unknown members, wrong checksums, a missing end, or more data than the disk has room for.
 """
 
 import errno
@@ -24,7 +24,7 @@ from trunkline.errors import TrunklineError
 MAX_MEMBERS = 5_000_000
 MAX_DEPTH = 80
 KEPT_FREE = 64 * 1024 * 1024
-"""Bytes of the disk that unpacking leaves free."""
+"""Bytes of the disk that stay free during unpacking."""
 
 _GITS = re.compile(
     r"HEAD|config|packed-refs|index|refs(/[^/]+)*|objects|objects/info|objects/pack|objects/[0-9a-f]{2}"
@@ -44,13 +44,13 @@ class InvalidArchive(TrunklineError):
 def unpack(
     archive: Path, folder: Path, *, on_progress: Callable[[int], None] = lambda size: None
 ) -> ArchiveManifest:
-    """Unpack an archive of memory into an empty folder and check it against its sums.
+    """Unpack an archive of memory into an empty folder, and verify its checksums.
 
     ``on_progress`` is called with the number of bytes that were unpacked so far.
 
     Raises:
-        BadArchive: it is broken, of a newer version, or not to be trusted.
-        OSError: it cannot be read, or unpacked.
+        InvalidArchive: the archive is damaged, has a newer format, or contains a member that must not be unpacked.
+        OSError: the archive cannot be read, or the folder cannot be written.
     """
     with open_tar(archive) as tar:
         manifest = _manifest(tar)
@@ -72,8 +72,7 @@ def read_manifest(archive: Path) -> ArchiveManifest | None:
 
 @contextmanager
 def _report_clashes() -> Iterator[None]:
-    """Turn an error about names that this file system cannot store beside each other into an error of the
-    archive."""
+    """Convert an error about names that this file system cannot store in one folder to InvalidArchive."""
     try:
         yield
     except OSError as error:
@@ -83,12 +82,12 @@ def _report_clashes() -> Iterator[None]:
 
 
 class _NoManifest(InvalidArchive):
-    """The archive has no manifest, so it is something else."""
+    """The archive has no manifest, so it is not an archive of memory."""
 
 
 @contextmanager
 def open_tar(archive: Path) -> Iterator[tarfile.TarFile]:
-    """Open a tar file, never a compressed one. Raises InvalidArchive and OSError."""
+    """Open an uncompressed tar file. Raises InvalidArchive and OSError."""
     try:
         with tarfile.open(archive, "r:") as tar:
             yield tar
@@ -127,7 +126,7 @@ class _Unpacking:
         self._size = 0
 
     def run(self) -> None:
-        """Unpack all members, and check them."""
+        """Unpack all members and verify their checksums."""
         sums: bytes | None = None
         for count, member in enumerate(self._members()):
             if sums is not None:
@@ -152,7 +151,7 @@ class _Unpacking:
         self._check(sums)
 
     def _members(self) -> Iterator[tarfile.TarInfo]:
-        """Yield the members one at a time; tarfile would keep all of them in memory."""
+        """Yield the members one at a time. ``tarfile`` itself would keep all of them in memory."""
         while (member := self._tar.next()) is not None:
             self._tar.members = []  # type: ignore[attr-defined]
             yield member
@@ -212,7 +211,7 @@ def is_safe(name: str) -> bool:
 
 
 def copy_with_digest(source: IO[bytes], target: Path, mode: int) -> str:
-    """Write the rest of a file to a new one; return its checksum. Raises OSError."""
+    """Copy the rest of a file to a new file, and return its checksum. Raises OSError."""
     digest = hashlib.sha256()
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         while piece := source.read(1024 * 1024):

@@ -1,4 +1,4 @@
-"""Writes an archive in pieces. It may have any size; it is never in main memory as a whole."""
+"""Writes an archive in pieces, so its size is not limited by main memory."""
 
 import hashlib
 import io
@@ -13,10 +13,9 @@ from trunkline._util.archives.manifest import SUMS
 
 
 class ArchiveWriter:
-    """Adds members to a tar file and records their checksums; ``close`` adds these as the last member.
+    """Adds members to a tar file and records their checksums. ``close`` adds the checksums as the last member.
 
-    ``time`` (seconds since 1970) is the modification time of all members, so that equal content gives equal
-    bytes.
+    ``time`` (seconds since 1970) is the modification time of all members, so that equal content gives equal bytes.
     """
 
     def __init__(self, tar: tarfile.TarFile, time: int) -> None:
@@ -70,7 +69,9 @@ class _Summed:
 
 @contextmanager
 def write_archive(target: Path, time: int) -> Iterator[ArchiveWriter]:
-    """Write an archive to ``target``, which appears when it is complete, readable by its owner only. Raises OSError."""
+    """Write an archive to ``target``. The file appears when it is complete, and only its owner can read it. Raises
+    OSError.
+    """
     part = target.with_name(f".{target.name}.part")
     try:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -1,4 +1,4 @@
-"""Parses web addresses that a model or a page named, and refuses hosts outside the public internet."""
+"""Parses URLs that a model or a page provides, and refuses hosts outside the public internet."""
 
 from trunkline._util.egress.host_guard import HostGuard, HostRefused, HostUnreachable
 from trunkline._util.egress.urls import UrlRefused, WebAddress, parse_url

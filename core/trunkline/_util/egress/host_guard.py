@@ -1,9 +1,8 @@
-"""Resolves host names that a model, a page or a redirect chose, and lets only public internet addresses
-through.
+"""Resolves host names that a model, a page or a redirect chose, and permits only public internet addresses.
 
-A name is resolved once per connection, all its addresses are checked, and the connection must go to a checked
-address. So a resolver that answers differently the next time (DNS rebinding) has no effect. The owner can
-permit closed hosts (this machine, private networks, metadata services of clouds) by address or by name.
+A name is resolved once per connection, all its addresses are checked, and the caller must connect to a checked
+address. So a resolver that answers differently the next time (DNS rebinding) has no effect. The owner can permit
+other hosts (this machine, private networks, cloud metadata services) by address or by name.
 """
 
 import re
@@ -17,7 +16,7 @@ from trunkline._util.egress.ip_ranges import Address, Network, reserved_reason
 from trunkline.errors import ToolError, ToolErrorKind
 
 PORTS = frozenset({80, 443})
-"""The ports of web pages. Other ports belong to other services, which must not be reached this way."""
+"""The ports of web pages. Other ports belong to other services, to which no connection is permitted."""
 
 MAX_ADDRESSES = 8
 
@@ -30,32 +29,32 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class HostRefused(ToolError):
-    """The host may not be connected to; the text states the reason and how the owner could permit it."""
+    """A connection to the host is not permitted. The text states the reason and how the owner can permit it."""
 
     kind: ToolErrorKind = "permission_denied"
 
 
 class HostUnreachable(ToolError):
-    """The host does not answer."""
+    """The host cannot be resolved or does not answer."""
 
     kind: ToolErrorKind = "unavailable"
 
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:
-    """Return the addresses that the system's resolver gives."""
+    """Return the addresses of a host by the system's resolver."""
     found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
 
 class HostGuard:
-    """Decides.
+    """Decides which hosts may be connected to.
 
-    ``allow`` names what the owner opens besides the internet: ``10.0.0.5``, ``10.1.0.0/16``, ``wiki.intern``, each with
-    its port (``10.0.0.5:8080``, ``[fd00::5]:8080``) or for the usual ones. ``ports`` are further ports of the internet.
-    ``setting`` is where the owner opens things, for what is told about a refusal.
+    ``allow`` lists the additional hosts that the owner permits: ``10.0.0.5``, ``10.1.0.0/16``, ``wiki.intern``, each
+    with a port (``10.0.0.5:8080``, ``[fd00::5]:8080``) or for the usual ports. ``ports`` are additional ports of
+    internet hosts. ``setting`` names the setting for ``allow``, for the text of a refusal.
 
     Raises:
-        ValueError: an entry of ``allow`` is none.
+        ValueError: an entry of ``allow`` is not valid.
     """
 
     def __init__(
@@ -72,11 +71,10 @@ class HostGuard:
         self._resolve = resolve
 
     async def resolve_allowed(self, host: str, port: int) -> list[Address]:
-        """Return the addresses of a host, all of which are permitted. Connect to one of these without another
-        lookup.
+        """Return the addresses of a host, all of which are permitted. Connect to one of them without another lookup.
 
         Raises:
-            HostRefused: the host, or one of its addresses, is closed.
+            HostRefused: the host, or one of its addresses, is not permitted.
             HostUnreachable: there is no such host.
         """
         found = await self._found(host, port)
@@ -115,8 +113,9 @@ class HostGuard:
 
 
 class _Allowed:
-    """An entry of the owner's list of permitted hosts. ``ports`` are those that it names; without any it
-    covers the usual ones."""
+    """An entry of the owner's list of permitted hosts. ``ports`` are the ports that it names; without any it permits
+    the usual ports.
+    """
 
     def __init__(self, entry: str) -> None:
         name, port = _split(entry.strip())

@@ -1,8 +1,8 @@
-"""The ranges of IP addresses that are not public internet addresses. Pure.
+"""The ranges of IP addresses that are not public internet addresses. No I/O.
 
-They follow the registries of special-purpose addresses (RFC 6890 and later entries of IANA), with the
-metadata addresses of clouds. In IPv6 only 2000::/3 counts as public, without the forms that embed an IPv4
-address, because the network decides where such a connection ends.
+They follow the registries of special-purpose addresses (RFC 6890 and later entries of IANA), with the metadata
+addresses of clouds. In IPv6 only 2000::/3 is public, without the ranges that embed an IPv4 address, because the
+network determines where such a connection ends.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network

@@ -1,8 +1,7 @@
-"""Parses addresses of web pages strictly: an address with two readings is refused, so that no other parser
-reads it differently.
+"""Parses URLs of web pages strictly. An ambiguous URL is refused, so no other parser can interpret it differently.
 
-No network. The resulting host is the one that policies name, that is resolved and connected to, and that the
-server is told.
+No network. The parsed host is the host that policies name, that is resolved and connected to, and that is sent to the
+server.
 """
 
 import re
@@ -27,14 +26,15 @@ _SAFE = "!#$%&'()*+,/:;=?@[]~-._"
 
 
 class UrlRefused(ToolError):
-    """The text is not a usable address of a web page; the message states the reason."""
+    """The text is not a valid URL of a web page; the message states the reason."""
 
     kind: ToolErrorKind = "invalid_arguments"
 
 
 class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """The address of a page: ``scheme`` is ``http`` or ``https``, ``host`` a name in ASCII or an address
-    (IPv6 without brackets), ``target`` path and query as they are sent."""
+    """The URL of a page. ``scheme`` is ``http`` or ``https``. ``host`` is an ASCII name or an IP address (IPv6
+    without brackets). ``target`` is the path and the query, as they are sent.
+    """
 
     scheme: str
     host: str
@@ -43,18 +43,18 @@ class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def authority(self) -> str:
-        """Host and port in the form of the ``Host`` header."""
+        """Host and port, in the form of the ``Host`` header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """The whole address, without a fragment."""
+        """The complete URL, without a fragment."""
         return f"{self.scheme}://{self.authority}{self.target}"
 
     @property
     def site(self) -> str:
-        """The host without ``www.``: both names have the same owner."""
+        """The host without ``www.``, since both names have the same owner."""
         return self.host.removeprefix("www.")
 
     def resolve_link(self, link: str) -> "WebAddress":
@@ -66,10 +66,11 @@ class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_url(text: str) -> WebAddress:
-    """Read an address.
+    """Parse a URL.
 
     Raises:
-        UrlRefused: it is another scheme, has a user or password, a host that is written in an unusual way, or is none.
+        UrlRefused: the URL has another scheme, a user or a password, or a host in an unusual notation; or it is not
+            valid.
     """
     text = text.strip()
     shown = text if len(text) <= 200 else text[:197] + "..."
@@ -123,8 +124,9 @@ def _host(text: str) -> str:
 
 
 def _v4(host: str) -> str:
-    """Return an IPv4 address in its usual form. Programs read ``127.1``, ``0x7f000001`` and ``0177.0.0.1``
-    differently."""
+    """Return an IPv4 address in its usual notation. Programs interpret ``127.1``, ``0x7f000001`` and ``0177.0.0.1``
+    differently.
+    """
     try:
         return str(IPv4Address(host))
     except ValueError:
@@ -134,7 +136,7 @@ def _v4(host: str) -> str:
 
 
 def _ascii(text: str) -> str:
-    """Return a name in the form of a lookup: in lower case, other scripts in their ASCII encoding."""
+    """Return a name in the form of a DNS lookup: in lower case, with other scripts in their ASCII encoding."""
     if text.isascii():
         return text.lower()
     import idna

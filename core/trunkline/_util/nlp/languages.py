@@ -1,4 +1,4 @@
-"""Detection of a text's language by its most common words; these carry little meaning in a question."""
+"""Detects the language of a text by its most common words, which have little meaning in a question."""
 
 from collections.abc import Iterable, Mapping
 
@@ -52,7 +52,7 @@ STOP_WORDS: Mapping[str, frozenset[str]] = {
         "este eu fi fost în îi îl într la le lui mai ne nu o pe pentru prin sa sau se și sunt te un una unde",
     }.items()
 }
-"""The words by the name that the Snowball stemmers have for the language."""
+"""The common words of each language, by the language's name in Snowball."""
 
 
 def _spoken_in() -> Mapping[str, tuple[str, ...]]:
@@ -67,11 +67,11 @@ _SPOKEN_IN = _spoken_in()
 _COMMON = frozenset(_SPOKEN_IN)
 
 DEFAULT = "english"
-"""The language of texts that do not show one."""
+"""The language of texts without common words."""
 
 
 def language_of(words: Iterable[str]) -> str:
-    """Return the language whose common words occur most; of equals the first in the list above."""
+    """Return the language whose common words occur most; of equal ones the first in ``STOP_WORDS``."""
     votes: dict[str, int] = {}
     for word in _COMMON.intersection(words):
         for language in _SPOKEN_IN[word]:

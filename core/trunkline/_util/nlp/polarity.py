@@ -1,6 +1,7 @@
-"""The polarity of a text: what it affirms, denies, likes or dislikes, by a few words of each language.
+"""The polarity of a text: whether it affirms or denies, and likes or dislikes something, by a list of words per
+language.
 
-A language without words here has no negations and no likes, so texts in it never seem to disagree.
+A language without a list has no negations and no likes, so texts in it are never found to disagree.
 """
 
 import re
@@ -44,14 +45,14 @@ FILLERS = _by_language(
     french="ne n vraiment très encore toujours aussi maintenant svp plus",
     spanish="realmente muy todavía siempre también ahora",
 )
-"""Words that change the tone of a statement, and not its topic."""
+"""Words that change only the tone of a statement."""
 
 _NOT = re.compile(r"\b\w+n['’]t\b", re.IGNORECASE)
 """don't, isn't, won't."""
 
 
 def is_negated(text: str, language: str | None = None) -> bool:
-    """Report whether an odd number of negations is in a text."""
+    """Report whether a text contains an odd number of negations."""
     words = tokenize(text)
     negations = NEGATIONS.get(language or language_of(words), frozenset())
     return (sum(word in negations for word in words) + len(_NOT.findall(text))) % 2 == 1
@@ -63,8 +64,9 @@ def without_negations(text: str, language: str | None = None) -> str:
 
 
 def sentiment(text: str, language: str | None = None) -> Literal["for", "against"] | None:
-    """Return whether a text likes or dislikes something; None for neither. Not liking is against, not hating
-    is for."""
+    """Return whether a text likes or dislikes something; None for neither. A negated like is a dislike, and a negated
+    dislike a like.
+    """
     words = tokenize(text)
     language = language or language_of(words)
     disliked = not DISLIKING.get(language, frozenset()).isdisjoint(words)

@@ -1,7 +1,7 @@
-"""The similarity of two texts, by their words alone.
+"""The similarity of two texts, computed from their words.
 
-The score is a hybrid: .7 of a cosine and .3 of shared keywords. Without an embedder the cosine is
-over stems, with a few synonyms as one word, so "fix the failing tests" is near to "repair the broken test".
+The score is a weighted sum: .7 of a cosine and .3 of shared keywords. Without an embedder the cosine is computed over
+stems, with synonyms as one word, so "fix the failing tests" is similar to "repair the broken test".
 """
 
 import threading
@@ -16,14 +16,14 @@ from trunkline._util.nlp.synonyms import SYNONYMS, synonyms
 from trunkline._util.nlp.tokenizer import tokenize
 
 MAX_SYNONYMS = 3
-"""The number of synonyms that a query is expanded by."""
+"""Largest number of synonyms that are added to a query."""
 
 _REMEMBERED = 4096
-"""The number of texts whose concepts are cached: one text is compared with many."""
+"""The number of texts whose concepts are cached, because one text is compared with many."""
 
 
 class _OfThread(threading.local):
-    """The stemmer of each thread, because stemmers must not be shared."""
+    """The stemmers of each thread, because a stemmer must not be shared between threads."""
 
     def __init__(self) -> None:
         from trunkline._util.nlp.stemmer import WordStemmer
@@ -35,7 +35,7 @@ _OF_THREAD = _OfThread()
 
 
 def common_language(*texts: str) -> str:
-    """Return the common language of the texts, so that they are compared by the same rules."""
+    """Return one language for all texts, so that they are compared by the same rules."""
     return language_of(word for text in texts for word in tokenize(text))
 
 
@@ -46,14 +46,14 @@ def concept(word: str, language: str) -> str:
 
 
 def concepts(text: str, language: str | None = None) -> tuple[str, ...]:
-    """Return the concepts of a text: its words without stop words, as stems, synonyms as one. Without a
-    ``language`` the text's own is detected."""
+    """Return the concepts of a text: the stems of its words without stop words, with synonyms as one. By default the
+    text's language is detected.
+    """
     return _concepts(text, language or common_language(text))
 
 
 def similarity(one: str, other: str) -> float:
-    """Return the similarity from 0 (nothing in common) to 1 (the same words): .7 cosine + .3 shared
-    keywords."""
+    """Return the similarity from 0 (nothing in common) to 1 (the same words): .7 cosine + .3 shared keywords."""
     language = common_language(one, other)
     first, second = Counter(concepts(one, language)), Counter(concepts(other, language))
     if not first or not second:
@@ -81,7 +81,7 @@ def _concepts(text: str, language: str) -> tuple[str, ...]:
 
 @lru_cache
 def _same(language: str) -> Mapping[str, str]:
-    """Return the stem of the first word of its synonym group by the stem of each word."""
+    """Return a table that maps the stem of each word to the stem of the first word of its synonym group."""
     found: dict[str, str] = {}
     for group in SYNONYMS.get(language, ()):
         stems = [_OF_THREAD.stems.stem(word, language) for word in group]

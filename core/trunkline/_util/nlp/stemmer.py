@@ -1,4 +1,4 @@
-"""Stemming of words, by the Snowball stemmers (snowballstem.org)."""
+"""Stems words with the Snowball stemmers (snowballstem.org)."""
 
 from collections.abc import Mapping
 
@@ -11,11 +11,11 @@ CACHED = 30_000
 """The number of words of a language whose stems are cached: some MiB, and nearly all words of any text."""
 
 LONGEST = 64
-"""The number of letters of a word that count: a longer word is a number, a key or an encoded picture."""
+"""The number of letters of a word that are used. A longer word is a number, a key or an encoded picture."""
 
 
 SHORTEST = 3
-"""The number of letters from which an English word is stemmed, as in SQLite."""
+"""The smallest number of letters of an English word that is stemmed, as in SQLite."""
 
 
 class _Language(dict[str, str]):
@@ -23,7 +23,7 @@ class _Language(dict[str, str]):
 
     def __init__(self, name: str) -> None:
         self._english = name == ENGLISH
-        # Porter's first stemmer, as SQLite has it, by which memory is indexed; Snowball's own English is another one.
+        # Porter's original stemmer, which SQLite uses to index memory. Snowball's "english" is a different one.
         self._stemmer = Stemmer.Stemmer("porter" if self._english else name, 0)
 
     def __missing__(self, word: str) -> str:
@@ -39,7 +39,7 @@ class _Language(dict[str, str]):
 
 
 class WordStemmer:
-    """Stems words. For one thread at a time."""
+    """Stems words. Not thread-safe."""
 
     def __init__(self) -> None:
         self._languages: dict[str, _Language] = {}
@@ -49,7 +49,7 @@ class WordStemmer:
         return self.of(language)[word]
 
     def of(self, language: str) -> Mapping[str, str]:
-        """Return the stems of a language by the word; every word has one."""
+        """Return the table of stems of a language. It has an entry for every word."""
         known = self._languages.get(language)
         if known is None or len(known) > CACHED:
             known = self._languages[language] = _Language(language)

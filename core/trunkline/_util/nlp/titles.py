@@ -1,4 +1,4 @@
-"""Titles made from the first message of a conversation, without a model."""
+"""Generates titles from the first message of a conversation, without a model."""
 
 import re
 
@@ -9,8 +9,7 @@ _LOOKED_AT = 1000
 """The number of characters of the message that are examined."""
 
 _SHORTEST = 10
-"""The number of letters from which a first sentence suffices; a shorter one is followed by the next
-sentence."""
+"""The smallest number of letters of a title. A shorter first sentence is followed by the next one."""
 
 _FENCED = re.compile(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _MARKS = re.compile(r"^(?:[\s#>*+\-–—•|]|\[[ xX]\](?=\s))+|[`*~]+")
@@ -32,13 +31,14 @@ _WORD = re.compile(r"[^\W\d_]+(?=[\s,;:!?.'’]*(?:\s|$)|['’])")
 
 
 def make_title(text: str) -> str:
-    """A short title: the first sentence with a word in it, without markup and greetings. What is only polite goes
-    where it would be too long. Code in fences counts only when there is nothing else."""
+    """Return a short title: the first sentence that contains a word, without markup and greetings. Polite phrases are
+    removed if the title would be too long. Fenced code is used only if the message contains nothing else.
+    """
     looked_at = text[:_LOOKED_AT]
     for candidate in (_FENCED.sub("\n\n", looked_at), looked_at):
         for paragraph in re.split(r"\n\s*\n", candidate):
             lines = [line for line in paragraph.strip().splitlines() if not line.startswith("```")]
-            if lines and lines[0].startswith("#"):  # a heading is a title
+            if lines and lines[0].startswith("#"):  # a heading is a complete title
                 lines = lines[:1]
             plain = " ".join(" ".join(_MARKS.sub("", line) for line in lines).split())
             if any(letter.isalnum() for letter in plain):
@@ -64,7 +64,7 @@ def _first_sentence(line: str) -> str:
 
 
 def _capital(line: str) -> str:
-    """Capitalise a line that begins with a word; a command, an address or a version stays as it is."""
+    """Capitalise a line that begins with a word. A command, an address or a version is unchanged."""
     return line[:1].upper() + line[1:] if _WORD.match(line) else line
 
 

@@ -30,8 +30,9 @@ def has_spaceless_script(text: str) -> bool:
 
 
 def query_tokens(text: str) -> list[str]:
-    """The words of a question: of a script without spaces its pairs of signs, and single signs only where they stand
-    alone."""
+    """Return the words of a question. In a script without spaces these are pairs of characters, and single characters
+    only where they stand alone.
+    """
     words = tokenize(text)
     pairs = {word[1] for word in words if len(word) == 2 and is_spaceless(word)}
     return [word for word in words if word not in pairs]
@@ -43,14 +44,15 @@ def is_spaceless(word: str) -> bool:
 
 
 def _pairs(run: re.Match[str]) -> str:
-    """Return all pairs of neighbours, and the last character alone, so that a single character finds what
-    begins with it."""
+    """Return all pairs of adjacent characters, and the last character alone, so that a query of one character matches
+    words that begin with it.
+    """
     signs = run[0]
     return " " + " ".join(signs[at : at + 2] for at in range(len(signs))) + " "
 
 
 def strip_accents(text: str) -> str:
-    """Return letters without accents, so that "Muller" finds "Müller"; other scripts stay as they are."""
+    """Return Latin letters without accents, so that "Muller" finds "Müller". Other scripts are unchanged."""
     if text.isascii():
         return text
     apart = unicodedata.normalize("NFD", text)

@@ -1,5 +1,4 @@
-"""The suggestion of a tool for a name that no tool has. Pure; the caller gives the names that may be
-suggested."""
+"""Suggests a tool for an unknown name. A pure function; the caller passes the names that may be suggested."""
 
 from collections.abc import Mapping
 from difflib import SequenceMatcher
@@ -18,9 +17,9 @@ effect wins."""
 
 
 def suggest_tool(said: str, effects: Mapping[str, str]) -> str | None:
-    """The name that is near to what was said, or None. ``effects`` has the effect of the tool of each name.
+    """Return the name that is similar to the requested one, or None. ``effects`` maps each tool's name to its effect.
 
-    A tool is never told where one of a weaker effect is about as near.
+    If a tool with a weaker effect is about as similar, that tool is suggested.
     """
     known = {name: _likeness(said, name) for name in sorted(effects)}
     fitting = {

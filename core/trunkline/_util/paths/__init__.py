@@ -1,7 +1,7 @@
-"""Opens files below one folder and never outside it, even if somebody swaps links meanwhile.
+"""Opens files below one folder and never outside it, even if links are replaced concurrently.
 
-``Folder`` holds the folder by its handle, and every file tool opens its files through it. ``path_rules`` checks the
-text of a path. ``scope`` holds the roots below which absolute paths are allowed.
+``Folder`` holds the folder's file descriptor, and every file tool opens its files through it. ``path_rules`` checks
+the text of a path. ``scope`` contains the roots below which absolute paths are permitted.
 """
 
 from trunkline._util.paths.folder import MAX_DEPTH, Folder, FolderEntry, Kind, open_beneath

@@ -1,7 +1,8 @@
-"""A folder held by its handle: every file below it is opened by its parent's handle, with ``O_NOFOLLOW``.
+"""A folder held by its file descriptor. Every file below it is opened relative to its parent's descriptor, with
+``O_NOFOLLOW``.
 
-So what was checked is what is used: there is no moment between the two. Works where directory handles do (Linux and
-macOS).
+So the checked file is the file that is used: no file can be replaced between check and use. Requires directory file
+descriptors (Linux and macOS).
 """
 
 import errno
@@ -39,8 +40,9 @@ class FolderEntry:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A path, found: as it was given, the handle of the root it lies below, the names from there, and what stands
-    before these when the place is shown."""
+    """A resolved path: the path as given, the descriptor of its root, the names below the root, and the prefix that
+    is shown before these names.
+    """
 
     path: str
     root: int
@@ -52,12 +54,12 @@ class _Place:
 
 
 class Folder:
-    """A folder held by its file descriptor. Paths are relative to it, with ``/`` between names; ``""`` is the
-    folder itself.
+    """A folder held by its file descriptor. Paths are relative to it, with ``/`` between names; ``""`` is the folder
+    itself.
 
-    Absolute paths are permitted within the ``reach`` it was opened with, by default none. All methods raise
-    PathRefused for a path that is not allowed, and OSError, with the path as the caller gave it, for errors
-    of the system (absent, full, not permitted).
+    Absolute paths are permitted within the ``reach`` that it was opened with, by default none. All methods raise
+    PathRefused for a path that is not permitted, and OSError, with the path as the caller gave it, for errors of the
+    system (absent, full, not permitted).
     """
 
     def __init__(self, handle: int, reach: PathScope, held: ExitStack) -> None:
@@ -105,8 +107,9 @@ class Folder:
             return found
 
     def walk(self, path: str = "", *, depth: int = MAX_DEPTH) -> Iterator[FolderEntry]:
-        """Everything below the path, ``depth`` folders deep, each folder before what it holds. Links are not followed,
-        and folders that vanish or may not be read are passed over."""
+        """Yield everything below the path, at most ``depth`` folders deep, each folder before its content. Links are
+        not followed. Folders that disappear or cannot be read are skipped.
+        """
         yield from self._below(self.listdir(path), depth)
 
     def _below(self, entries: list[FolderEntry], depth: int) -> Iterator[FolderEntry]:
@@ -121,7 +124,8 @@ class Folder:
     def write_atomic(self, path: str, content: bytes | Iterable[bytes]) -> None:
         """Replace the file's content atomically; it is on disk when this returns.
 
-        Content of any size may come in pieces. The file's permissions stay; its folder must exist.
+        The content may be passed in pieces, so its size is not limited by memory. The file's permissions are kept.
+        Its folder must exist.
         """
         with _translate_os_errors(path), self._parent(self._find(path), changes=True) as (parent, name):
             mode = self._mode_of_old(parent, _given(path, name), path)
@@ -200,8 +204,9 @@ class Folder:
 
     @contextmanager
     def _folder(self, place: _Place, depth: int, *, changes: bool = False) -> Iterator[int]:
-        """The handle of the folder that is the first ``depth`` names of the place. ``changes``: something in it is to
-        be changed, which no bare repository allows."""
+        """Open the folder of the first ``depth`` names of the place. With ``changes``, refuse bare repositories,
+        whose content must not be changed.
+        """
         handle = os.open(".", _FOLDER, dir_fd=place.root)
         try:
             for name in place.names[:depth]:
@@ -288,10 +293,10 @@ class Folder:
 
 @contextmanager
 def open_beneath(root: Path, reach: PathScope = WORKSPACE_ONLY) -> Iterator[Folder]:
-    """Hold a folder, so that files below it can be opened, and by absolute paths what ``reach`` has; nothing else.
+    """Open a folder, so that files below it, and absolute paths within ``reach``, can be opened, and no others.
 
     Raises:
-        OSError: the folder is not there, is no folder, or may not be read.
+        OSError: the folder does not exist, is not a folder, or cannot be read.
     """
     with ExitStack() as held:
         handle = held.enter_context(_closed(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)))
@@ -330,7 +335,7 @@ def _explain(error: OSError, path: str) -> NoReturn:
 
 @contextmanager
 def _translate_os_errors(path: str) -> Iterator[None]:
-    """Make every OSError carry the path as the caller gave it."""
+    """Replace the path in every OSError by the path that the caller gave."""
     try:
         yield
     except OSError as error:

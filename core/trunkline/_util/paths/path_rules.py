@@ -1,4 +1,4 @@
-"""The rules for the text of a path, before anything is opened. Reads no disk."""
+"""The rules for the text of a path, before a file is opened. Does not read the disk."""
 
 import os
 import unicodedata
@@ -16,7 +16,8 @@ PROTECTED_FILES = ((".ssh", "config"), (".aws", "credentials"), (".memoryblock",
 """Files within certain folders that no path may name; the folders themselves cannot be renamed."""
 
 GIT = ".git"
-"""A folder that may not be entered: its files make git run programs, which would be ``exec`` in disguise."""
+"""A folder that may not be entered. Writing its files would have the effect ``exec``, because they make git run
+programs."""
 
 
 class PathRefused(ToolError):
@@ -32,11 +33,10 @@ def is_absolute_path(path: str) -> bool:
 
 
 def check_path(path: str) -> str:
-    """Return the path in its normal form, by its text alone, for checks by policies before anything is
-    opened.
+    """Return the path in its normal form, by its text alone, for policies that check a path before it is opened.
 
     Raises:
-        PathRefused: it is absolute, has ``..`` or ``~``, is too long, is not text, or names a protected file.
+        PathRefused: the path is absolute, has ``..`` or ``~``, is too long, is not text, or names a protected file.
     """
     return "/".join(relative_names(path))
 
@@ -57,8 +57,7 @@ def relative_names(path: str) -> tuple[str, ...]:
 
 
 def check_names(path: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, when none is too long or protected. ``path`` is shown in the refusal. Raises
-    PathRefused."""
+    """Return the names, if none is too long or protected. ``path`` is shown in the refusal. Raises PathRefused."""
     if any(len(os.fsencode(name)) > MAX_NAME for name in names):
         raise PathRefused(f"A name in the path is longer than {MAX_NAME} bytes. Choose a shorter one.")
     if is_protected(names):
@@ -85,8 +84,7 @@ def check_text(path: str) -> None:
 
 
 def check_movable(path: str, names: Sequence[str]) -> None:
-    """Raise PathRefused for a path that may not be moved or replaced, because it identifies a protected
-    file."""
+    """Raise PathRefused for a path that may not be moved or replaced, because a protected file is identified by it."""
     folders = {folder for folder, _ in PROTECTED_FILES}
     if any(_plain(name) in folders for name in names):
         raise PathRefused(f"{path!r} lies in a protected folder. It can be neither moved nor replaced.")
@@ -101,9 +99,12 @@ def is_protected(names: Sequence[str]) -> bool:
 
 
 def _plain(name: str) -> str:
-    """Return the name as the most lenient file system would read it: without case, look-alikes and invisible
-    characters."""
-    if name.isascii():  # nearly all are, and a whole workspace may be looked through
+    """Return the name as the most lenient file system would compare it: without case, look-alikes and invisible
+    characters.
+    """
+    if (
+        name.isascii()
+    ):  # a fast path, because nearly all names are ASCII and a whole workspace may be searched
         return name.casefold().rstrip(". ")
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     seen = "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")

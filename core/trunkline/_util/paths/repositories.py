@@ -1,6 +1,6 @@
-"""git repositories below a folder: detection of bare repositories, and of settings that contain a password.
+"""Git repositories below a folder: detects bare repositories, and settings that contain a password.
 
-Works with directory descriptors, as ``folder`` does, so the checked file is the one that is used.
+Uses directory file descriptors, as ``folder`` does, so the checked file is the one that is used.
 """
 
 import os
@@ -9,7 +9,7 @@ import stat
 from contextlib import suppress
 
 LARGEST = 1_000_000
-"""The number of bytes of settings that are read; a larger file counts as containing a password."""
+"""The largest number of bytes of settings that are read. A larger file is treated as if it contained a password."""
 
 SETTINGS = ("config", "config.worktree", ".gitconfig")
 """The names of files that git reads settings from."""
@@ -31,8 +31,8 @@ _PASSWORD = re.compile(
 
 
 def is_bare(folder: int) -> bool:
-    """Report whether an open folder is a bare repository: one without files of its own, into which others are pushed.
-    One that serves worktrees is none: a commit in any of these changes it.
+    """Report whether an open folder is a bare repository, which has no working tree and receives pushes. A repository
+    with worktrees is not bare in this sense, because a commit in any worktree changes it.
     """
     try:
         kinds = [os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode for name in ("objects", "refs")]
@@ -46,7 +46,7 @@ def is_bare(folder: int) -> bool:
 
 
 def hides_password(folder: int, name: str) -> bool:
-    """Report whether a file of an open folder holds settings of git with a password, a token or a header for a
+    """Report whether a file of an open folder contains git settings with a password, a token or an HTTP header for a
     server.
     """
     if name not in SETTINGS:
@@ -68,7 +68,7 @@ def _has_worktrees(folder: int) -> bool:
 
 
 def _read(folder: int, name: str) -> bytes | None:
-    """Return a file's first bytes, one more than are examined; None when it is not a readable file."""
+    """Return the first bytes of a file, at most one more than the limit; None when it is not a readable file."""
     try:
         handle = os.open(name, _FILE, dir_fd=folder)
     except OSError:

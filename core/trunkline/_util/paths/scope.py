@@ -1,8 +1,8 @@
-"""The reach of absolute paths. Relative ones are in the block's folder, whatever the reach.
+"""The reach of absolute paths. Relative paths are in the block's folder, whatever the reach.
 
-An absolute path, or one in a person's home directory (``~/``), is first resolved with its links and ``..``.
-The result is opened from the root that it lies below, by descriptors that follow no link, so a link that is
-swapped in meanwhile leads nowhere.
+An absolute path, or one in a person's home directory (``~/``), is first resolved with its links and ``..``. The
+result is opened from its root, by file descriptors that follow no link, so a link that is inserted concurrently is
+not followed.
 """
 
 import os
@@ -19,27 +19,27 @@ FileIdentity = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PathScope:
-    """The folders below which absolute paths may lie; without any only relative paths are permitted.
+    """The folders below which absolute paths are permitted; without any only relative paths are permitted.
 
-    ``closed`` folders can be neither entered nor opened, under any name: by their path, even while they do
-    not exist, and by their identity. A root inside of a closed folder is open all the same.
+    ``closed`` folders can be neither entered nor opened, under any name. They are recognized by path, even while they
+    do not exist, and by identity (device and inode). A root inside a closed folder is open nevertheless.
     """
 
     roots: tuple[Path, ...] = ()
     closed: tuple[Path, ...] = ()
 
     def resolve(self, path: str, *, follow: bool) -> tuple[Path, tuple[str, ...]]:
-        """The root that the path lies below, and the names from there. With ``follow`` a link at its end counts as what
-        it leads to.
+        """Return the root that contains the path, and the names below the root. With ``follow`` a link at the end is
+        resolved too.
 
         Raises:
-            PathRefused: no root has it, or a name in it is protected.
+            PathRefused: no root contains the path, or a name in it is protected.
         """
         if not self.roots:
-            relative_names(path)  # which says why an absolute path is none
+            relative_names(path)  # raises the error that states why absolute paths are not permitted
         real = real_path(path, follow=follow)
         for root in sorted(map(os.path.realpath, self.roots), key=len, reverse=True):
-            inside = os.path.join(root, "")  # noqa: PTH118 of a text, which may end with a slash
+            inside = os.path.join(root, "")  # noqa: PTH118 a text that may end with a slash
             if real == root or real.startswith(inside):
                 if any(_within(real, place) and not _within(root, place) for place in self._closed()):
                     refuse_closed(path)
@@ -49,7 +49,7 @@ class PathScope:
         raise PathRefused(f"{path!r} leads outside of what this block may reach ({roots}).")
 
     def contains_closed(self, real: str) -> bool:
-        """Report whether a resolved path is closed, or has something closed below it."""
+        """Report whether a resolved path is closed, or contains a closed path."""
         return any(_within(place, real) for place in self._closed())
 
     def _closed(self) -> Iterator[str]:
@@ -81,11 +81,11 @@ WORKSPACE_ONLY = PathScope()
 
 
 def real_path(path: str, *, follow: bool = True) -> str:
-    """Return the target of an absolute path with ``~``, links and ``..`` resolved; without ``follow`` its
-    last name stays.
+    """Return the target of an absolute path with ``~``, links and ``..`` resolved. Without ``follow`` the last name
+    is not resolved.
 
     Raises:
-        PathRefused: it is not the text of a path, names another user's ``~``, or a protected file.
+        PathRefused: the text cannot be a path, names another user's ``~``, or names a protected file.
     """
     check_text(path)
     text = _at_home(path)

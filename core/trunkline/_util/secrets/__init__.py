@@ -1,6 +1,6 @@
-"""Finds secrets in a text: keys by their pattern, and values that stand beside a name such as ``password``.
+"""Finds secrets in a text: keys by their pattern, and values beside a name such as ``password``.
 
-Memory stores none of the secrets that are found. A file from elsewhere that holds one is not imported.
+Memory does not store the secrets that are found. A file from another system that contains a secret is not imported.
 """
 
 REDACTION_MARK = "[REDACTED]"
@@ -9,4 +9,4 @@ SECRET_NAMES = (
     *("api_key", "token", "password", "secret", "private_key"),
     *("passphrase", "passwd", "pwd", "access_key", "account_key", "passwort", "mot_de_passe", "contraseña"),
 )
-"""The names of secrets unless ``[memory] redact`` says otherwise."""
+"""The default of ``[memory] redact``: the names of secrets."""

@@ -1,8 +1,8 @@
-"""The ways in which people and programs write a secret beside its name. Each pattern is tried where a name
-ends.
+"""Patterns for a secret beside its name, as people and programs write it. Each pattern is matched at the end of a
+name.
 
-Every quantifier is bounded, or possessive with nothing after it that could fail, so any input is searched in
-one pass.
+Every quantifier is bounded, or is possessive and followed by nothing that can fail, so any input is searched in
+linear time.
 """
 
 import re
@@ -13,10 +13,10 @@ Span = tuple[int, int]
 
 _BLANK = r"[ \t\u00a0]{0,80}"
 _MOST = 4096
-"""The number of letters of a quoted value that are read; a longer value is no password."""
+"""The largest number of characters of a quoted value. A longer value is no password."""
 
 _BEHIND = 80
-"""The number of letters after a value that are examined."""
+"""The number of characters after a value that are examined."""
 
 _QUOTED = (
     rf'(?P<quote>")(?P<quoted>(?:\\.|[^"\\\n]){{1,{_MOST}}})(?=")'
@@ -34,7 +34,7 @@ ASSIGNED = re.compile(
 looks for passwords in it."""
 
 FLAG = re.compile(rf"[ \t](?:{_QUOTED}|(?P<bare>(?!-){_CODE}]++))")
-"""``--password x``; in a manual more blanks stand between a flag and its text."""
+"""``--password x``. In a manual, several blanks separate a flag and its description."""
 
 _FOR = r"(?:for|of|to|on|at|in|für|zu|zum|zur|von|vom)"
 _IS = r"(?:is|was|are|becomes|ist|war|lautet|heißt|est|es|è)"
@@ -65,9 +65,10 @@ def may_hold_login(text: str) -> bool:
 
 
 class Assignment(NamedTuple):
-    """The text after a name. ``sign`` is between name and value, ``quote`` the quotation mark around the
-    value, ``rest`` the text after it; ``closed`` states that the name is quoted, ``called`` that the value is
-    a call."""
+    """The text after a name. ``sign`` is the text between name and value, ``quote`` the quotation mark around the
+    value, ``rest`` the text after the value. ``closed``: the name is quoted. ``called``: the value is a function
+    call.
+    """
 
     value: str
     span: Span
@@ -79,7 +80,7 @@ class Assignment(NamedTuple):
 
 
 def match_assignment(way: re.Pattern[str], text: str, at: int) -> Assignment | None:
-    """Return the assignment in one way of writing after the name that ends at ``at``, or None."""
+    """Match one notation after the name that ends at ``at``. Return the assignment, or None."""
     found = way.match(text, at)
     if found is None:
         return None

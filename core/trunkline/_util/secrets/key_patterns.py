@@ -1,4 +1,4 @@
-"""Keys that are recognised by their form: one table, with the documentation of each form."""
+"""Patterns of keys with a recognizable form, in one table that refers to the documentation of each form."""
 
 import re
 from collections.abc import Iterable
@@ -7,8 +7,9 @@ import msgspec
 
 
 class KeyPattern(msgspec.Struct, frozen=True):
-    """The look of a kind of key. ``pattern`` matches the secret itself and nothing beside it; ``source`` says where
-    its form is documented. ``word`` says that it is one long word, so that nothing else has to be looked at."""
+    """The form of a kind of key. ``pattern`` matches exactly the secret. ``source`` is the documentation of the form.
+    ``word``: the key is one long word, so that only long words need to be examined.
+    """
 
     name: str
     pattern: str
@@ -20,7 +21,7 @@ _ALONE = r"(?<![A-Za-z0-9_-])"
 """The positions where a key may begin: not in the middle of a longer word."""
 
 _PHRASE = r"[a-z]{1,20}(?:-[a-z]{1,20}){2,}(?![A-Za-z0-9_-])"
-"""Words with hyphens between them, as in the address of a page (``sk-a-walk-in-the-mountains``): no key is so."""
+"""Words separated by hyphens, as in the URL of a page (``sk-a-walk-in-the-mountains``). No key has this form."""
 
 KEY_PATTERNS = (
     KeyPattern(
@@ -90,7 +91,7 @@ KEY_REGEX = re.compile(
 
 
 def may_hold_key(text: str) -> bool:
-    """Report whether a text may match ``KEY_REGEX``. Most texts cannot, and that is told ten times as fast as it is
-    tried.
+    """Report whether a text may match ``KEY_REGEX``. This check is ten times as fast as the pattern, and excludes
+    most texts.
     """
     return any(len(word) >= _LEAST for word in text.split()) or any(sign in text for sign in _OPENINGS)

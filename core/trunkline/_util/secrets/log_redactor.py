@@ -1,6 +1,6 @@
-"""Redacts secrets in logs: those recognised by form or name, and the actual values of this process's secrets.
+"""Redacts secrets in logs: those with a recognizable form or name, and the actual values of this process's secrets.
 
-A provider's error may repeat its input, and an exception may quote an address that contains a key.
+A provider's error may repeat its input, and an exception may quote a URL that contains a key.
 """
 
 import re
@@ -13,12 +13,14 @@ SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDE
 """The names of variables that contain secrets."""
 
 MIN_LENGTH = 8
-"""The length below which a value is not redacted: ``1`` and ``true`` occur in every log."""
+"""The smallest length of a value that is redacted, since ``1`` and ``true`` occur in every log."""
 
 
 class LogRedactor:
-    """Takes secrets out of text that is about to be logged. ``environ`` is the process's environment, ``names`` are the
-    variables that the configuration takes secrets from, ``values`` further secrets, such as the home's token."""
+    """Removes secrets from text before it is logged. ``environ`` is the process's environment, ``names`` are the
+    variables that the configuration refers to as secrets, and ``values`` are further secrets, such as the home's
+    token.
+    """
 
     def __init__(
         self, environ: Mapping[str, str], names: Iterable[str] = (), values: Iterable[str] = ()

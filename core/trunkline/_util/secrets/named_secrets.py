@@ -1,4 +1,4 @@
-"""Finds values beside the names of secrets in any notation: assigned, as a flag, in a sentence."""
+"""Finds values beside the names of secrets in any notation: as an assignment, as a flag, or in a sentence."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -22,11 +22,11 @@ from trunkline._util.secrets.value_rules import (
 )
 
 _AROUND = 80
-"""The number of letters before a name that are examined."""
+"""The number of characters before a name that are examined."""
 
 _FLAG_BEFORE = re.compile(r"(?:^|[\s\"'`(])--?(?:[A-Za-z0-9]+-){0,5}$")
 _APART = re.compile(r"[^\x00-\x5e\x60-\x7f]")
-"""The positions where a name may be written differently: at ``_``, and at non-ASCII letters."""
+"""The characters of a name that have several spellings: ``_`` and non-ASCII letters."""
 
 _CODE_BEFORE = re.compile(r"`[\w.-]*$")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -50,8 +50,8 @@ class NamedSecretFinder:
         )
 
     def may_match(self, text: str) -> bool:
-        """Report whether a name may stand in a text: sooner told than found. Beyond ASCII letters have likenesses
-        that only the pattern knows (``ſecret``), so that such a text may always hold one.
+        """Report whether a text may contain a name. This check is faster than the search. Non-ASCII text always may,
+        because it can contain look-alikes (``ſecret``) that only the pattern recognizes.
         """
         if not text.isascii():
             return True
@@ -59,11 +59,11 @@ class NamedSecretFinder:
         return any(hint in lowered for hint in self._hints)
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Yield the positions of secrets from the beginning on; they do not overlap."""
+        """Yield the positions of the secrets in order; they do not overlap."""
         looked = 0
         for name in self.name.finditer(text):
             if name.start() < looked:
-                continue  # it is within a value
+                continue  # the name is part of a value
             before = text[max(0, name.start() - _AROUND) : name.start()]
             for way, is_secret in self._ways(before):
                 if found := match_assignment(way, text, name.end()):
@@ -73,14 +73,14 @@ class NamedSecretFinder:
                     break
 
     def could_be(self, value: str) -> bool:
-        """Report whether a value is more than a placeholder, and does not repeat the name:
-        ``token=access_token``."""
+        """Report whether a value is neither a placeholder nor a repetition of the name, as in
+        ``token=access_token``.
+        """
         plain = re.sub(r"[\W_]", "", value.casefold())
         return not is_placeholder(value) and not plain.endswith(self._words)
 
     def _ways(self, before: str) -> Iterator[tuple[re.Pattern[str], Callable[[str, Assignment], bool]]]:
-        """Yield the notations of a secret after a name, each with its check, given the text before the
-        name."""
+        """Yield the notations of a secret after a name, each with its check. ``before`` is the text before the name."""
         yield ASSIGNED, self._quoted_code if _CODE_BEFORE.search(before) else self._assigned
         if _FLAG_BEFORE.search(before):
             yield FLAG, self._flag
@@ -94,15 +94,15 @@ class NamedSecretFinder:
         if found.called or not self.could_be(found.value):
             return False
         if found.closed and _LITERAL.fullmatch(found.value):
-            return False  # a JSON number or constant; putting a text there would break the file
+            return False  # a JSON number or constant; a replacement text would make the file invalid
         if "token" in name and _NUMBER.fullmatch(found.value) and len(found.value) < 6:
             return False  # max_token: 4096
         if name == "pwd" and found.value.startswith(("/", "~")):
-            return False  # to a shell, the folder where it is
+            return False  # in a shell, the current folder
         return found.sign == "=" or not _goes_on(name, found)
 
     def _quoted_code(self, name: str, found: Assignment) -> bool:
-        """Handle code marks: in `api_key=` the second mark ends the code and opens no value."""
+        """Handle code marks: in `api_key=` the second mark ends the code and does not open a value."""
         ends = found.quote == "`" and not found.closed
         return not ends and self._assigned(name, found)
 
@@ -127,14 +127,12 @@ class NamedSecretFinder:
 
 
 def is_ambiguous_name(name: str) -> bool:
-    """Report whether a name also has other meanings: a token of a text, the secret of a good soup."""
+    """Report whether a name also has other meanings, as in "a token of a text" or "the secret of a good soup"."""
     return name.casefold().endswith(_SPOKEN_OF)
 
 
 def _goes_on(name: str, found: Assignment) -> bool:
-    """Report whether ``name: value`` is the beginning of a sentence, or an annotation, rather than a name and its
-    value.
-    """
+    """Report whether ``name: value`` is the beginning of a sentence or a type annotation, and not a secret."""
     said = found.value.rstrip(".!?…")
     if is_status_word(said) or found.rest.startswith(" = "):
         return True

@@ -11,8 +11,7 @@ from trunkline._util.secrets.table_secrets import TableSecretFinder
 
 
 class Redactor:
-    """Redacts secrets. ``names`` are those of secrets; without any, only keys with a recognisable form are
-    found."""
+    """Redacts secrets. ``names`` are names of secrets; without names, only keys with a recognizable form are found."""
 
     def __init__(self, names: Iterable[str] = SECRET_NAMES) -> None:
         self._named = NamedSecretFinder(tuple(names))

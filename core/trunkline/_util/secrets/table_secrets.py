@@ -1,5 +1,4 @@
-"""Finds secrets in tables: in the cell after a name (``| password | x |``), or below one in a column's
-head."""
+"""Finds secrets in tables: in the cell after a name (``| password | x |``), or below a name in the table's head."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,7 @@ class TableSecretFinder:
         self._named = named
 
     def spans(self, text: str) -> Iterator[Span]:
-        """Yield the positions of the secrets from the beginning on."""
+        """Yield the positions of the secrets in order."""
         if "|" not in text or self._named.name.search(text) is None:
             return
         lines, at = text.split("\n"), 0
@@ -42,8 +41,9 @@ class TableSecretFinder:
             at += len(line) + 1
 
     def _row(self, line: str, heads: Sequence[str]) -> Iterator[Span]:
-        """The secrets of a row. ``heads`` is what stands over its cells. Without bars around it, or a head, a row may
-        be anything (``echo | sort``), so that its secret has to look like one."""
+        """Yield the secrets of a row. ``heads`` are the heads of its columns. A row without outer bars and without
+        heads may be other text (``echo | sort``), so only values that look random are secrets there.
+        """
         left, bars = "", line.lstrip().startswith("|")
         for column, (value, span) in enumerate(_cells(line)):
             head = heads[column] if column < len(heads) else ""

@@ -1,4 +1,4 @@
-"""Classifies a value beside a secret's name: a placeholder, a word of a sentence, or random letters."""
+"""Classifies a value beside a secret's name: a placeholder, a word of a sentence, or random characters."""
 
 import re
 
@@ -8,7 +8,7 @@ _REFERENCES = (
     r"secrets?\..*|\$.*|%.*%|\*+|x+|\.+|_+|-+|your\W?.*|my\W.*|change.?me|example.*|placeholder|todo|tbd|redacted|n/a|"
     r"await|async|new|yield|lambda|function|typeof|!(?:vault|secret|ref|sub|env|env_var|reference|include)"
 )
-"""Types, references and placeholders; words of programs and tags of YAML that precede the value."""
+"""Types, references and placeholders, with the keywords and YAML tags that may precede a value."""
 
 _GOING_ON = (
     "the a an is was are were be to of for in on at by as and or not no that this these it its with without which who "
@@ -43,35 +43,34 @@ _SMALL = re.compile(r"[A-Z]?[^\W\d_A-Z]+(?:['’-][^\W\d_A-Z]+)*")
 
 
 def is_placeholder(value: str) -> bool:
-    """Report whether a value is too short for a secret, or stands for one: a type, a reference, a word such as
+    """Report whether a value is too short for a secret, or is a placeholder: a type, a reference, or a word such as
     "your".
     """
     return len(value) < 3 or _HARMLESS.fullmatch(value) is not None
 
 
 def is_status_word(value: str) -> bool:
-    """Report whether a word describes the state of a secret rather than its value: "expired", "wrong",
-    "minimum"."""
+    """Report whether a word describes the state of a secret: "expired", "wrong", "minimum"."""
     return _SAID.fullmatch(value) is not None
 
 
 def is_descriptive(value: str) -> bool:
-    """Report whether a word ends like an adjective. A password may, too."""
+    """Report whether a word ends like an adjective. A password may end in the same way."""
     return _DESCRIBES.fullmatch(value) is not None
 
 
 def is_word(value: str) -> bool:
-    """Report whether a value could be a dictionary word: only letters, upper case only at the beginning."""
+    """Report whether a value could be a dictionary word: only letters, with upper case only at the beginning."""
     return _SMALL.fullmatch(value) is not None
 
 
 def is_random(value: str) -> bool:
-    """Report whether a value looks random: letters mixed with digits, signs or upper case within."""
+    """Report whether a value looks random: letters mixed with digits, signs or inner upper case."""
     return _RANDOM.fullmatch(value) is not None and _COUNTED.fullmatch(value) is None
 
 
 def opens_with_word(text: str) -> bool:
-    """Report whether a plain word comes next, behind a blank, that is no name of something else (``user=``,
+    """Report whether a blank and a plain word follow, and the word is not the name of another value (``user=``,
     ``user:``).
     """
     if not text.startswith(" "):
