@@ -133,8 +133,9 @@ _PIECE = re.compile(
 
 
 def split_plain_command(line: str) -> list[str] | None:
-    """The words that every POSIX shell reads in a line, where that needs no knowledge of shells: plain words and quoted
-    ones with blanks between. None for any other, such as one with ``;``, ``$``, ``*``, ``~``, ``\\`` or two lines."""
+    """Split a line into words, if every POSIX shell splits it in the same way: plain and quoted words separated by
+    blanks. Return None for any other line, such as one with ``;``, ``$``, ``*``, ``~``, ``\\`` or a line break.
+    """
     words: list[list[str]] = []
     at, apart = 0, True
     while at < len(line):

@@ -135,7 +135,7 @@ def _choices(settings: InitSettings) -> list[ModelChoice]:
     ]  # fmt: skip
 
 
-# Its settings ------------------------------------------------------------------------------------------------
+# The model's settings ----------------------------------------------------------------------------------------
 
 
 def _url(settings: InitSettings, given: "InitFlags", choice: ModelChoice) -> str:

@@ -110,7 +110,7 @@ class InitSettings:
             self.file.write_bytes(before)
             raise
 
-    # Telling -------------------------------------------------------------------------------------------------
+    # Summary -------------------------------------------------------------------------------------------------
 
     def missing(self) -> list[str]:
         """Return the unset environment variables that the settings of the chosen adapter name."""

@@ -158,7 +158,7 @@ def _conditions(
     until: datetime | None,
     conversation: str | None,
 ) -> "Conditions":
-    """The conditions of a rule, from the options. The tools worker validates them."""
+    """Return the conditions of a rule, from the options. The tools worker validates them."""
     from typing import cast
 
     from trunkline._util.local_time import local_to_utc

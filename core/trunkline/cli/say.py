@@ -88,7 +88,7 @@ async def _say(message: "SendMessage", saying: "TurnPrinter") -> int:
 
 
 async def print_answerer(gateway: "GatewayClient", message: "SendMessage", saying: "TurnPrinter") -> None:
-    """Print which model answers, before the message is sent. Print nothing if the gateway does not tell in time."""
+    """Print which model answers, before the message is sent. Print nothing if the gateway does not answer in time."""
     from contextlib import suppress
 
     import anyio

@@ -203,7 +203,7 @@ class HookRunner:
         )
         self.report.plugins.append(state)
 
-    # Asking ----------------------------------------------------------------------------------------------------
+    # Hook calls ------------------------------------------------------------------------------------------------
 
     def collect(self, hook: str, **given: Any) -> tuple[OwnedItem[Any], ...]:
         """Return all items that the implementations of a declaring hook yield. Each implementation is called once;

@@ -110,7 +110,9 @@ class Quarantine:
             return register
 
     def add(self, owner: str, version: str, reason: str) -> None:
-        """Put a plugin into quarantine immediately. Does nothing when the home is not writable."""
+        """Put a plugin into quarantine immediately. Does nothing if ``limit`` is 0 or the home has no ``run`` folder.
+        A failure to write is logged.
+        """
         if self._limit and self._folder.parent.is_dir():
             with self._locked_register() as register:
                 self._write(_with_entry(register, owner, version, reason))
@@ -125,7 +127,7 @@ class Quarantine:
             self._write(QuarantineRegister(crashes=crashes, quarantined=kept))
         return out
 
-    # Judging ---------------------------------------------------------------------------------------------------
+    # Evaluation ------------------------------------------------------------------------------------------------
 
     def _crashes(self, owners: Iterable[str]) -> Iterator[Crash]:
         """Yield one crash for each crashed process, however many workers it ran."""
@@ -264,7 +266,7 @@ def _names_plugin(words: str, owner: str) -> bool:
     other threads.
     """
     first = words.partition("\n")[0]
-    if not first.startswith("Timeout"):  # no Python thread reports a stall, so any thread may be its cause
+    if not first.startswith("Timeout"):  # a timer thread reports a stall, so any thread may be its cause
         words = "".join(_CURRENT.findall(words))
     module = owner.rpartition(":")[2].replace("-", "_")
     return f"/{module}/" in words or f"/{module}.py" in words

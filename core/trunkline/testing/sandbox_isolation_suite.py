@@ -204,7 +204,7 @@ class SandboxIsolationSuite(SandboxFixture):
                 await sandbox.run(("pwd",), workspace=None, env={}, folder="inner")
         assert ran.stdout == b"/workspace\nno\n"
 
-    # Surroundings -------------------------------------------------------------------------------------------------
+    # Environment --------------------------------------------------------------------------------------------------
 
     @pytest.mark.anyio
     async def test_its_environment_holds_only_the_given_variables(

@@ -282,7 +282,7 @@ class ScriptedGateway:
         await self._answering()
         return self._blocks
 
-    # Behind it -----------------------------------------------------------------------------------------------
+    # Internals -----------------------------------------------------------------------------------------------
 
     async def _answering(self) -> None:
         await anyio.lowlevel.checkpoint()

@@ -35,7 +35,7 @@ def require_known_block(block: str, names: Collection[str]) -> None:
 
 
 def unknown_block_error(block: str, names: Iterable[str]) -> ConfigError:
-    """The error for a block that does not exist. It names the block and its nearest match."""
+    """Return the error for a block that does not exist. It names the block and the most similar existing one."""
     there = sorted(names)
     meant = closest_matches(block, there)
     suggestion = f"Did you mean {meant[0]}? " if meant else ""

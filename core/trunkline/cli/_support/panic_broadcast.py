@@ -19,7 +19,7 @@ from trunkline.runtime.connection_settings import bus_settings, with_own_inbox
 from trunkline_bus import Bus, BusError, BusSettings, ReceivedMessage, connect
 
 BUS_SECONDS = 5.0
-"""Seconds to try to reach the bus. The programs on this host have already been ended before."""
+"""Seconds to try to reach the bus. The programs on this host have already been ended by then."""
 
 ANSWER_SECONDS = 10.0
 """Seconds to wait for the workers. They check the kill switch five times a second and end programs within two

@@ -121,8 +121,9 @@ async def gateway_port(context: CheckContext) -> HealthResult:
 
 
 async def _gateways_here(context: CheckContext) -> list[int]:
-    """The process ids of this home's gateways on this host. Such a gateway uses the port when workers run as separate
-    processes."""
+    """Return the process ids of this home's gateways on this host. Such a gateway uses the port when workers run as
+    separate processes.
+    """
     beats = await live_workers(context) if context.bus is not None else []
     return [beat.pid for beat in beats if beat.kind == "gateway" and beat.host == socket.gethostname()]
 

@@ -276,8 +276,8 @@ def _memory_requests(invocation: ToolInvocation, policies: list[Policy]) -> Iter
 def _host_requests(
     spec: ToolSpec, arguments: Mapping[str, Any], request: AccessRequest
 ) -> Iterator[AccessRequest]:
-    """Yield the same request for each host in the arguments. A permission for a name includes its ``www.`` name,
-    because the site may redirect there.
+    """Yield the same request for the host of each URL in the arguments. A permission for a name includes its ``www.``
+    name. A denial of the ``www.`` name includes the name, because the site may redirect there.
 
     Raises:
         UrlRefused: an argument is not a URL.

@@ -49,7 +49,7 @@ class BlockToolLimits:
 
 
 def _is_platform_tool(spec: ToolSpec) -> bool:
-    """Report whether the tool is the platform's own. A block that may use any tool may also use the platform's, since
+    """Report whether the tool is the platform's own. A block that may use at least one tool may also use these, since
     they support the others.
     """
     return spec.source == PLATFORM_SOURCE

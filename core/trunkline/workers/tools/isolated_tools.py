@@ -159,7 +159,7 @@ class IsolatedTool(Tool):
 async def _answer_model_call(request: ModelHostCall, context: ToolContext) -> HostCallReply:
     """Answer a host call that asks a model a question."""
     arguments = msgspec.structs.asdict(request.question)
-    del arguments["actor"]  # the tools worker sets the actor, from the call
+    del arguments["actor"]  # the call's own actor is used
     try:
         done = await context.model.complete(arguments.pop("messages"), **arguments)
     except CompletionError as error:

@@ -13,7 +13,7 @@ class MemoryAccess:
     """Checks each path against the policies.
 
     A path that needs approval is open if the call named it in its arguments, because the gate has then asked about
-    it. The gates call ``allow_named`` after they have passed.
+    it. ``MemoryStage`` calls ``allow_named`` after the gates have passed.
     """
 
     def __init__(self, permissions: CallAuthorizer, call: CallTool) -> None:

@@ -22,7 +22,7 @@ class SampleStore(RecordStore):
         self._file.seek(0)
         whole = 0
         for line in self._file:
-            if not line.endswith(b"\n"):  # a power cut: nobody was told that it is kept
+            if not line.endswith(b"\n"):  # cut short by a power failure, so never acknowledged
                 break
             whole += len(line)
             yield MemoryRecord.decode(line)
