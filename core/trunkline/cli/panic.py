@@ -1,5 +1,5 @@
-"""``trunkline panic``: stops everything immediately. It needs neither bus nor workers, because workers watch the kill
-switch.
+"""``trunkline panic``: stops everything immediately. It works without the bus, because workers watch the kill switch
+file.
 """
 
 from typing import TYPE_CHECKING

@@ -43,7 +43,7 @@ class SandboxFixture(ContractSuite, ABC):
 
     @asynccontextmanager
     async def opened(self, base: Path) -> AsyncIterator[Sandbox]:
-        """Yield the backend of a test. Override this fixture to close resources afterwards."""
+        """Yield the backend of a test. Override this method to close resources afterwards."""
         yield self.sandbox(base / "home")
 
     @pytest.fixture
