@@ -1,1 +1,1 @@
-"""The monitor worker runs the turns of the agents. It does not touch a file, run a tool or hold a credential."""
+"""The monitor worker: runs the turns of the agents. It reads and writes no file, runs no tool and has no credential."""

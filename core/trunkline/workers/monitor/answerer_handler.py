@@ -12,7 +12,7 @@ from trunkline_bus import BusError, Refusal, Request
 
 
 class AnswererHandler:
-    """Chooses the model as for a turn. ``profile`` returns the profile of a block."""
+    """Reports the model that would answer in a block, chosen as for a turn. ``profile`` returns a block's profile."""
 
     def __init__(
         self,

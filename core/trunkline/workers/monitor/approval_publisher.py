@@ -42,17 +42,16 @@ from trunkline_bus import Bus, BusError, Scope, SequenceConflict, key_of
 log = logging.getLogger(__name__)
 
 SETTLED_TTL = 3_600.0
-"""Seconds for which a settled approval stays in the stream, for decisions that come too late."""
+"""Seconds for which a settled approval stays in the stream, for decisions that arrive too late."""
 
 
 @dataclass(slots=True)
 class PublishedApprovals:
-    """The approvals of a turn that were published since the journal was replayed here, and whether as
-    settled.
+    """The approvals of a turn that this monitor published since it replayed the journal.
 
-    ``complete`` is true when nothing is left to publish; changes are published when they happen. The object
-    lives as long as the parked turn in the cache: what another monitor asked meanwhile was not published
-    here.
+    ``settled`` maps each published id to whether the approval was published as settled. ``complete`` is true when
+    nothing is left to publish; later changes are published when they happen. The object is dropped with the cached
+    parked turn, because it does not contain the approvals that another monitor publishes meanwhile.
     """
 
     settled: dict[str, bool] = field(default_factory=dict)
@@ -67,7 +66,7 @@ class ApprovalPublisher:
         self._settings = settings
 
     def decision_timeout(self, request: TurnRequested) -> float:
-        """Return the seconds to wait for a person's decision. Turns that no person began have a longer
+        """Return the seconds to wait for a person's decision. Turns that no person's message began have the background
         deadline."""
         settings = self._settings
         if request.trigger != "message":

@@ -27,8 +27,7 @@ def owners(monitors: Collection[str], partitions: int) -> Mapping[int, str]:
 
 
 def standbys(monitors: Collection[str], partitions: int) -> Mapping[int, str]:
-    """Return the monitor that should hold each partition after its owner has gone; empty when there is no
-    other."""
+    """Return the monitor that should take over each partition when its owner fails; empty without a second monitor."""
     owner = owners(monitors, partitions)
     heirs = {gone: owners([one for one in monitors if one != gone], partitions) for gone in monitors}
     return {partition: heirs[gone][partition] for partition, gone in owner.items() if heirs[gone]}

@@ -1,5 +1,5 @@
-"""The profile of a block: what applies to every turn until somebody changes it. It contains the tools, the
-block's settings, the owner's preferences, and the files that context sources read."""
+"""The profile of a block: the data that all turns of the block use. A profile contains the tools, the block's settings,
+the owner's preferences, and the files that context sources read."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -42,8 +42,8 @@ of the tool catalogue are not announced, so they take effect after this time."""
 class BlockTools:
     """The tools of a block, and the platform's ``own`` tools.
 
-    ``version`` is that of the catalogue; None before the first. ``restricted`` are the names that the block
-    may not use. ``schemas`` maps each name to the definition that a model is sent.
+    ``version`` is the version of the catalogue; None before the first catalogue. ``restricted`` are the names of the
+    tools that the block may not use. ``schemas`` maps each name to the definition that models receive.
     """
 
     version: str | None = None

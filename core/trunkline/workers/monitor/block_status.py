@@ -1,5 +1,5 @@
-"""The status of each block as this monitor sees it. It is published to a bucket whose entries expire
-soon, so a block whose monitor crashed never looks busy."""
+"""The status of each block in this monitor. The status is published to a bucket whose entries expire soon, so a block
+whose monitor crashed does not stay BUSY."""
 
 import logging
 from dataclasses import dataclass, field

@@ -30,15 +30,15 @@ _VISION_HINT = (
 )
 
 FLUSH_SECONDS = 3_600.0
-"""Seconds between two flushes of text. Nobody watches the text of a completion."""
+"""Seconds between two flushes of text. The text of a completion is not streamed to anyone."""
 
 MAX_REMEMBERED_MODELS = 100
 """The number of model names that are remembered, so that callers cannot fill log and memory."""
 
 
 class CompletionHandler:
-    """Runs the completions of this monitor. ``profile`` returns the profile of a block; ``block`` is the
-    block of questions that name none."""
+    """Runs the completions of this monitor. ``profile`` returns a block's profile; questions without a block use
+    ``block``."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class CompletionHandler:
         self._running: set[anyio.CancelScope] = set()
         self._logged_warnings: set[str] = set()
         self._answering_models: dict[str, str] = {}
-        """The model that answered, for choices that leave it to the adapter. It gives the price for the next
-        call."""
+        """The model that answered last, for choices that leave the model to the adapter. The next call is priced by
+        it."""
         self._idle = anyio.Event()
         self._idle.set()
 
@@ -130,8 +130,8 @@ class CompletionHandler:
             raise _refused(error.code) from error
 
     def _choose_vision_model(self, question: Complete, profile: BlockProfile) -> SelectedModel:
-        """Return the model that was chosen for pictures: not every model reads them, and no adapter reports
-        it."""
+        """Return the model that the settings or the question name for pictures. Not every model reads pictures, and
+        adapters do not report which models do."""
         profile.raise_if_unreadable()
         name = question.model or profile.block.vision_model or profile.preferences.vision_model
         if name is None:
@@ -176,7 +176,7 @@ class CompletionHandler:
 
 
 class _DiscardingSink:
-    """A sink for the text of completions, which nobody watches."""
+    """A sink for the text of completions, which has no readers."""
 
     async def emit(self, *events: FeedEvent) -> None:
         """Discard the events."""

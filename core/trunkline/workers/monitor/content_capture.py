@@ -1,6 +1,6 @@
 """Records the messages of model calls in their spans, by OpenTelemetry's GenAI conventions.
 
-Only with ``[telemetry] capture_content``. Text that looks like a key or a password is redacted.
+Messages are recorded only with ``[telemetry] capture_content``. Text that looks like a key or a password is redacted.
 """
 
 import json
@@ -24,7 +24,7 @@ MAX_TEXT_CHARS = 20_000
 """Largest number of characters of one text."""
 
 REDACTION_LOOKAHEAD = 4_096
-"""Further characters that the redactor reads: it does not recognise half of a key."""
+"""Further characters that the redactor reads, because it does not recognise a key that is cut in two."""
 
 SpanPart = dict[str, Any]
 

@@ -18,7 +18,8 @@ CHANGING_SHARE = 0.25
 parts."""
 
 MIN_PART_TOKENS = 24
-"""With fewer tokens than this, a part is replaced by a note that tells where to read it."""
+"""The smallest size of a shortened part. A part with fewer tokens is replaced by a note that states where to read the
+part."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -75,9 +76,9 @@ def _shorten(text: str, tokens: int, size: int, rest: str) -> str:
 
 
 def truncate(text: str, size: int) -> str:
-    """Return the text's beginning of at most ``size`` bytes.
+    """Return the beginning of the text, at most ``size`` bytes.
 
-    It is cut at the end of a paragraph, else of a line, a sentence or a word, if at least half of it remains.
+    The beginning is cut at the end of a paragraph, else of a line, a sentence or a word, if half of it remains.
     """
     head = text.encode(errors="surrogatepass")[:size].decode(errors="ignore")
     if len(head) == len(text):

@@ -99,13 +99,13 @@ class TurnContext:
     def preferred_model(self) -> str | None:
         """The preferred model: the message's, else the block's, else the owner's.
 
-        Raises ModelError when a file that may name it cannot be read.
+        Raises ModelError when a file that may name the model cannot be read.
         """
         return self.profile.preferred_model(self.request.model)
 
 
 class ContextMessages(NamedTuple):
-    """The messages of the context, and the statuses that clients are shown."""
+    """The messages of the context, and the statuses that are sent to clients."""
 
     messages: tuple[Message, ...]
     statuses: tuple[StatusShown, ...] = ()
@@ -243,8 +243,8 @@ def _restricted(profile: BlockProfile, permissions: ActorPermissions) -> BlockPr
 
 
 def _without_turn(request: TurnRequested, messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Return the history without this turn's own messages. They are already stored when a crash came just
-    after storing."""
+    """Return the history without this turn's own messages. Memory has them already when this turn was stored just
+    before a crash."""
     return tuple(message for message in messages if message.turn != request.turn)
 
 
@@ -257,10 +257,10 @@ def _missing_tools_part(missing: tuple[str, ...]) -> tuple[ContextPart, ...]:
 
 
 def _channel_part(request: TurnRequested) -> tuple[ContextPart, ...]:
-    """Return the channel's description of what people see of an answer there.
+    """Return the part with the channel's description of how it shows answers to people.
 
-    The channel writes it, so it is data. It comes last, so that a message of another channel changes nothing
-    before it.
+    The channel writes the description, so the model receives it as data. The part is the last one, so that a message
+    from another channel does not change the parts before it.
     """
     if isinstance(request.shows, msgspec.UnsetType):
         return ()

@@ -1,11 +1,10 @@
-"""The bare agent loop over HTTP: ``POST /engine/chat`` on loopback, so that it can be
-replaced.
+"""The bare agent loop over HTTP: ``POST /engine/chat`` on loopback, so that the loop can be replaced.
 
-Messages and tools in, events out. It uses the same state machine and runner as a durable turn, without
-journal, feed stream or storage: nothing is persisted and no prompt is built. It is off unless
-``monitor.engine`` is set, and uses the gateway's authentication: the token of the home, our own Host, and no
-page of another origin. The two actor headers state the caller and its permissions. A block that takes no
-messages at the gateway takes none here.
+A request contains messages and tools; the response streams events. The server uses the same state machine and runner as
+a durable turn, without journal, feed stream or storage: nothing is persisted and no prompt is built. The server is off
+unless ``monitor.engine`` is set. It authenticates like the gateway: a request needs the token of the home and a Host of
+this server, and is refused when it comes from a page of another origin. The two actor headers state the caller and its
+permissions. A block that takes no messages at the gateway takes none here.
 """
 
 import errno
@@ -193,11 +192,10 @@ class EngineServer:
         return StreamingResponse(events, media_type="text/event-stream")
 
     async def _block_refusal(self, block: object, *, is_owner: bool) -> "Response | None":
-        """Return the refusal for a block that takes no messages, as the gateway does; None for a block that
-        does.
+        """Return the same refusal as the gateway for a block that takes no messages; None for a block that does.
 
-        The default block counts as existing before its file is created. Only the owner is told which file is
-        wrong.
+        The default block counts as existing before its file is created. Only the owner receives the name of an
+        unreadable file.
         """
         if not isinstance(block, str):
             return _invalid_field(BLOCK_FIELD, "It must be the name of a block.")
@@ -279,7 +277,7 @@ class _CallerSink:
 def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
     """Return the caller; None when the credential does not allow it.
 
-    The token's holder may act for anybody, any other identity only for itself. The permissions never exceed
+    The token's holder may act for any caller, any other identity only for itself. The permissions never exceed
     those of the credential.
     """
     given = ActorPermissions.parse(permissions).scopes
@@ -364,8 +362,8 @@ def _refused(code: ErrorCode, path: str = "", *, reason: str = "", field: str = 
 def _listening_socket(port: int) -> socket.socket:
     """Return a listening socket on the loopback port.
 
-    It never falls back to another port: a program that was told this port would send its token to whatever
-    process holds it. The socket names its protocol, because otherwise asyncio does not set TCP_NODELAY.
+    The server never falls back to another port: a client configured with this port would send its token to the process
+    that listens there. The socket names its protocol, because otherwise asyncio does not set TCP_NODELAY.
     """
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -74,7 +74,7 @@ class FeedWriter:
     async def repair(self) -> None:
         """Send items that the server lacks again, unless another monitor writes the turn's feed by now.
 
-        Lost items may lie before stored ones, because new items are sent as soon as the connection is back.
+        Lost items may precede stored ones, because new items are sent as soon as the connection is restored.
         """
         stored_indexes = set[int]()
         async for stored in self._bus.history(FEED, after=0, **self._keys):
@@ -150,7 +150,7 @@ class TextStream:
     async def flush(self) -> None:
         """Send all waiting text, including text that is added meanwhile.
 
-        It is shielded from cancellation: pieces that were taken out would otherwise be lost.
+        The flush is shielded from cancellation, which would otherwise lose the pieces that were already taken out.
         """
         with anyio.CancelScope(shield=True):
             while self._waiting:
@@ -218,10 +218,10 @@ class FeedRegistry:
 def replayed_events(
     turn: Turn, translator: JournalTranslator, *, partial_text: str = ""
 ) -> Iterable[NumberedEvent]:
-    """Return all events of the turn so far, for a new epoch. Readers drop what they have.
+    """Return all events of the turn so far, for a new epoch. Readers drop the events of former epochs.
 
-    ``partial_text`` is the text of an interrupted answer that the model continues. It is sent again, because
-    a reader that missed the former epoch cannot know it.
+    ``partial_text`` is the text of an interrupted answer that the model continues. The text is sent again, because a
+    reader that missed the former epoch does not have it.
     """
     for entry in turn.entries:
         yield from translator.translate(entry)

@@ -32,7 +32,7 @@ class TurnMailbox:
         self._on_put: Callable[[], None] = lambda: None
 
     def put(self, claimed: ClaimedItem) -> bool:
-        """Take the item if it is for this turn; return whether it is."""
+        """Add the item if it concerns this turn; return whether it was added."""
         if isinstance(claimed.item, TurnRequested) or claimed.item.turn != self._turn:
             return False
         self._items.append(claimed)
@@ -40,7 +40,7 @@ class TurnMailbox:
         return True
 
     def take_cancels(self) -> list[ClaimedItem]:
-        """Take out the cancels, so that they apply before anything is started."""
+        """Remove and return the cancels, so that they apply before the run starts any work."""
         found = [claimed for claimed in self._items if isinstance(claimed.item, TurnCancelRequested)]
         for claimed in found:
             self._items.remove(claimed)
@@ -48,13 +48,13 @@ class TurnMailbox:
         return found
 
     def watch(self, on_put: Callable[[], None]) -> None:
-        """Call ``on_put`` for every item, now for those that wait."""
+        """Call ``on_put`` once for each waiting item now, and for each item that is added later."""
         self._on_put = on_put
         for _ in self._items:
             on_put()
 
     def take(self) -> ClaimedItem | None:
-        """Take out the next item; None when there is none."""
+        """Remove and return the next item; None when there is none."""
         if not self._items:
             return None
         self._taken.append(self._items.popleft())
@@ -66,19 +66,18 @@ class TurnMailbox:
             self._taken.remove(claimed)
 
     def unsettled(self) -> list[ClaimedItem]:
-        """Return the items that were not settled: they came too late for the turn, or the run failed
-        first."""
+        """Return the items that were not settled: they arrived too late for the turn, or the run failed before."""
         return [*self._taken, *self._items]
 
 
 def is_immediate_cancel(item: InboxItem) -> bool:
-    """Report whether the item ends its turn at once, whatever is under way."""
+    """Report whether the item ends its turn at once, including running work."""
     return isinstance(item, TurnCancelRequested) and item.mode == "now"
 
 
 def journal_entry_for(claimed: ClaimedItem, turn: Turn) -> JournalEntry | None:
-    """Return the journal entry of a control item; None when it has no effect, such as a decision about
-    another call."""
+    """Return the journal entry of a control item; None when the item has no effect, such as a decision about another
+    call."""
     match claimed.item:
         case TurnCancelRequested(by=by, mode=mode, of_block=of_block):
             return CancelRecorded(by=by, mode=mode, of_block=of_block)
@@ -95,7 +94,7 @@ def _steered(request: TurnRequested) -> SteerRecorded:
 
 
 def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
-    """Return the entry of a decision. It counts only for the call that was shown: the hash binds tool and
+    """Return the entry of a decision. A decision applies only to the call that was shown: the hash binds tool and
     arguments."""
     action = turn.steps[-1].waiting.get(decision.call) if turn.steps else None
     asked = None if action is None else action.asked
@@ -103,8 +102,8 @@ def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
 
 
 def _recorded(decision: ApprovalDecided, asked: ApprovalAsked) -> ApprovalRecorded | None:
-    """Return the entry; None for an answer to a call that is no question, and for an approval without an
-    answer of a question."""
+    """Return the entry; None for an answer to a call that asked no question, and for an approval of a question without
+    an answer."""
     if decision.allow and bool(decision.answer) != asked.is_question:
         return None
     return ApprovalRecorded(

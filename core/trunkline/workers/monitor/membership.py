@@ -1,7 +1,7 @@
-"""The live monitors, as one of them sees them, and the partitions that it should pull.
+"""The live monitors, as this monitor sees them, and the partitions that this monitor should pull.
 
-All times are of this process's own clock. A monitor counts as live while its heartbeat changes; no clock of
-another host is read.
+A monitor counts as live while its heartbeat changes. All times are from this process's clock; clocks of other hosts are
+not used.
 """
 
 from collections.abc import Collection
@@ -15,8 +15,8 @@ from trunkline.workers.monitor.assignment import owners, standbys
 from trunkline_bus import Bus, KeyValueEntry
 
 SILENT_SECONDS = 2.5
-"""Seconds without a new heartbeat (one comes each second) after which a monitor counts as gone. Its pins
-expire earlier."""
+"""Seconds without a new heartbeat after which a monitor counts as dead. Monitors send one each second. Pins of a dead
+monitor expire earlier."""
 
 STEADY_SECONDS = 1.5
 """Seconds that a monitor must have been live before others give up partitions to it."""
@@ -48,8 +48,8 @@ class Membership:
         self._members = {key: member for key, member in self._members.items() if key in present}
 
     async def is_finishing(self, monitor: str, conversation: str) -> bool:
-        """Report whether another monitor is live and is finishing its running turn of the conversation, to
-        begin no other.
+        """Report whether ``monitor`` is another, live monitor that is finishing its running turn of the conversation
+        and will start no other one.
 
         Reads the heartbeat from the server, because the last refresh may be a second old. Raises BusError.
         """
@@ -89,7 +89,7 @@ class Membership:
     def unconfirmed_partitions(self, partitions: int) -> set[int]:
         """Return the partitions that this monitor would inherit and whose owner has no pin yet.
 
-        Whether the owner pulls them must be checked: a crashed monitor counts as live for a while.
+        The caller must check whether the owner pulls them: a crashed monitor counts as live for SILENT_SECONDS.
         """
         monitors = self.monitors
         owner = owners(monitors, partitions)
@@ -101,9 +101,12 @@ class Membership:
     ) -> set[int]:
         """Return the partitions that this monitor should pull.
 
-        These are its share; partitions that it has (``claimed``) until their new owner is live; as a standby,
-        partitions that another monitor has, so that a crashed owner's pin comes here at once; and
-        ``unpulled`` ones.
+        It pulls:
+
+        * the partitions that are assigned to it,
+        * the partitions that it has now (``claimed``), until their new owner has been live for STEADY_SECONDS,
+        * as the standby, partitions whose owner has a pin, so that the server pins them here at once after a crash,
+        * the ``unpulled`` partitions.
         """
         monitors = self.monitors
         owner = owners(monitors, partitions)
@@ -121,8 +124,8 @@ class Membership:
         return current_time() - self._members[monitor].since >= STEADY_SECONDS
 
     def _has_pin(self, monitor: str, partition: int) -> bool:
-        """Report whether the monitor has a pin of the partition. Before that a standby must not pull: the
-        server pins a free partition to whichever monitor pulls first."""
+        """Report whether the monitor has a pin of the partition. A standby must not pull before that, because the
+        server pins a free partition to the first monitor that pulls."""
         return partition in self._members[monitor].heartbeat.pins
 
 

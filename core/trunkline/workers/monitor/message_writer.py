@@ -23,16 +23,16 @@ TRY_SECONDS, PAUSE, LONGEST_PAUSE = 10.0, 0.5, 5.0
 """Seconds that one attempt may take, and the first and longest pause between attempts."""
 
 LATE_AFTER_SECONDS = 5.0
-"""Seconds after which clients are told that the answer is not stored yet."""
+"""Seconds after which clients get a notice that the answer is not stored yet."""
 
 RETRYABLE_CODES = (*TRANSIENT_CODES, ErrorCode.INTERNAL)
-"""Refusals that may pass. Any other refusal would repeat forever."""
+"""Refusals after which the request is repeated. Any other refusal is permanent."""
 
 LateCallback = Callable[[], Awaitable[None]]
 
 
 class MessageWriter:
-    """Stores the messages of turns, however long that takes."""
+    """Stores the messages of turns. Repeats a request without limit until memory confirms or refuses permanently."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus

@@ -50,7 +50,7 @@ class ModelCallConfig:
     """The limits and prices of every model call.
 
     ``silence`` is the number of seconds without an event after which a call fails, ``max_answer`` the largest
-    answer in bytes. ``explainer`` words the reason of a failure.
+    answer in bytes. ``explainer`` formats the reason of a failure.
     """
 
     silence: float
@@ -74,7 +74,7 @@ class AnswerBuilder:
 
     @property
     def is_full(self) -> bool:
-        """Report whether the answer exceeded the limit; the excess was dropped."""
+        """Report whether the answer exceeded the limit. The excess was dropped."""
         return self._room < 0
 
     def add(self, event: ModelEvent) -> None:
@@ -192,7 +192,7 @@ class ModelCaller:
         self._choice = choice
         self._call_config = call_config
         self.model = choice.model
-        """The model that was called. When the request names none, it is known after the answer."""
+        """The model that was called. When the request names no model, it is set after the answer."""
 
     async def call(
         self, request: ModelRequest, step: int, stream: TextStream, used: set[str]

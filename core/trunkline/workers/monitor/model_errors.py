@@ -68,7 +68,7 @@ enumerated."""
 
 
 class ModelErrorFormatter:
-    """Formats the line. ``redactor`` knows the secrets of this home."""
+    """Formats the line. ``redactor`` removes the secrets of this home."""
 
     def __init__(self, redactor: LogRedactor) -> None:
         self._redactor = redactor

@@ -76,8 +76,8 @@ class ModelRegistry:
     def ask(self, choice: SelectedModel) -> AskModel:
         """Return the call to the adapter with the middleware around it, that of the first plugin outermost.
 
-        The adapter always gets a valid transcript, whatever the middleware changed. While the kill switch is
-        engaged no model is called, and the call fails with a ModelError.
+        The transcript is repaired after the middleware, so the adapter always gets a valid one. While the kill switch
+        is engaged no model is called, and the call fails with a ModelError.
         """
         ask: AskModel = choice.adapter.stream
         if self._capture is not None:

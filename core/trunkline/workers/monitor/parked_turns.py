@@ -1,5 +1,5 @@
-"""A cache of turns that this monitor parked recently. A person who decides about several calls of a turn, one
-after the other, does not cause a replay of its journal each time.
+"""A cache of turns that this monitor parked recently. The cache avoids a replay of the journal for each decision when a
+person decides about several calls of a turn one after the other.
 
 A cached turn is used only while the conversation's journal still ends where the turn was parked. Otherwise,
 and after SECONDS, the turn is replayed from the journal: by then the feed may have lost its beginning.

@@ -18,8 +18,8 @@ MAX_IDLE_QUEUES = 512
 
 
 class QueueRegistry:
-    """Has one queue for each conversation. ``handover_timeout`` is the number of seconds that the new owner
-    of a partition should wait for a turn that still runs here."""
+    """Contains one queue for each conversation. ``handover_timeout`` is the number of seconds that the new owner of a
+    partition should wait for a turn that still runs here."""
 
     def __init__(
         self, tasks: TaskGroup, new_queue: Callable[[str], ConversationQueue], handover_timeout: float
@@ -91,7 +91,7 @@ class QueueRegistry:
     def finishing_conversations(self) -> tuple[str, ...]:
         """The conversations of lost partitions whose turns still run here.
 
-        After the handover timeout a turn is no longer listed, so that its new owner takes it over.
+        After the handover timeout a conversation is no longer listed, so that the new owner takes its turn over.
         """
         now = anyio.current_time()
         return tuple(conversation for conversation, deadline in self._finishing.items() if now < deadline)

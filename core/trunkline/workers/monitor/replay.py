@@ -84,7 +84,7 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
 def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -> ReplayReport:
     """Replay a turn from its journal as written, and from its feed as far as it is stored.
 
-    Raises TrunklineError when the journal has entries that this version does not know.
+    Raises TrunklineError when the journal has entries that this version cannot read.
     """
     decoded = [_decoded(turn, record) for record in raw]
     machine = Turn()

@@ -65,7 +65,7 @@ tracer = trace.get_tracer("trunkline.monitor")
 
 RecordCallback = Callable[[tuple[JournalEntry, ...]], Awaitable[None]]
 StoreCallback = Callable[[AppendConversation, Callable[[], Awaitable[None]]], Awaitable[None]]
-"""Stores messages; calls back once when that takes long."""
+"""Stores messages. Calls the callback once when storing takes longer than LATE_AFTER_SECONDS."""
 SettleCallback = Callable[[ClaimedItem], Awaitable[None]]
 
 
@@ -88,8 +88,8 @@ class RunnerDeps:
 class RunnerEnvironment:
     """The environment of one turn. A durable turn and the bare agent loop differ only in this.
 
-    ``approval_timeout`` is the number of seconds to wait for a person's decision about a call. With
-    ``commands`` the messages are people's, who may run a tool by ``/tool``.
+    ``approval_timeout`` is the number of seconds to wait for a person's decision about a call. ``commands`` is true
+    when people write the messages and may run a tool by ``/tool``.
     """
 
     record: RecordCallback
@@ -184,7 +184,7 @@ class TurnRunner:
             await self._feed.emit_journaled(*self._feed_events(entries))
         for claimed, control in control_entries:
             too_late = isinstance(control, SteerRecorded) and control not in entries
-            if not too_late:  # a late message stays in the mailbox and becomes a turn of its own
+            if not too_late:  # a late message stays in the mailbox and starts a new turn
                 await self._environment.settle(claimed)
                 self._mailbox.settle(claimed)
         for command in commands:
@@ -200,8 +200,8 @@ class TurnRunner:
         return (entry, *refuse_excess_calls(entry, self._client_tools, self._deps.max_calls))
 
     def _feed_events(self, entries: tuple[JournalEntry, ...]) -> Iterable[NumberedEvent]:
-        """Return the feed events of new entries. The first ones of a new owner include everything before
-        them."""
+        """Return the feed events of new entries. The first events of a new owner repeat all earlier events of the
+        turn."""
         if isinstance(entries[0], TurnResumed):
             return replayed_events(self.turn, self._translator, partial_text=self._partial_text)
         return (event for entry in entries for event in self._translator.translate_new(entry))
@@ -321,7 +321,7 @@ class TurnRunner:
         await self._send.send(end)
 
     async def _notify_late(self) -> None:
-        """Tell clients, which have the whole answer, that the turn waits to be stored."""
+        """Notify clients, which have the whole answer, that the turn waits to be stored."""
         await self._feed.emit(NOT_STORED)
 
     @contextmanager
@@ -355,8 +355,8 @@ def _result(command: RunToolCall, outcome: ToolOutcome, approval_timeout: float)
 def refuse_excess_calls(
     answer: ModelCallFinished, client_tools: Collection[str], limit: int
 ) -> Iterator[ToolFinished]:
-    """The results of the calls beyond the limit, so that no call is without one. Calls that its client runs are not
-    ours to refuse."""
+    """Return error results for the calls beyond the limit, so that every call has a result. Calls that the client runs
+    are not refused."""
     ours = [call for call in answer.tool_calls if call.name not in client_tools]
     if len(ours) > limit:
         log.warning("an answer has %d tool calls; the first %d are run", len(ours), limit)

@@ -10,8 +10,8 @@ import anyio
 class TurnSlots:
     """``limit`` slots, one for each running turn.
 
-    When a slot becomes free, turns that had already started and lost their monitor come first: their users
-    have half an answer. Otherwise the first to wait is the first to run.
+    A free slot goes first to the turns that had already started and lost their monitor, because their users have part
+    of an answer. Within each group, turns run in the order in which they began to wait.
     """
 
     def __init__(self, limit: int) -> None:
@@ -21,8 +21,8 @@ class TurnSlots:
 
     @asynccontextmanager
     async def acquire(self, has_started: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
-        """Hold a slot. ``has_started`` reports whether the turn had started; it is only called when no slot
-        is free."""
+        """Hold a slot within the context. ``has_started`` reports whether the turn had started; it is called only when
+        no slot is free."""
         await self._take(has_started)
         try:
             yield
@@ -33,7 +33,7 @@ class TurnSlots:
         waiting = self._others
         if not self._free and await has_started():
             waiting = self._started
-        if self._free:  # a free slot means that nobody waits
+        if self._free:  # while a slot is free, no turn waits
             self._free -= 1
             return
         granted = anyio.Event()

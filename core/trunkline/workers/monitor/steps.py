@@ -31,24 +31,24 @@ class ToolAction:
 
     @property
     def open(self) -> bool:
-        """Report whether Trunkline has still to return a result."""
+        """Report whether Trunkline must still return a result."""
         return self.outcome is None and not self.client
 
     @property
     def waiting(self) -> bool:
-        """Report whether a person must decide or answer first."""
+        """Report whether the call waits for a person's decision or answer."""
         return self.open and self.asked is not None and self.decision is None
 
     @property
     def due(self) -> bool:
-        """Report whether the call is to be sent to a tools worker."""
+        """Report whether the call must be sent to a tools worker."""
         return self.open and not self.waiting and not self.sent
 
 
 class Step:
     """One model call and the tool calls that it led to.
 
-    ``due``, ``running`` and ``waiting`` are the open ones by id: to be sent, sent, and waiting for a person.
+    ``due``, ``running`` and ``waiting`` are the open calls by id: not sent yet, sent, and waiting for a person.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Step:
         self._sort(action)
 
     def mark_all_unsent(self) -> None:
-        """Mark every call that was sent as to be sent again."""
+        """Mark the sent calls as due, so that they are sent again."""
         for action in self.actions:
             action.again = action.again or action.sent
             action.sent = False

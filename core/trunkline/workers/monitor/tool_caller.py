@@ -28,8 +28,7 @@ MAX_SILENT_PAUSE = 5.0
 
 
 class ToolCaller:
-    """Sends tool calls. ``silence`` is the number of seconds without a reply after which a worker counts as
-    gone."""
+    """Sends tool calls. ``silence`` is the number of seconds without a reply after which a worker counts as dead."""
 
     def __init__(self, bus: Bus, silence: float) -> None:
         self._bus = bus
@@ -72,7 +71,7 @@ class ToolCaller:
                     return _failed(command, fault.message, error_kind_for_code(fault.code))
                 deadline = anyio.current_time() + NO_WORKER_TIMEOUT
             except CallTimeout:
-                # A worker had the call: send it again under the same key; the ledger knows its state.
+                # A worker received the call: send the call again under the same key; the ledger has its state.
                 log.warning(
                     "tool call %s (%s): its worker is silent; sending the call again",
                     command.key,
@@ -91,8 +90,8 @@ class ToolCaller:
             await backoff.sleep()
 
     async def cancel(self, key: str, reason: str) -> None:
-        """Tell the worker that runs the call to stop it. Sent once; a call that continues has its own
-        timeout."""
+        """Request that the worker which runs the call stops it. The request is sent once; a call that continues is
+        limited by its timeout."""
         try:
             await self._bus.publish(CANCEL_CALL, CancelCall(reason=reason), call=key)
         except BusError as error:
@@ -110,7 +109,7 @@ class ToolCaller:
 
 
 class UnattendedToolCaller(ToolCaller):
-    """Sends calls of a loop without a person: a call that needs an approval is refused."""
+    """Sends the calls of a loop without a person. Calls that need an approval are refused."""
 
     async def call(
         self, command: RunToolCall, scope: Scope, actor: str, forked_from: str | None = None
@@ -132,8 +131,7 @@ class UnattendedToolCaller(ToolCaller):
 
 
 def _is_asked_again(request: CallTool, outcome: ToolOutcome) -> bool:
-    """Report whether the outcome asks for the very approval that the request carries. The first approval
-    counts."""
+    """Report whether the outcome asks again for the approval that the request already carries."""
     return (
         outcome.status == "approval"
         and request.approved is not None
@@ -147,8 +145,8 @@ def _unapproved(command: RunToolCall) -> ToolOutcome:
 
 
 def _unavailable(command: RunToolCall, heard: bool) -> ToolOutcome:
-    """Return the outcome of a call that no worker answers. With ``heard`` a worker may have received it, so
-    its effect is unknown."""
+    """Return the outcome of a call that no worker answers. With ``heard`` a worker may have received the call, so its
+    effect is unknown."""
     text = f"The tool {command.call.name} is unavailable: no tools worker answers."
     if not heard:
         return _failed(command, f"{text} It was not run.", "unavailable")

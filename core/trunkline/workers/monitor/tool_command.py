@@ -43,12 +43,12 @@ SHOWN = 80
 
 
 class CommandError(Exception):
-    """The command cannot be run; the text tells the person why, and the correct form."""
+    """The command cannot be run. The text states the reason and the correct form for the person."""
 
 
 def find_command(request: TurnRequested) -> str | None:
-    """Return the text after ``/tool`` in the message that began the turn; None when it is no command of a
-    person."""
+    """Return the text after ``/tool`` in the message that began the turn; None when the message is not a person's
+    command."""
     written_by_person = request.message.role == "user" and (request.fork is None or request.fork.says)
     if not written_by_person or request.trigger != "message":
         return None
@@ -199,7 +199,7 @@ def _unescaped(text: str) -> str:
 
 
 def _parse_word(word: str, schema: dict[str, Any]) -> Any:
-    """Return a bare word as the type that the parameter wants: JSON unless it wants text."""
+    """Return a bare word as the type of the parameter: the word for a text parameter, else the word parsed as JSON."""
     if schema.get("type") in ("string", None) and not schema.get("anyOf"):
         return word
     try:

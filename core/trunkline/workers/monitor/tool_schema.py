@@ -1,7 +1,7 @@
-"""The definition of a tool as a model is sent it, without redundant parts. Pure.
+"""The definition of a tool for a model, without redundant parts. Pure.
 
-The tools worker checks each call against the whole schema. Left out are titles, empty defaults, Trunkline's
-own formats, and that an optional parameter may also be null.
+The definition omits titles, empty defaults, Trunkline's own formats, and the null type of optional parameters. The
+tools worker checks each call against the whole schema.
 """
 
 from collections.abc import Mapping

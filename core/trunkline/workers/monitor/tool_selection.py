@@ -18,9 +18,9 @@ LOADED_TOOLS_KEY = "loads"
 class ToolSelectionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings for showing tools.
 
-    With ``discovery`` the model finds most tools itself. ``always`` are names and patterns of tools that are
-    shown all the same; None stands for those whose authors advise it, so that with the two discovery tools at
-    most ``most`` are shown.
+    With ``discovery`` the model finds most tools through the discovery tools. ``always`` are names and patterns of the
+    tools that are shown nevertheless. None means the tools whose authors advise it; together with the two discovery
+    tools at most ``most`` are then shown.
     """
 
     discovery: bool = False
@@ -31,8 +31,7 @@ class ToolSelectionSettings(msgspec.Struct, frozen=True, kw_only=True):
 def selection_settings(
     discovery: Discovery, always: tuple[str, ...] | None, count: int, above: int
 ) -> ToolSelectionSettings:
-    """Return the settings for ``count`` tools; ``auto`` means discovery when there are more than
-    ``above``."""
+    """Return the settings for ``count`` tools. ``auto`` means discovery when ``count`` exceeds ``above``."""
     return ToolSelectionSettings(
         discovery=discovery == "on" or (discovery == "auto" and count > above), always=always, most=above
     )
@@ -47,8 +46,8 @@ def select_tools(
 ) -> tuple[ToolSpec, ...]:
     """Return the tools to show after these messages.
 
-    First come the tools that are always shown, by name, then those that were loaded or called, in that order.
-    So earlier tools keep their place, as prompt caches need. Of the ``restricted`` tools only loaded ones are
+    First come the tools that are always shown, by name, then the tools that were loaded or called, in that order. So
+    earlier tools keep their place, which prompt caches require. Of the ``restricted`` tools only loaded ones are
     shown.
     """
     known = {spec.name: spec for spec in (*specs, *own)}

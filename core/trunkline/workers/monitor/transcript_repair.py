@@ -42,7 +42,7 @@ def repair_transcript(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _pair_calls(messages: Sequence[Message]) -> list[list[_PairedCall]]:
-    """Return the calls of each message, each with the first result that came after it."""
+    """Return the calls of each message, each with its first result that follows the call."""
     taken = {call.id for message in messages for call in message.tool_calls}
     used: dict[str, int] = {}
     latest: dict[str, _PairedCall] = {}
@@ -79,7 +79,7 @@ def _with_unique_id(call: ToolCall, used: dict[str, int], taken: set[str]) -> To
 
 
 def _with_results(message: Message, calls: list[_PairedCall]) -> Iterable[Message]:
-    """The assistant's message and the results of its calls."""
+    """Return the assistant's message and the results of its calls."""
     if not (message.content or calls):
         return
     made = tuple(pair.call for pair in calls)

@@ -40,7 +40,7 @@ def message_id(turn: str, *parts: str) -> str:
 def new_messages(turn: Turn, *, closing: bool = False) -> tuple[Message, ...]:
     """Return the messages that the turn adds to the conversation: the client's, the user's, then its own.
 
-    With ``closing``, a call of ours without a result gets one that says so, because models require one.
+    With ``closing``, a Trunkline call without a result gets an error result, because models require a result.
     """
     assert turn.request is not None
     id, preceding = turn.request.turn, turn.request.preceding or ()
@@ -137,7 +137,7 @@ def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
 
 
 def _unfinished(action: ToolAction) -> tuple[str, ToolErrorKind]:
-    """Return the text and error kind of a call of ours without a result."""
+    """Return the text and error kind for a Trunkline call without a result."""
     if action.waiting:
         return UNDECIDED, "cancelled"
     if action.due and not action.again:

@@ -16,7 +16,7 @@ tracer = trace.get_tracer("trunkline.monitor")
 
 
 class TurnObserver:
-    """Observes the turns of one monitor. ``on_end`` is called when a turn has ended or was left."""
+    """Observes the turns of one monitor. ``on_end`` is called at the end of each run, also after an error."""
 
     def __init__(self, status: BlockStatusPublisher, on_end: Callable[[TurnRequested], None]) -> None:
         self._status = status
@@ -44,7 +44,7 @@ class TurnObserver:
                 error = run.turn.code
         except BaseExceptionGroup as failures:
             if failures.subgroup(Fenced) is not None:
-                error = None  # another monitor owns the turn, which is no failure of the block
+                error = None  # another monitor owns the turn; the block has not failed
             raise
         finally:
             self._status.turn_ended(request.block, request.turn, error)

@@ -16,8 +16,8 @@ from trunkline.workers.monitor.turn import Turn
 class TurnRun:
     """One run of a turn. ``messages`` caches the conversation's messages between its turns.
 
-    ``carrier`` is the inbox item that brings the turn back if this monitor crashes. The conversation queue
-    settles it last. ``parked`` is the turn as this monitor parked it, if the run continues from there.
+    ``carrier`` is the inbox item whose redelivery resumes the turn after a crash of this monitor. The conversation
+    queue settles the carrier last. ``parked`` is the cached turn if the run continues one that this monitor parked.
     """
 
     turn: Turn
