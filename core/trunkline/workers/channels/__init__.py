@@ -1,1 +1,1 @@
-"""The channels worker. It runs channels and restarts them, and knows none of them by name."""
+"""The channels worker: runs channels and restarts them. Its code names no particular channel."""

@@ -1,5 +1,4 @@
-"""Approvals and questions as text, for all channels: the text that a person is shown, and the parsing of
-replies."""
+"""Approvals and questions as text, for all channels: the text for the person, and the parsing of replies."""
 
 import re
 from collections.abc import Sequence
@@ -63,7 +62,7 @@ def parse_decision(text: str, *, short: bool = False) -> ApprovalDecision | None
 def approval_words(question: str, detail: ApprovalDetail | msgspec.UnsetType) -> str:
     """Return the question, followed by the call that needs approval, or by the proposed answers.
 
-    Text from others has a mark before each line, so that no line of it looks like the platform's.
+    Each line of text that is not from the platform has a mark, so that no such line looks like the platform's.
     """
     if isinstance(detail, msgspec.UnsetType) or not detail.text:
         return question
@@ -124,8 +123,8 @@ def _outcome(approval: Approval) -> str:
 
 
 def chosen(answer: str, options: Sequence[str]) -> str:
-    """Return the answer, or the proposal that it is the number of. The exact text of a proposal has
-    precedence."""
+    """Return the answer; for the number of a proposal, return the proposal. The exact text of a proposal has
+    precedence over a number."""
     text = answer.strip()
     named = next((option for option in options if option.casefold() == text.casefold()), None)
     if named is None and text.isascii() and text.isdigit() and 0 < int(text) <= len(options):

@@ -1,4 +1,4 @@
-"""Runs one channel and restarts it after a crash. It knows no particular channel."""
+"""Runs one channel and restarts it after a crash. Works for any channel."""
 
 import logging
 from functools import partial

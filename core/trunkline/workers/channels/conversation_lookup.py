@@ -17,7 +17,7 @@ _WHOLE = re.compile(rf"{ID_PREFIX}[a-z2-7]{{26}}")
 async def conversation_found(gateway: Gateway, prefix: str) -> str:
     """Return the id of the conversation with this id or beginning of an id, with or without ``conv_``.
 
-    A complete id is returned without a lookup: the gateway knows conversations that no list contains.
+    A complete id is returned without a lookup, because the gateway has conversations that no list contains.
 
     Raises:
       TrunklineError: no conversation matches, or several do; the error names them.

@@ -1,9 +1,8 @@
-"""A channel of letters: messages arrive whole and answers are sent whole, as in mail, chat services and
-folders.
+"""A channel of letters: messages arrive whole and answers are sent whole, as in mail, chat services and folders.
 
-A subclass defines the source of letters and the way an answer is shown. This class implements what all such
-channels need: no letter counts twice, a person's letters form one conversation, an unavailable gateway is
-awaited, a repeated step is shown once, and an approval is shown but never given automatically.
+A subclass defines the source of letters and the way to show an answer. LetterChannel guarantees that a letter which is
+delivered twice is one message, that a person's letters form one conversation, that letters wait while the gateway is
+unavailable, that a repeated step is shown once, and that an approval is shown but never given automatically.
 """
 
 import json
@@ -85,14 +84,14 @@ class LetterChannel(Channel):
     async def show(self, letter: Letter, text: str, *, done: bool) -> None:
         """Show a text in reply to a letter.
 
-        Called with ``done`` once, at the end: then the letter is answered and must not come again. Called
-        earlier when a person must decide something: ``text`` ends with the question, and more may follow.
+        Called with ``done`` once, at the end: the letter is then answered and must not be delivered again. Called
+        earlier when a person must decide: ``text`` ends with the question, and further calls may follow.
         """
 
     def is_owner(self, letter: Letter) -> bool:
         """Report whether the owner wrote this letter, so that it may decide about calls.
 
-        False unless the channel overrides it: anybody who can write a letter could write "approve".
+        False unless the channel overrides this method, because any sender of a letter could write "approve".
         """
         return False
 
@@ -158,7 +157,7 @@ class LetterChannel(Channel):
     # Approvals --------------------------------------------------------------------------------------------------
 
     async def _tell_of_approvals(self, gateway: Gateway) -> None:
-        """Announce every pending approval to the owner, whichever channel began its turn, and its result."""
+        """Announce every pending approval and its result to the owner. The turn may come from any channel."""
         async with aclosing(gateway.approvals()) as approvals:
             async for approval in approvals:
                 try:
@@ -211,7 +210,7 @@ class LetterChannel(Channel):
 
 @dataclass(slots=True)
 class TurnText:
-    """The text of a turn so far: its steps in order, notices about stored results, and a final line."""
+    """The text of a turn so far: its steps in order, notices about stored results, and the final line."""
 
     steps: dict[int, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)

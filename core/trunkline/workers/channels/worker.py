@@ -1,6 +1,6 @@
-"""The channels worker: runs each enabled channel in a task of its own and restarts it after a crash.
+"""The channels worker: runs each enabled channel in a separate task and restarts the channel after a crash.
 
-A channel at a person's terminal is left to ``trunkline chat``. The worker knows no particular channel.
+``trunkline chat`` runs the channels that need a person's terminal. The worker's code names no particular channel.
 """
 
 import logging

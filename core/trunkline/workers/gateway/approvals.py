@@ -1,7 +1,7 @@
 """Approvals at the gateway: list the pending ones, record decisions, send reminders and apply deadlines.
 
-The first decision about an approval counts, whichever gateway took it. The deduplication of the inbox stream
-settles simultaneous decisions; later deciders are told the first one.
+The first decision about an approval counts, also when several gateways receive decisions at the same time. The
+deduplication of the inbox stream determines the first decision; later deciders receive it as the reply.
 """
 
 import logging
@@ -39,8 +39,7 @@ from trunkline_bus import Bus, BusError, Refusal, Scope, SequenceConflict, key_o
 log = logging.getLogger(__name__)
 
 ACCEPT_SECONDS = 5.0
-"""Seconds that the inbox may take to acknowledge a decision. After that the decider is told that nothing was
-recorded."""
+"""Seconds that the inbox may take to acknowledge a decision. After that the reply states that nothing was recorded."""
 
 MAX_ANSWER_CHARS = 32_000
 """Largest number of characters of an answer. An answer is part of a prompt, not a document."""
@@ -64,8 +63,7 @@ class AlreadyDecided(Refusal):
 
 
 class ApprovalWithdrawn(Refusal):
-    """The turn ended before anybody decided. ``why`` and ``by`` describe how it ended. Nothing was
-    decided."""
+    """The turn ended before a person decided, so no decision counts. ``why`` and ``by`` describe how the turn ended."""
 
     def __init__(self, cancelled: CancelRecorded | None) -> None:
         self.why: WithdrawalReason = "ended" if cancelled is None else withdrawal_reason(cancelled)
@@ -126,20 +124,21 @@ class ApprovalService:
         """Record the decision about a parked call, or the answer to a question.
 
         The decision is bound to the hash of the call that was shown. A repeat by the same person changes
-        nothing; it returns the recorded decision. The first decision returns None. Refused with ``forbidden``
-        for anybody but the owner, with ``not_found`` when nothing was asked, and with ``conflict`` when
-        somebody else decided first, when the turn ended, or when the call changed. Raises InvalidField for a
-        scope or answer that does not fit.
+        nothing; the recorded decision is returned. The first decision returns None.
+
+        Refused with ``forbidden`` for anyone but the owner, with ``not_found`` when there is no such question, and
+        with ``conflict`` when another person decided first, when the turn ended, or when the call changed. Raises
+        InvalidField for a scope or answer that does not fit.
         """
         if sender.identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner decides about calls.")
-        # Every check comes before the append, because a decision in the inbox cannot be withdrawn. The grant of a
-        # lasting approval is built here, so that an impossible scope is refused, but it is not written yet. The inbox
-        # then settles which decision is the first, by a message id made from the question (ADR 0025). The grant is
-        # written last: written earlier, it would remain although another person's denial came first.
+        # Every check precedes the append, because a decision in the inbox cannot be withdrawn. The grant of a lasting
+        # approval is built here, so that an impossible scope is refused, but the grant is not written yet. The inbox
+        # then determines the first decision, by a message id that is derived from the question (ADR 0025). The grant is
+        # written last: a grant written earlier would remain even if another person's denial was the first decision.
         #
-        # A crash after the append leaves a decision that counts, without its grant. The person got no reply. Repeating
-        # the decision writes the grant (``write_missed``). The audit line is the monitor's: it writes the line when it
+        # After a crash behind the append, the decision counts, but its grant is missing and the person got no reply.
+        # Repeating the decision writes the grant (``write_missed``). The monitor writes the audit line when it
         # publishes the settlement.
         decision = msgspec.structs.replace(decision, by=sender.identity.id)
         state = await self._turns.find(decision.turn)
@@ -176,7 +175,7 @@ class ApprovalService:
         """Report whether the same person has already recorded the same decision, so that only the reply was
         lost.
 
-        Raises AlreadyDecided when a different decision came first.
+        Raises AlreadyDecided when a different decision was recorded first.
         """
         first = await self._first_decision(decision, state)
         if first is None:

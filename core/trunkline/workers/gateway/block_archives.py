@@ -1,8 +1,8 @@
-"""Archived blocks: a block's memory folder and its workspace are moved away together and restored unchanged.
+"""Archived blocks: a block's memory folder and its workspace are archived together and restored unchanged.
 
-Memory moves first, the workspace second. After a crash between the two, the same command moves the workspace
-to match memory. Deleting moves the workspace to the trash first, so that none of its files can end up in
-another block or archive; the trash is emptied after memory has deleted its part.
+Memory moves its folder first; then the workspace is moved. After a crash in between, the same command moves the
+workspace to match memory. Deletion moves the workspace to the trash first, so that its files cannot become part of
+another block or archive. The trash is emptied after memory has deleted its folder.
 """
 
 import re

@@ -99,7 +99,7 @@ def parse_value(key: str, words: Sequence[str]) -> Any:
 
 
 def created_on(text: str) -> datetime | None:
-    """Return the time when the block was created, or None when its file does not tell it."""
+    """Return the time when the block was created; None when the file does not contain it."""
     match = _CREATED_COMMENT.match(text)
     try:
         made = datetime.fromisoformat(match.group(1)) if match else None

@@ -1,5 +1,5 @@
-"""Ending a block's background tasks: each tools worker ends those of its home, and the gateway those of its
-own home, because a tools worker there may have crashed."""
+"""Ends a block's background tasks. Each tools worker ends the tasks of its home. The gateway also ends the tasks of its
+home, because a tools worker there may have crashed."""
 
 from pathlib import Path
 
@@ -53,8 +53,8 @@ class BlockTasks:
         return tuple(sorted({task for one in replies for task in one.ended}))
 
     async def _end_on_worker(self, worker: str, request: EndTasks) -> TasksEnded | None:
-        """Return the answer of one worker: an empty one when the worker has gone, None when it is alive and
-        does not answer."""
+        """Return the answer of one worker: an empty answer when the worker has ended, None when the worker is live
+        and does not answer."""
         with anyio.move_on_after(WORKER_TIMEOUT):
             while True:
                 try:

@@ -1,8 +1,8 @@
 """The block service: creates, lists, changes, stops, resets, archives, restores and deletes blocks, which are
 folders of memory.
 
-A block is stopped before anything is taken from it. The same command finishes the work that a crash
-interrupted.
+A block is stopped before its files are moved or deleted. After a crash, the same command finishes the interrupted
+work.
 """
 
 import logging
@@ -60,8 +60,8 @@ PRECEDENCE: tuple[BlockStatusName, ...] = ("BUSY", "ERROR", "ACTIVE", "SLEEPING"
 """The statuses in order of precedence, for a block that several monitors serve."""
 
 _KEPT_ON_RESET = frozenset({BLOCK_FILE, "monitor.md", "documents", "skills", "sliders.json"})
-"""The files that the owner brought or chose: a reset keeps them. All other files of a block's folder were
-told to its agent, or written or learned by it."""
+"""The files that the owner added or chose, which a reset keeps. All other files of a block's folder contain what its
+agent received, wrote or learned."""
 _KEPT_ON_HARD_RESET = frozenset({BLOCK_FILE})
 
 
@@ -93,8 +93,8 @@ class BlockService:
         self.default = default
 
     async def answerer(self, name: str | None) -> Answerer:
-        """Return the model that would answer in the block, as a monitor reports it. None stands for the
-        default block."""
+        """Return the model that would answer in the block, as a monitor reports the model. None means the default
+        block."""
         return await self._bus.call(
             ANSWERER, GetAnswerer(block=name or self.default), timeout=5.0, repeatable=True
         )
@@ -173,8 +173,8 @@ class BlockService:
         return await self.get_block(request.name)
 
     async def stop(self, request: StopBlock, actor: str) -> BlockStopped:
-        """Switch a block off. It takes no messages from now on; its turns and background tasks are ended, or
-        with ``finish`` left to finish."""
+        """Switch a block off. The block takes no further messages. Its turns and background tasks are ended, or with
+        ``finish`` run to their end."""
         await self.change(ChangeBlock(name=request.name, changes={"enabled": False}), actor)
         ended = StopResult((), ())
         if not request.finish:
@@ -185,8 +185,8 @@ class BlockService:
         )
 
     async def reset(self, request: ResetBlock, actor: str) -> Block:
-        """Stop a block, delete what its agent was told, wrote and learned, and start it again. Its settings
-        stay."""
+        """Stop a block, delete its conversations and everything that its agent wrote or learned, and start the block
+        again. Its settings stay."""
         name = request.name
         with _refusing_bad_settings():
             block_file.decode(await self._folders.require_file(name))

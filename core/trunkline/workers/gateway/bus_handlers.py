@@ -69,7 +69,7 @@ async def _done(command: Awaitable[object]) -> CommandSucceeded:
 
 
 def sender_of(request: Request[Any]) -> Sender:
-    """Return the sender of a request. A worker's credentials allow its own channel in the subject and no other."""
+    """Return the sender of a request. A worker's credentials allow only the worker's own channel in the subject."""
     channel = request.keys["channel"]
     return Sender(channel, Identity(id=f"channel:{channel}", type="owner"))
 

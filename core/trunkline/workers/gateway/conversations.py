@@ -1,7 +1,6 @@
-"""The conversation service: the only way messages get into a conversation, and the views that clients are
-given.
+"""The conversation service: adds messages to conversations and returns the views of them. No other part adds messages.
 
-The memory worker stores the messages. A view is the stored messages plus those of turns that have not ended.
+The memory worker stores the messages. A view contains the stored messages and those of turns that have not ended.
 """
 
 from collections.abc import Iterable
@@ -84,7 +83,7 @@ class ConversationService:
         active = await self._turns.block_of(conversation)
         if active is not None:
             return active
-        stored = await self._find(conversation)  # the turn has left inbox and journal
+        stored = await self._find(conversation)  # the turn is no longer in the inbox or the journal
         if stored is None:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
         return stored.block
@@ -111,7 +110,7 @@ class ConversationService:
         )
 
     async def rename(self, request: RenameConversation, actor: str) -> ConversationSummary:
-        """Give a conversation the owner's title, or with None the generated one.
+        """Set the title of a conversation; None restores the generated title.
 
         Refused with ``not_found``, and with ``invalid_request`` for a title that a list cannot show.
         """
@@ -177,7 +176,7 @@ def _checked_title(text: str) -> str:
 
 
 def is_public(message: Message) -> bool:
-    """Report whether PA's public view shows a message: those of the user and the agent, none of tools."""
+    """Report whether PA's public view shows a message. It shows the messages of users and agents, and none of tools."""
     return message.role == "user" or (
         message.role == "assistant" and bool(message.content or not message.tool_calls)
     )

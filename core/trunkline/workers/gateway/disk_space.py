@@ -1,7 +1,7 @@
 """The free disk space of the bus. New messages are refused before the disk is full.
 
-The reserve is for the journal of messages that were accepted. The disk of an external server cannot be
-measured; there the gateway learns from the server's refusals.
+The reserved space is for the journal of accepted messages. The disk of an external server cannot be measured; there the
+gateway relies on the server's refusals.
 """
 
 import shutil
@@ -17,7 +17,7 @@ REFUSAL_SECONDS = 15.0
 
 
 class BusDiskSpace:
-    """Tells whether the bus has room. ``store`` is the folder of the embedded server, None for an external
+    """Reports whether the bus has room. ``store`` is the folder of the embedded server, None for an external
     server."""
 
     def __init__(self, store: Path | None) -> None:

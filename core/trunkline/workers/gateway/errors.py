@@ -33,7 +33,7 @@ class InvalidField(Refusal):
     """A request with an invalid field.
 
     ``field`` is the path in the body, such as ``("messages", 0, "role")``, or the name of a parameter or
-    header; it is empty when the whole body is invalid. With the code ``not_found`` the field names a thing
+    header; it is empty when the whole body is invalid. With the code ``not_found`` the field names an object
     that does not exist.
     """
 

@@ -23,8 +23,8 @@ from trunkline.workers.gateway.turn_lookup import TurnState
 def check_step(state: TurnState, command: ForkTurn) -> None:
     """Refuse a step that the turn does not have.
 
-    ``invalid_request``: there is no such step. ``conflict``: the fork begins after the last step and says
-    nothing new.
+    ``invalid_request``: there is no such step. ``conflict``: the fork begins after the last step without a new
+    message.
     """
     called_steps = {entry.step for entry in state.entries if isinstance(entry, ModelCallPlanned)}
     ended = any(isinstance(entry, TurnFinished) and entry.code is None for entry in state.entries)
@@ -42,7 +42,7 @@ def check_step(state: TurnState, command: ForkTurn) -> None:
 
 
 def model_used(state: TurnState) -> str | None:
-    """Return the model that the turn used, whatever the preferences name now."""
+    """Return the model that the turn used. The present preferences do not matter."""
     started = next((entry for entry in state.entries if isinstance(entry, TurnStarted)), None)
     return (started.model if started is not None else "") or state.request.model
 
@@ -50,8 +50,8 @@ def model_used(state: TurnState) -> str | None:
 def build_fork_request(request: TurnRequested, state: TurnState, command: ForkTurn) -> TurnRequested:
     """Return the request of the new turn, with its origin.
 
-    Without new content the fork repeats the messages of the original senders, so its permissions are cut to
-    theirs.
+    Without new content the fork repeats the messages of the original senders, so its permissions are limited to the
+    senders' permissions.
     """
     origin = ForkedFrom(conversation=state.request.conversation, turn=state.request.turn, step=command.step)
     if command.content is None:

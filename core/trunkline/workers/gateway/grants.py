@@ -1,6 +1,6 @@
 """Lasting approvals: policies in memory, bound to a tool and the shape of its arguments.
 
-They are written with the deciding person as the author. Agents cannot write the folder that contains them.
+The author of a grant is the person who decided. Agents cannot write the folder of the grants.
 """
 
 from datetime import UTC, datetime
@@ -87,8 +87,8 @@ class GrantStore:
     async def write_missed(self, grant: Policy, asked: ApprovalAsked) -> None:
         """Write a grant unless its file changed after the question was asked.
 
-        A gateway that crashed after recording the decision has not written the grant. A grant that was
-        revoked since must not come back by repeating the decision.
+        A gateway that crashed after recording the decision has not written the grant. Repeating the decision must not
+        restore a grant that was revoked since.
         """
         since = (
             datetime.min.replace(tzinfo=UTC)
@@ -101,7 +101,7 @@ class GrantStore:
             await self.write(grant)
 
     async def _changed(self, id: str) -> datetime | None:
-        """Return the time of the last change of a grant; None when it never existed."""
+        """Return the time of the last change of a grant; None when the grant never existed."""
         request = MemoryHistory(path=_path(id), limit=1)
         try:
             changes = (
@@ -127,7 +127,7 @@ class GrantStore:
         return GrantList(grants=tuple(sorted(found, key=lambda grant: (str(grant.created), grant.id))))
 
     async def revoke(self, id: str, identity: Identity) -> None:
-        """Revoke a grant. Refused with ``not_found``, and with ``forbidden`` for anybody but the owner."""
+        """Revoke a grant. Refused with ``not_found``, and with ``forbidden`` for anyone but the owner."""
         if identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner can revoke a grant.")
         if not id.startswith(ID_PREFIX) or not await self._find(id):

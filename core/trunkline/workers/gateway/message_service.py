@@ -1,6 +1,6 @@
 """The message service: accepts messages, cancels and forks turns, and returns the state of a turn.
 
-A message is accepted when the inbox has stored it on disk, and refused while that disk is nearly full. The
+A message is accepted when the inbox has stored the message on disk, and refused while that disk is nearly full. The
 bus endpoints and the HTTP API both call this service.
 """
 
@@ -54,8 +54,7 @@ from trunkline_bus import (
 log = logging.getLogger(__name__)
 
 ACCEPT_SECONDS = 5.0
-"""Seconds that the inbox may take to acknowledge a message. After that the sender is told that nothing was
-accepted."""
+"""Seconds that the inbox may take to acknowledge a message. After that the reply states that nothing was accepted."""
 
 
 class MessageService:
@@ -90,12 +89,11 @@ class MessageService:
     async def send(
         self, message: SendMessage, sender: Sender, *, after: ForkedFrom | None = None
     ) -> MessageAccepted:
-        """Accept a message. The same client id in the same conversation is the same turn, however often it is
-        sent.
+        """Accept a message. A repeated message with the same client id in the same conversation is the same turn.
 
-        ``after`` begins the conversation with the transcript of another one up to that place. Refused when
-        the message is empty or too large, when an admission rule denies it, when its block or conversation
-        takes no messages, when the conversation's queue is full, and while the disk is nearly full.
+        With ``after``, the conversation begins with the transcript of another one up to that place. Refused when the
+        message is empty or too large, when an admission rule denies the message, when its block or conversation takes
+        no messages, when the conversation's queue is full, and while the disk is nearly full.
         """
         self._check(message)
         await self._admit(message, sender.identity)
@@ -268,7 +266,7 @@ def _brings_tool_result(message: SendMessage) -> bool:
 
 
 def _client_messages(message: SendMessage, turn: str) -> list[Message]:
-    """Return the client's messages, oldest first. A tool's result may stand in place of a user message."""
+    """Return the client's messages, oldest first. A tool's result may replace a user message."""
     metadata: dict[str, Any] = dict(message.metadata)
     user_message = Message(id="", role="user", content=message.content, metadata=metadata)
     said = [*message.preceding, *((user_message,) if message.content.strip() else ())]

@@ -1,5 +1,5 @@
-"""The first turn of a conversation's queue, and whether it is parked. Clients that watch queued messages poll
-this, so the answer is cached and shared among them."""
+"""The first turn of a conversation's queue, and whether the turn is parked. Clients that watch queued messages poll the
+queue head, so it is cached and shared among them."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -17,7 +17,7 @@ class Sender:
     identity: Identity = OWNER
 
     def require_owner(self, what: str) -> str:
-        """Return the id of the owner. Refused with ``forbidden`` for anybody else; ``what`` completes "Only
+        """Return the id of the owner. Refused with ``forbidden`` for any other sender; ``what`` completes "Only
         the owner ..."."""
         if self.identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, f"Only the owner {what}.")

@@ -77,8 +77,8 @@ class TranscriptIndex:
         """Return the conversation that the transcript continues, for the message of this client id; None when
         unknown.
 
-        A conversation is given to one message only. The same message may come again, for example after a
-        crash.
+        Only one message gets a conversation. The same message gets the conversation again when it is repeated, for
+        example after a crash.
         """
         key = transcript_key(actor, block, transcript)
         try:
@@ -102,7 +102,7 @@ class TranscriptIndex:
     async def record(
         self, actor: str, block: str, transcript: Sequence[Message], conversation: str, turn: str
     ) -> None:
-        """Record the transcript that a client has at the end of a turn. Call it before the client is told of
+        """Record the transcript that a client has at the end of a turn. Call this method before the client receives
         the end."""
         head = TranscriptHead(conversation=conversation, turn=turn)
         try:
@@ -119,8 +119,8 @@ class TranscriptIndex:
         return await self._turns.newest_turn(head.conversation) in (head.turn, None)
 
     async def _fork(self, head: TranscriptHead) -> ForkedConversation | None:
-        """Return a fork after the turn's last step; None when the turn's journal is gone or the turn has not
-        ended."""
+        """Return a fork after the turn's last step; None when the turn has not ended or its journal is no longer
+        stored."""
         state = await self._turns.find(head.turn)
         if state is None or state.finished is None:
             return None

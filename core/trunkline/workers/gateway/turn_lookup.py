@@ -32,12 +32,12 @@ from trunkline_bus import Bus, DecodeError, Scope
 from trunkline_bus.streams.admin import subject_counts
 
 KEPT, KEPT_SECONDS = 16, 120.0
-"""The number of turn states that are cached, and for how many seconds: people decide about one call after
-another."""
+"""The number of turn states that are cached, and for how many seconds. The cache is for people who decide about one
+call after another."""
 
 
 class TurnState:
-    """A turn with its journal; without records it waits in the inbox.
+    """A turn with its journal. A turn without records waits in the inbox.
 
     Calls, questions and decisions are indexed by call id, so that a decision takes the same time in a turn
     with one call and in one with a thousand.
@@ -104,7 +104,7 @@ class TurnState:
         return self._decided.get(call)
 
     def view(self) -> TurnView:
-        """Return the turn in the form that clients get."""
+        """Return the turn in the form that clients receive."""
         request, finished = self.request, self.finished
         view = TurnView(
             turn=request.turn,

@@ -49,7 +49,7 @@ def services_of(request: Request) -> Services:
 
 
 def is_owner(request: Request) -> bool:
-    """Report whether the request carries the home's token. Only its holder is told a provider's error
+    """Report whether the request carries the home's token. Only the token's holder receives a provider's error
     text."""
     return cast(Identity, request.scope[IDENTITY]) == OWNER
 

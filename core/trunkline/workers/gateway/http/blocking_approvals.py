@@ -1,7 +1,7 @@
-"""The approvals that hold up a message: those of an earlier turn in the same conversation.
+"""The approvals that block a message: the approvals of an earlier turn in the same conversation.
 
-A queued turn has no events before it starts, which may take hours. A client that watches it is therefore told
-which approval holds it up and how to decide it, as soon as no event has come for a moment.
+A queued turn has no events before it starts, which may take hours. So a client that watches the turn receives the
+blocking approval and the path to decide it, when no event has arrived for FIRST_CHECK seconds.
 """
 
 import logging
@@ -32,14 +32,14 @@ class BlockingApproval(ApprovalRequested, frozen=True, kw_only=True, tag="questi
 
     @property
     def path(self) -> str:
-        """The path under which it is decided."""
+        """The path under which the approval is decided."""
         return f"/api/turns/{self.turn}/calls/{self.call.id}/decision"
 
 
 async def watch_blocking_approvals(
     parts: AppState, watch: FeedReader, accepted: MessageAccepted
 ) -> AsyncGenerator[BlockingApproval, None]:
-    """Yield the approvals that hold the turn up, each once, until the turn has an event or is first in its
+    """Yield the approvals that block the turn, each once, until the turn has an event or is first in its
     conversation."""
     start, backoff = watch.position, Backoff(FIRST_CHECK, LONGEST_PAUSE)
     reported: set[object] = set()
@@ -81,7 +81,7 @@ def _open_approvals(state: TurnState) -> list[BlockingApproval]:
 
 
 def approval_text(event: ApprovalRequested) -> str:
-    """Return an approval as text, for clients that know no approvals."""
+    """Return an approval as text, for clients that do not support approvals."""
     is_question = isinstance(event.detail, ApprovalDetail) and event.detail.is_question
     what, do, verb = ("an answer", "Answer", "answer") if is_question else ("approval", "Decide", "approve")
     how = f" (trunkline approvals {verb} {event.id})" if isinstance(event.id, str) else ""

@@ -1,4 +1,4 @@
-"""Blocks under ``/api/blocks``: make, list, show, change, start, stop, reset, archive, restore, delete."""
+"""Blocks under ``/api/blocks``: create, list, show, change, start, stop, reset, archive, restore and delete."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

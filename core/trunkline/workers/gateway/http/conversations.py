@@ -1,4 +1,4 @@
-"""The Gateway API of PA, exactly: ``/conversations``."""
+"""PA's Gateway API under ``/conversations``, implemented exactly."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -114,7 +114,7 @@ def feed_position(request: Request) -> str:
 
 
 def client_id(request: Request, metadata: dict[str, object]) -> str | None:
-    """Return the id that makes a repeated request the same one: ``metadata.client_message_id``, else
+    """Return the id by which a repeated request is recognised: ``metadata.client_message_id``, else
     ``Idempotency-Key``.
 
     Raises InvalidField when it is no text of 1 to CLIENT_ID_LENGTH characters.

@@ -57,8 +57,8 @@ async def encode_events(request: Request, watch: FeedReader) -> AsyncGenerator[b
 
 
 async def encode_waiting(questions: AsyncGenerator[BlockingApproval, None]) -> AsyncGenerator[bytes, None]:
-    """Yield an event for each approval of an earlier turn that holds this one up. It has no id, because it is
-    not part of the turn."""
+    """Yield an event for each approval of an earlier turn that blocks this turn. The event has no id, because it is not
+    part of this turn."""
     async with aclosing(questions):
         async for question in questions:
             data = {

@@ -23,7 +23,7 @@ from trunkline_bus import Bus, BusError
 
 CHECK_SECONDS = 2.0
 NEEDED = ("bus", "memory", "monitor")
-"""The checks without which no message is accepted and answered."""
+"""The checks that must succeed before a message can be accepted and answered."""
 
 
 async def healthz(request: Request) -> Response:

@@ -1,5 +1,7 @@
-"""OpenAI's chat completions over the gateway's services. Blocks are models. Trunkline's tools run
-here and are not shown; calls of the client's own tools are returned to the client."""
+"""OpenAI's chat completions over the gateway's services. Each block is a model.
+
+Trunkline runs its own tools and does not show their calls. Calls of the client's tools are returned to the client.
+"""
 
 import time
 from collections.abc import AsyncGenerator, Awaitable
@@ -157,7 +159,7 @@ class _CompletionState:
         return f"chatcmpl-{self.accepted.turn}"
 
     async def record(self, text: str) -> None:
-        """Record the transcript that the client will send back. Call it before the client has the end of the
+        """Record the transcript that the client will send back. Call this method before the client has the end of the
         answer."""
         assistant_message = Message(id="", role="assistant", content=text, tool_calls=tuple(self.calls))
         await self.resolver.record_transcript((*self.transcript, assistant_message), self.accepted)
@@ -169,7 +171,7 @@ async def _complete_unless_blocked(
     headers: dict[str, str],
     questions: AsyncGenerator[BlockingApproval, None],
 ) -> Response:
-    """Return the answer. A message behind a turn that waits for a person is answered at once with that
+    """Return the answer. A message behind a turn that waits for a person's approval is answered at once with that
     approval."""
     found: list[Response | Exception] = []
 
@@ -284,7 +286,7 @@ class _CompletionStream:
     async def blocking_chunks(
         self, questions: AsyncGenerator[BlockingApproval, None]
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the approvals that hold the turn up, as text."""
+        """Yield the approvals that block the turn, as text."""
         async with aclosing(questions):
             async for question in questions:
                 yield self._text_chunk(f"{approval_text(question)}\n\n")

@@ -1,5 +1,4 @@
-"""Conversion between OpenAI's transcripts and our messages. Pure functions; what is not supported is
-refused."""
+"""Conversion between OpenAI's transcripts and Trunkline's messages. Pure. Unsupported content is refused."""
 
 import re
 from collections.abc import Sequence

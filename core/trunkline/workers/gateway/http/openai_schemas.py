@@ -1,4 +1,4 @@
-"""OpenAI's schemas, as far as they are served: chat completions, models and errors.
+"""The supported part of OpenAI's schemas: chat completions, models and errors.
 
 Output has no undocumented fields. On input unknown fields are ignored, and options that are not supported are
 refused.

@@ -43,7 +43,7 @@ credential."""
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a JSON response. It must not be cached, because it may contain a person's conversations."""
+    """Return a JSON response that forbids caching, because it may contain a person's conversations."""
     return Response(
         msgspec.json.encode(body),
         status_code=status,
@@ -77,8 +77,8 @@ def error_response(
     wrong: InvalidField | QueueFull | None = None,
     why: str = "",
 ) -> Response:
-    """Return the response to a failure, in the form that clients of the path expect. ``why`` is the reason,
-    where the client may see it."""
+    """Return the response to a failure, in the form that clients of the path expect. ``why`` is the reason, "" when the
+    client may not see it."""
     headers = {**(headers or {})}
     needs = why
     if code is ErrorCode.UNAUTHORIZED:

@@ -1,8 +1,8 @@
 """The public schemas of ``/conversations`` and ``/api``: closed on output, tolerant on input.
 
 Every response body of these paths is one of these structs, so it has no undocumented fields.
-``openapi.py`` generates the OpenAPI document from them. A field with a default is optional and absent at its
-default.
+``openapi.py`` generates the OpenAPI document from them. A field with a default is optional and is left out of a
+response at its default.
 """
 
 from datetime import datetime
@@ -29,16 +29,21 @@ class In(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewMessage(In, frozen=True, kw_only=True):
-    """A message. ``metadata.client_message_id`` makes a repeat harmless; ``metadata.block`` names the block
-    of a new conversation."""
+    """A message.
+
+    A request with the same ``metadata.client_message_id`` is a repeat of the same message. ``metadata.block`` names the
+    block of a new conversation.
+    """
 
     content: str
     metadata: dict[str, Any] = {}
 
 
 class ForkRequest(In, frozen=True, kw_only=True):
-    """Run a turn again from its model call number ``step``, counted from 0, with another model or another
-    message there."""
+    """A request to run a turn again from its model call number ``step``, counted from 0.
+
+    The model, or the message at that step, may be another one.
+    """
 
     step: Annotated[int, msgspec.Meta(ge=0)]
     model: str | None = None
@@ -106,8 +111,8 @@ class Error(Out, frozen=True, kw_only=True):
 
     For an invalid request, or a block that does not exist, ``metadata.field`` is a JSON pointer into the body
     or the name of a parameter or header, and ``metadata.reason`` describes the error. For a missing or wrong
-    credential, ``metadata.reason`` says where to send it. For a failed turn, ``metadata.detail`` tells the
-    owner why in one line, without secrets and addresses.
+    credential, ``metadata.reason`` states where to send it. For a failed turn, ``metadata.detail`` gives the
+    reason to the owner: one line without secrets and addresses.
     """
 
     code: ErrorCode
@@ -212,8 +217,8 @@ class TurnDetail(Out, frozen=True, kw_only=True):
 class Accepted(Out, frozen=True, kw_only=True):
     """A message that was accepted into a running turn.
 
-    ``otherwise`` is the turn that answers it in case the running turn ends before taking it in; it does not
-    exist until then.
+    ``otherwise`` is the turn that answers the message if the running turn ends before taking it in. That turn does not
+    exist before then.
     """
 
     turn: str
@@ -223,8 +228,11 @@ class Accepted(Out, frozen=True, kw_only=True):
 
 
 class BlockState(Out, frozen=True, kw_only=True):
-    """A block. With a ``problem`` a person must repair a file; until then the block takes no messages, and
-    ``config`` does not show the settings of the file."""
+    """A block.
+
+    ``problem`` describes a file that a person must repair; until then the block takes no messages, and ``config`` does
+    not show the settings of that file.
+    """
 
     name: str
     status: BlockStatusName
@@ -260,8 +268,8 @@ class Health(Out, frozen=True, kw_only=True):
 class Readiness(Out, frozen=True, kw_only=True):
     """The readiness: whether messages are accepted, answered and stored.
 
-    ``checks`` gives the state of each part: ``ok``, ``missing``, or ``failing`` when it is there and cannot
-    work, such as memory with a full disk.
+    ``checks`` maps each part to its state: ``ok``, ``missing``, or ``failing`` when the part runs but cannot work, such
+    as memory with a full disk.
     """
 
     status: Literal["ready", "not_ready"]
@@ -278,8 +286,7 @@ class TextDeltaData(Out, frozen=True, kw_only=True):
 
 
 class TextResetData(Out, frozen=True, kw_only=True):
-    """``text-reset`` (an extension): the whole text of the answer so far. It replaces all text sent
-    before."""
+    """``text-reset`` (an extension): the whole text of the answer so far. It replaces all text that was sent before."""
 
     content: str
 
@@ -308,8 +315,8 @@ class ToolCallData(Out, frozen=True, kw_only=True):
 class ToolOutputData(Out, frozen=True, kw_only=True):
     """``tool-result``: the output of the tool.
 
-    With ``metadata.stored``, a StoredResult, the output is only the beginning and the end; ``trunkline
-    results show`` prints the stored result by the ``id`` there. Without an id the rest could not be stored.
+    With ``metadata.stored``, a StoredResult, the output contains only the beginning and the end of the result;
+    ``trunkline results show`` prints the stored result by its ``id``. Without an id, the rest could not be stored.
     """
 
     id: str
@@ -318,8 +325,7 @@ class ToolOutputData(Out, frozen=True, kw_only=True):
 
 
 class ToolFailureData(Out, frozen=True, kw_only=True):
-    """``tool-result``: the error of the tool, in its words for the model; ``metadata`` as in
-    ``ToolOutputData``."""
+    """``tool-result``: the error of the tool, as the model receives it. ``metadata`` is as in ``ToolOutputData``."""
 
     id: str
     error: str
@@ -345,8 +351,11 @@ class ApprovalRequestData(Out, frozen=True, kw_only=True):
 
 
 class ApprovalSettledData(Out, frozen=True, kw_only=True):
-    """``approval-settled`` (an extension): a person decided about the call, named by ``by``; ``deadline``
-    when nobody decided in time. ``answer`` is the answer to a question."""
+    """``approval-settled`` (an extension): the decision about the call.
+
+    ``by`` names the person who decided; it is ``deadline`` when the deadline passed without a decision. ``answer`` is
+    the answer to a question.
+    """
 
     id: str
     allow: bool

@@ -1,4 +1,4 @@
-"""uvicorn inside the worker's task group: its socket, its start and its end. It knows no routes."""
+"""Runs uvicorn inside the worker's task group: socket, start and end. Defines no routes."""
 
 import errno
 import socket
@@ -24,7 +24,8 @@ it longer, so that no client sends a request on a connection that the server is 
 
 
 class HttpServer:
-    """Binds at once, serves later. ``ended`` is set when the server has stopped for any reason.
+    """An HTTP server. The constructor binds the port; ``serve`` serves requests. ``ended`` is set when the server has
+    stopped for any reason.
 
     ``protocol`` limits the time for receiving a request.
 

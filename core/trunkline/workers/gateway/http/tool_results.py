@@ -30,7 +30,7 @@ async def check_conversation_results(
 ) -> None:
     """Refuse a result in ``said`` that answers no call of the conversation's newest turn.
 
-    A repeat of the message that began ``turn`` was checked the first time. When no turn is stored any more,
+    A repeat of the message that began ``turn`` is not checked again. When no turn of the conversation is stored,
     nothing is refused.
     """
     results = [(number, one) for number, one in enumerate(said, len(history)) if one.role == "tool"]
