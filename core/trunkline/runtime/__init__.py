@@ -1,1 +1,1 @@
-"""The life cycle of workers, the supervisor, and the connection to the bus. It knows no worker by name."""
+"""The life cycle of workers, the supervisor, and the connection to the bus. The code names no particular worker."""

@@ -1,7 +1,7 @@
 """The choice of the model adapter, and the boot phase "adapter config" that checks it. No network.
 
-The owner chooses: by name, by giving an adapter its settings, or by setting the key of a bundled one. An
-adapter that was merely installed is sent no text.
+The owner chooses an adapter by its name, by its settings, or by the key of a bundled adapter. An adapter that is only
+installed receives no text.
 """
 
 import logging
@@ -23,11 +23,11 @@ OFFLINE_HINT = 'Or let the offline adapter answer: [runtime] provider_adapter = 
 def default_adapter(config: Config, plugins: Plugins) -> str:
     """Return the adapter for messages, blocks and preferences that name none.
 
-    That is ``runtime.provider_adapter``; for ``auto`` the one adapter that has settings, else a bundled one
-    that is configured, else the offline adapter.
+    The default adapter is ``runtime.provider_adapter``. With ``auto`` it is the only adapter that has settings, else a
+    bundled adapter that is configured, else the offline adapter.
 
     Raises:
-      ConfigError: the owner gave an adapter settings, and it lacks a key or another setting; or gave them to several.
+      ConfigError: an adapter with settings lacks a key or another setting, or several adapters have settings.
     """
     chosen = config.settings.runtime.provider_adapter
     if chosen != AUTO:
@@ -66,7 +66,7 @@ def describe_default_adapter(config: Config, plugins: Plugins) -> str:
 
 
 def adapter_model(config: Config, adapter: str) -> str:
-    """Return the model in the adapter's settings; "" when they name none."""
+    """Return the model in the adapter's settings; "" when the settings name no model."""
     named = config.sources.get(("adapters", adapter, "model"))
     return named if isinstance(named, str) else ""
 
@@ -95,7 +95,7 @@ def check_adapters(config: Config, extra: Iterable[object]) -> None:
 
 
 def _configured_adapters(config: Config, plugins: Plugins) -> list[str]:
-    """Return the installed adapters for which the owner gave settings, by file, variable or flag."""
+    """Return the installed adapters that the owner configured, by file, variable or flag."""
     here = {one.item.name for one in plugins.config_sections() if one.item.table == "adapters"}
     return sorted(name for name in here if config.sources.get(("adapters", name)))
 

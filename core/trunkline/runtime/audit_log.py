@@ -1,10 +1,9 @@
 """The audit log: records decisions and actions. No entry about an effect, an approval or a permission is ever
 dropped.
 
-Entries are put into a queue and stored on the stream from there in batches. While the queue is full, the
-caller waits, which slows down callers that make more calls than can be recorded. Entries about refusals and
-reads wait only for a moment; then they are counted by caller and subject, and the counts are recorded when
-there is room again.
+Entries are queued and stored on the stream in batches. While the queue is full, the caller waits, which slows down
+callers that make more calls than can be recorded. Entries about refusals and reads wait at most PATIENCE seconds. After
+that they are counted by caller and subject, and the counts are recorded when the queue has room again.
 """
 
 import json
@@ -80,7 +79,7 @@ class AuditLog:
         self._summaries.add(line)
 
     def describe_content(self, arguments: Mapping[str, Any] | str, output: str = "") -> dict[str, Any]:
-        """Return the part of a line about arguments and result, as the detail wants it."""
+        """Return the fields of an entry about arguments and result, at the configured level of detail."""
         if self._detail == "minimal":
             return {}
         most = VERBOSE_LENGTH if self._detail == "verbose" else STANDARD_LENGTH
@@ -96,7 +95,7 @@ class AuditLog:
         seen = self._secrets.redact(text[: most + LONGEST_SECRET])
         try:
             seen = json.loads(self._secrets.redact(json.dumps({name: seen}, ensure_ascii=False)))[name]
-        except (ValueError, KeyError):  # the mark stands where it leaves no JSON
+        except (ValueError, KeyError):  # the mark broke the JSON
             seen = REDACTION_MARK
         return seen if len(text) <= most and len(seen) <= most else f"{seen[:most]}… ({len(text)} characters)"
 
@@ -120,7 +119,7 @@ class AuditLog:
     async def _store(self) -> bool:
         """Store the waiting entries, then the counts; return whether everything was stored."""
         while self._waiting or self._summaries:
-            if not self._waiting:  # they take no place: who waits for one may have been given it already
+            if not self._waiting:  # counts need no place in the queue, which a waiting caller may have got
                 self._waiting = {line.id: line for line in self._summaries.take()}
             failure = await self._store_some()
             self._failing = failure is not None
@@ -180,8 +179,7 @@ class AuditSummaries:
 
 
 def _kinds(line: AuditEntry) -> tuple[AuditEntry, ...]:
-    """Return the kinds that the entry may be counted as, the most specific first. There is always room for
-    the last."""
+    """Return the kinds that the entry may be counted as, the most specific first. The last kind always has room."""
     at = datetime.fromtimestamp(0, UTC)
     whose = AuditEntry(id="", at=at, event=line.event, block=line.block, actor=line.actor, why=SEVERAL)
     what = msgspec.structs.replace(
@@ -201,10 +199,10 @@ ANY_BLOCK = "all"
 
 
 def must_be_stored(line: AuditEntry) -> bool:
-    """Report whether the entry must be recorded individually: calls with an effect, and decisions and changes
-    of a person.
+    """Report whether the entry must be recorded individually.
 
-    For a refusal, and for a call that only reads or names no tool, a count is enough.
+    Calls with an effect, and decisions and changes of a person, are recorded individually. Refusals, and calls that
+    only read or name no tool, may be counted.
     """
     if line.event == "decision":
         return line.decision != "denied"

@@ -1,4 +1,4 @@
-"""The settings of the bus connection and of the embedded server, from the configuration. Nothing is opened here."""
+"""The settings of the bus connection and of the embedded server, from the configuration. Opens no connection."""
 
 from pathlib import Path
 
@@ -22,9 +22,9 @@ DEFAULT_URL = "nats://127.0.0.1:4222"
 DEFAULT_INBOX_PREFIX = "_INBOX"
 
 MAX_STORE = 1 << 40
-"""Bytes that the embedded server may store; more than any disk has, so the disk is the limit. By default the
-server refuses streams whose limits add up to more than three quarters of the free space, and would not start
-with 1 GB."""
+"""Bytes that the embedded server may store. The number exceeds any disk, so the disk is the limit. By default the
+server refuses streams whose limits add up to more than three quarters of the free space, and would not start with 1 GB
+free."""
 
 
 def server_settings(
@@ -37,8 +37,8 @@ def server_settings(
 ) -> ServerSettings:
     """Return the settings of the embedded server.
 
-    ``door`` lets leaf nodes of remotes connect, ``way`` connects to a hub, ``users`` are those of isolated
-    plugins.
+    ``door`` is the listener for the leaf nodes of remotes, ``way`` the connection to a hub, ``users`` are the users of
+    isolated plugins.
     """
     sync = config.settings.bus.sync_interval
     return ServerSettings(store_dir=store, max_store=MAX_STORE, sync=sync, door=door, way=way, users=users)
@@ -73,10 +73,9 @@ def bus_settings(
 
 
 def with_own_inbox(settings: BusSettings, who: str) -> BusSettings:
-    """Return the settings with an inbox prefix of their own below ``_INBOX``, where all workers share one
-    NATS user.
+    """Return the settings with a separate inbox prefix below ``_INBOX`` for ``who``, unless a prefix is configured.
 
-    So a remote can be permitted to answer one kind of worker and no other.
+    All workers share one NATS user. With separate prefixes a remote can be permitted to answer only one kind of worker.
     """
     if settings.inbox_prefix != DEFAULT_INBOX_PREFIX:
         return settings
@@ -84,7 +83,7 @@ def with_own_inbox(settings: BusSettings, who: str) -> BusSettings:
 
 
 def connection_hint(error: BusError) -> str:
-    """Return the remedy for a server that cannot be used; "" when there is nothing to say."""
+    """Return the remedy for a server that cannot be used; "" when there is none to suggest."""
     if isinstance(error, ServerTooOld):
         return "Install a newer nats-server there, or leave out bus.url to use the one that comes with Trunkline."
     if isinstance(error, ConnectionFailed) and "authorization" in str(error).lower():

@@ -1,7 +1,7 @@
-"""Dead letters: messages that no worker could read or handle, and the retry of those that may be sent again.
+"""Dead letters: messages that no worker could read or handle. Lists them and sends inbox messages again.
 
-Only a message of the inbox is sent again. It left its queue when it was buried, and it may safely come twice,
-since a turn is done once, by its id. For all other messages ``REFUSAL_REASONS`` gives the reason.
+Only inbox messages are sent again. An inbox message left its queue when it became a dead letter, and a second delivery
+is harmless, because a turn runs once, by its id. ``REFUSAL_REASONS`` gives the reason for all other messages.
 """
 
 import base64
@@ -43,8 +43,8 @@ subject."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDeadLetter:
-    """A dead letter in its stream. ``id`` is its sequence number, ``time`` the time of burial (UTC),
-    ``source`` the worker that buried it."""
+    """A dead letter in its stream. ``id`` is its sequence number, ``time`` the time when it was stored (UTC),
+    ``source`` the worker that stored it."""
 
     id: int
     time: datetime
@@ -105,7 +105,8 @@ async def find_dead_letters(
 async def retry(bus: Bus, buried: StoredDeadLetter) -> int:
     """Send the message again unchanged, then delete the dead letter. Return its new number in the inbox.
 
-    Sent twice it is stored once. Raises TrunklineError with the reason when it may not be sent again.
+    A message that is sent twice is stored once. Raises TrunklineError with the reason when the message may not be sent
+    again.
     """
     keys = await check_retriable(bus, buried)
     ack = await resend(
@@ -116,8 +117,8 @@ async def retry(bus: Bus, buried: StoredDeadLetter) -> int:
 
 
 async def check_retriable(bus: Bus, buried: StoredDeadLetter) -> dict[str, str]:
-    """Return the keys of the inbox subject of a message that may be sent again. Raises TrunklineError when it
-    may not."""
+    """Return the keys of the inbox subject of a message that may be sent again. Raises TrunklineError when the message
+    may not be sent again."""
     subject = buried.letter.subject
     keys = _inbox_keys(subject)
     if keys is None:
@@ -135,7 +136,7 @@ async def check_retriable(bus: Bus, buried: StoredDeadLetter) -> dict[str, str]:
 
 
 def refusal_reason(subject: str) -> str:
-    """Return why a message with this subject, which is not the inbox's, is not sent again."""
+    """Return the reason why a message with this subject, which is not an inbox subject, is not sent again."""
     for topic in (JOURNAL, EFFECT, FEED, TURN_FACT, SPANS):
         if _matches(subject, topic.subject):
             return REFUSAL_REASONS[topic.subject.template]

@@ -1,8 +1,8 @@
-"""Runs a remote: this host's tools for a hub, on a leaf node of its own.
+"""Runs a remote: this host's tools for a hub, on a NATS leaf node.
 
-The leaf node has its own streams, in a domain of its own. So the effect ledger of this host's calls is on its
-own disk: a call that ends while the connection is down is recorded, and its outcome goes to the hub when the
-hub asks again.
+The leaf node has its own JetStream domain with its own streams, so the effect ledger of this host's calls is on this
+host's disk. A call that ends while the connection is down is recorded, and the hub receives the outcome when it sends
+the call again.
 """
 
 import anyio

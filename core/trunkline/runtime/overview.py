@@ -28,9 +28,9 @@ from trunkline_bus.streams.admin import (
 class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     """One partition of the inbox.
 
-    ``messages`` wait in ``conversations`` conversations; a monitor has ``held`` of them. ``oldest`` is the
-    age of the first one in seconds. ``pin`` is the server's id of the monitor that gets them, "" when none
-    did yet, and ``pinned_at`` the time since when.
+    ``messages`` is the number of waiting messages, in ``conversations`` conversations; a monitor has claimed ``held``
+    of them. ``oldest`` is the age of the first message in seconds. ``pin`` is the server's id of the monitor that gets
+    the messages, "" before the first delivery, and ``pinned_at`` the time of the pin.
     """
 
     partition: int
@@ -53,10 +53,10 @@ class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlatformOverview(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a platform at ``time`` (UTC) of the server's clock; the reader's clock may be wrong.
+    """The state of a platform at ``time`` (UTC) by the server's clock, because the reader's clock may be wrong.
 
-    ``panic`` is the time since when everything is stopped, "" when nothing is. ``in_flight`` counts the
-    conversations with a message at a monitor; each runs one turn at a time.
+    ``panic`` is the time when the kill switch was engaged, "" when it is released. ``in_flight`` is the number of
+    conversations with a message at a monitor; each conversation runs one turn at a time.
     """
 
     time: datetime

@@ -1,4 +1,4 @@
-"""The panic handler of a worker. It watches the kill switch in the home, and the bus, which reaches other
+"""The panic handler of a worker. It watches the kill switch in the home, and the bus for panic requests from other
 hosts."""
 
 import logging
@@ -21,7 +21,7 @@ STOP_SECONDS = 20.0
 
 
 class PanicHandler:
-    """Stops a worker whenever the kill switch is engaged. ``stop`` ends everything that the worker runs."""
+    """Stops the work of a worker whenever the kill switch is engaged. ``stop`` ends everything that the worker runs."""
 
     def __init__(self, kill_switch: KillSwitch, stop: Callable[[], Awaitable[None]]) -> None:
         self._kill_switch = kill_switch
@@ -40,8 +40,8 @@ class PanicHandler:
             log.warning("panic was released")
 
     async def listen(self, bus: Bus, worker: str, kind: WorkerKind) -> None:
-        """Engage and release this home's kill switch as requested on the bus, and report there when
-        everything has stopped. If the switch cannot be engaged, stop all the same."""
+        """Engage and release this home's kill switch as requested on the bus, and report on the bus when everything has
+        stopped. If the switch cannot be engaged, stop everything nevertheless."""
 
         async def handle(message: ReceivedMessage[Panic]) -> None:
             if await self._apply(message.data):
@@ -50,7 +50,7 @@ class PanicHandler:
         await bus.subscribe(PANIC, handle)
 
     async def _apply(self, request: Panic) -> bool:
-        """Apply the request; return whether everything was to be stopped and has stopped."""
+        """Apply the request; return whether the request was to stop and everything has stopped."""
         try:
             await anyio.to_thread.run_sync(_set_kill_switch, self._kill_switch, request)
         except StorageError as error:

@@ -1,8 +1,10 @@
-"""The number of inbox partitions, and changing it. Only the server's stream holds the number.
+"""Reads and changes the number of inbox partitions. The number is stored only in the configuration of the server's
+stream.
 
-To change it, all monitors must be stopped. Meanwhile the inbox accepts no messages: senders find no subscriber and try
-again, while every waiting message is stored once more, in order, under its new partition. Then it accepts messages
-again. After an interruption it stays closed until the change is repeated; the message id tells what was moved already.
+The number can be changed only while all monitors are stopped. During the change the inbox accepts no messages: senders
+find no subscriber and try again. Every waiting message is stored again, in order, under its new partition; then the
+inbox accepts messages again. After an interruption the inbox accepts none until the change is repeated. The message ids
+show which messages were already moved.
 """
 
 import logging
@@ -31,7 +33,7 @@ _MESSAGE_ID = "Nats-Msg-Id"
 
 @dataclass(frozen=True, slots=True)
 class InboxPartitioning:
-    """The number of inbox partitions, and whether the inbox refuses messages because the number is being
+    """The number of inbox partitions. ``shut`` is true while the inbox refuses messages because the number is being
     changed."""
 
     partitions: int
@@ -52,7 +54,7 @@ async def require_partition_count(bus: Bus) -> int:
     """Return the number of partitions, for a monitor that pulls them.
 
     Raises:
-      Unavailable: the number of partitions is being changed, or that was interrupted.
+      Unavailable: the number of partitions is being changed, or a change was interrupted.
     """
     now = await read_partitioning(bus)
     if now.shut:
@@ -64,7 +66,7 @@ async def require_partition_count(bus: Bus) -> int:
 
 
 async def waiting_pulls(bus: Bus, partition: int) -> int:
-    """Return the number of live monitors that wait for messages of a partition; the pinned one gets them.
+    """Return the number of live monitors that wait for messages of a partition. The pinned monitor gets the messages.
 
     Raises ``StreamError`` kinds.
     """
@@ -121,7 +123,8 @@ def _consumers(partitions: int) -> tuple[ConsumerSpec, ...]:
 
 
 async def _move(bus: Bus, prefix: str) -> int:
-    """Store everything once more, in order; messages with the prefix were moved before an interruption."""
+    """Store every message again, in order. Skip the messages with the prefix: they were moved before an
+    interruption."""
     old = [
         record
         for record in await _read_waiting(bus)
@@ -143,7 +146,7 @@ async def _move(bus: Bus, prefix: str) -> int:
 
 
 async def _read_waiting(bus: Bus) -> list[StoredRecord]:
-    """Return everything that the stream's leader has: a replica that is behind may answer a read."""
+    """Return all messages that the stream's leader has. Read again when a replica that is behind answered."""
     while True:
         found = [record async for record in raw_history(bus, INBOX)]
         if len(found) >= (await stream_state(bus, INBOX_STREAM)).messages:

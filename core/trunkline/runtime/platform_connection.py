@@ -1,5 +1,4 @@
-"""The connection of a command to a platform: a running one, or workers of its own for the time of the
-command."""
+"""The connection of a command to a platform: to a running platform, or to workers that the command starts and stops."""
 
 import dataclasses
 import logging
@@ -37,7 +36,7 @@ async def connect_to_platform(
     that run in this process during the context. ``load`` is ``trunkline.workers.load_worker``.
 
     Raises:
-      BootError: the own workers could not start.
+      BootError: the workers in this process could not start.
       ConnectionFailed: the configured server cannot be reached.
       Unavailable: an instance holds the lock and does not become ready.
     """
@@ -83,7 +82,7 @@ async def _start_own_workers(
     try:
         await stack.enter_async_context(run_watchdog(config))
         instance = await stack.enter_async_context(running_platform(config, load, kinds=kinds, extra=extra))
-    except AlreadyRunning:  # another command was quicker
+    except AlreadyRunning:  # another command started an instance first
         settings = await _running_instance(config)
         if settings is None:
             raise

@@ -1,5 +1,5 @@
-"""Forwards the output of a plugin's process to this process's log: in its format and destination, and
-redacted. A plugin may print anything past its own log."""
+"""Forwards the output of a plugin's process to this process's log, in this log's format and destination, with secrets
+redacted. Lines that the plugin prints without its logger are forwarded too."""
 
 import logging
 

@@ -1,8 +1,7 @@
-"""Starts isolated plugins in processes of their own beside an embedded server, and restarts them when they
-end.
+"""Starts each isolated plugin in a separate process beside an embedded server, and restarts the process when it ends.
 
-Each has a NATS user with the permissions of that plugin, and an environment that contains only the variables
-granted to it.
+Each process has a NATS user with the permissions of its plugin, and an environment that contains only the variables
+granted to the plugin.
 """
 
 import logging
@@ -65,7 +64,7 @@ PASSED_SETTING_PREFIXES = (
 
 @dataclass(frozen=True, slots=True)
 class PluginProcess:
-    """A plugin that runs in a process of its own. ``user`` is its NATS user."""
+    """A plugin that runs in a separate process. ``user`` is its NATS user."""
 
     name: str
     owner: str
@@ -110,7 +109,7 @@ async def supervise_plugin(child: PluginProcess, config: Config, url: str) -> No
 
 
 async def _run_once(child: PluginProcess, config: Config, url: str) -> int:
-    """Start the process and wait for its end; the rest of its process group ends with it."""
+    """Start the process, wait for its end, and then end the rest of its process group. Return the exit status."""
     process = await anyio.open_process(
         [sys.executable, "-m", "trunkline.cli.main", "run", "plugin", child.name, "--log", "json"],
         env=dict(environment(child, config, url)),
@@ -164,7 +163,7 @@ def environment(child: PluginProcess, config: Config, url: str) -> Iterator[tupl
 
 
 def _import_path(config: Config) -> Iterator[str]:
-    """Yield the import path of this process, so that the plugin is found there as it was found here."""
+    """Yield the import path of this process, so that the plugin's process finds the plugin at the same place."""
     yield from (
         entry for entry in sys.path if entry and Path(entry).is_dir() and "site-packages" not in entry
     )

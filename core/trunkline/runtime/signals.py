@@ -35,9 +35,9 @@ async def stop_on_signals(
 ) -> None:
     """Set ``stop`` on the first of SIGINT, SIGTERM and SIGHUP, and exit on the second.
 
-    The process also exits ``patience`` seconds after the first signal, whatever still runs. A kill loses
-    nothing that was acknowledged, and child processes end with this one. Cancelling everything instead would
-    leave start-up and clean-up half done at arbitrary places, with a traceback each.
+    The process also exits ``patience`` seconds after the first signal, even if work still runs. An immediate exit loses
+    no acknowledged message, and child processes end with this process. Tasks are not cancelled instead, because
+    cancellation would interrupt start-up and clean-up at arbitrary places, with a traceback each.
     """
     with anyio.open_signal_receiver(*STOPPING) as received:
         task_status.started()
@@ -56,7 +56,7 @@ def stop_timeout(config: Config) -> float:
 
 
 def exit_process(status: int) -> NoReturn:
-    """Exit with this status. Threads of abandoned tools are not awaited."""
+    """Exit with this status. Waits at most THREADS_END seconds for threads, such as those of abandoned tools."""
     deadline = time.monotonic() + THREADS_END
     for thread in _threads():
         thread.join(max(0.0, deadline - time.monotonic()))
@@ -66,7 +66,7 @@ def exit_process(status: int) -> NoReturn:
 
 
 def _threads() -> list[threading.Thread]:
-    """Return the threads that Python would wait for."""
+    """Return the threads that Python would wait for at exit."""
     main = threading.main_thread()
     return [thread for thread in threading.enumerate() if thread is not main and not thread.daemon]
 
@@ -80,7 +80,7 @@ def _exit_after(seconds: float, number: signal.Signals) -> None:
 
 
 def exit_immediately(status: int, *, why: str = "") -> NoReturn:
-    """Exit with this status, whatever still runs."""
+    """Exit with this status at once, even if threads or tasks still run."""
     if why:
         log.error("a thread or task does not end; the process exits %s", why)
     logging.shutdown()

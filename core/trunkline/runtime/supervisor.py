@@ -1,5 +1,8 @@
-"""All workers in one process, each apart from the others, on an embedded or a configured server. It starts them in
-the order of the boot phases, restarts one that crashed while the rest go on, and drains them in the opposite order."""
+"""The supervisor: runs all workers in one process, on an embedded or a configured server.
+
+The supervisor starts the workers in the order of the boot phases and drains them in DRAIN_ORDER. Workers are
+independent of each other: when one crashes, the supervisor restarts it while the others continue.
+"""
 
 import logging
 import os
@@ -77,7 +80,7 @@ FIRST_PAUSE, LONGEST_PAUSE, STABLE_SECONDS = 0.2, 10.0, 60.0
 
 
 class BootError(TrunklineError):
-    """The start-up failed; the sentence names the phase."""
+    """The start-up failed. The message names the phase."""
 
     def __init__(self, phase: str, cause: Exception) -> None:
         sentence = str(cause) or type(cause).__name__
@@ -113,7 +116,7 @@ async def running_platform(
     kinds: tuple[WorkerKind, ...],
     extra: tuple[object, ...] = (),
 ) -> AsyncIterator[Instance]:
-    """Run workers during the context, which drains them at its end.
+    """Run workers within the context, and drain them at its end.
 
     Raises:
       AlreadyRunning: another process runs on this home.
@@ -150,7 +153,7 @@ async def running_platform(
 def _isolated_processes(
     config: Config, extra: tuple[object, ...], kinds: tuple[WorkerKind, ...]
 ) -> tuple[PluginProcess, ...]:
-    """Return the plugins that run in processes of their own beside the workers that call them."""
+    """Return the plugins that run in separate processes, for the workers that run here."""
     if "tools" not in kinds and "channels" not in kinds:
         return ()
     return plan_plugin_processes(config, isolated_plugins(config, extra))
@@ -172,7 +175,9 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance, isolated: tuple[
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
     if instance.server is not None or config.settings.bus.manage_streams:
-        is_exclusive = instance.server is not None  # the server has just started, with its own credentials
+        is_exclusive = (
+            instance.server is not None
+        )  # the embedded server has just started, with its own credentials
         stack.callback(
             await maintain_configured_topology(bus, config, remake=RECREATED_STREAMS if is_exclusive else ())
         )
@@ -284,7 +289,7 @@ class _OpenedStatus(anyio.abc.TaskStatus[Worker]):
 
 
 class _WorkerPool:
-    """Runs workers and restarts them, each in a task of its own."""
+    """Runs workers and restarts them, each in a separate task."""
 
     def __init__(self, instance: Instance, load: WorkerLoader, extra: tuple[object, ...]) -> None:
         self.instance = instance
@@ -297,7 +302,7 @@ class _WorkerPool:
     async def keep(
         self, kind: WorkerKind, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
-        """Run workers of a kind, one after the other, until told to drain. Raises the error of the first
+        """Run workers of a kind, one after the other, until the platform drains. Raises the error of the first
         ``open()``."""
         worker_type = self._load(kind)
         stop, ended = anyio.Event(), anyio.Event()
@@ -312,11 +317,12 @@ class _WorkerPool:
     async def _run_restarting(
         self, worker_type: type[Worker], stop: anyio.Event, opened: _OpenedStatus
     ) -> None:
-        # A worker that never opened ends the start-up with its error: nobody waits for it yet, and a person reads the
-        # reason. One that opened and crashed is closed, with all that it had entered, before the next one starts. That
-        # one has another id: to all others the old worker is gone. What it left comes back by itself: inbox items that
-        # were not acknowledged are delivered again (ADR 0002), a turn goes on from its journal (ADR 0005), and a call
-        # that was cut off is run again or in doubt (ADR 0029). The pause ends early when the platform drains.
+        # If the first worker of a kind cannot open, the start-up ends with its error, because no work depends on the
+        # worker yet and a person reads the reason. A worker that crashes later is closed, with its contexts, before the
+        # next one starts. The new worker has another id, so other workers see the end of the old one. The unfinished
+        # work is recovered: inbox items that were not acknowledged are delivered again (ADR 0002), a turn continues
+        # from its journal (ADR 0005), and an interrupted call is run again or is in doubt (ADR 0029). The pause ends
+        # early when the platform drains.
         backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while not stop.is_set():
             started_at = anyio.current_time()
@@ -352,14 +358,14 @@ def leaf_users(remotes: Sequence[Remote]) -> tuple[LeafUser, ...]:
     found = []
     for one in remotes:
         given = subject_permissions(remote_role(one.name), everybody)
-        # An embedded server's workers share one user, so their inboxes are told apart below _INBOX.
+        # The workers of an embedded server share one user, so their inboxes are distinguished below _INBOX.
         publish = tuple(subject.replace("_INBOX_", "_INBOX.") for subject in given.publish)
         found.append(LeafUser(key=one.key, publish=publish, subscribe=given.subscribe))
     return tuple(found)
 
 
 def check_preferences(memory: Path) -> None:
-    """Log the problem of ``preferences.toml``, a plain file in memory. It never stops the start."""
+    """Log a problem of ``preferences.toml``, a plain file in memory. The problem never stops the start."""
     path = memory / "preferences.toml"
     try:
         read_toml(read_regular(path).decode("utf-8"))

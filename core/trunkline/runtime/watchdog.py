@@ -1,8 +1,8 @@
-"""The last words of a process: the traceback of a fatal signal or a stall, written where the next start reads
-it.
+"""The last words of a process: the traceback of a fatal signal or a stall, in a file that the next start reads.
 
-Python's ``faulthandler`` writes it in C, so it works with a held interpreter lock and a broken stack. One per
-process: commands that run workers use it; tests and programs that embed a platform need not.
+Python's ``faulthandler`` writes the traceback in C, so it is written even when the interpreter lock is held or the
+stack is broken. A process has one watchdog. Commands that run workers use it; tests and programs that embed a platform
+need not.
 """
 
 import contextlib
@@ -25,9 +25,11 @@ RESET_SECONDS = 1.0
 
 @asynccontextmanager
 async def run_watchdog(config: Config) -> AsyncIterator[None]:
-    """Write last words within the context, and end the process when its event loop stalls for ``[plugins]
-    stall_timeout`` seconds: by then its workers have lost their leases, and other workers cannot see the
-    reason."""
+    """Write last words within the context, and end the process when its event loop stalls.
+
+    The process ends after ``[plugins] stall_timeout`` seconds: by then its workers have lost their leases, and other
+    workers cannot see the reason.
+    """
     path = last_words_path(activity_log_folder(config.home), os.getpid())
     if faulthandler.is_enabled():  # PYTHONFAULTHANDLER or pytest uses it already
         yield
@@ -57,7 +59,7 @@ async def run_watchdog(config: Config) -> AsyncIterator[None]:
 
 
 def _exit_with_last_words(leave: Callable[[int], NoReturn], file: TextIO) -> Callable[[int], NoReturn]:
-    """Return ``os._exit`` extended with last words: they show who called it."""
+    """Return ``os._exit`` extended with last words, which show the caller."""
     process = os.getpid()
 
     def exit_with_report(status: int) -> NoReturn:

@@ -3,7 +3,7 @@
     open ──> serve ──────────────────────> close
         └── drain, while serve still runs ──┘
 
-The host (``worker_host.py``) calls the four in one task, so a worker may enter task groups and other context
+The host (``worker_host.py``) calls the four methods in one task, so a worker may enter task groups and other context
 managers into ``resources`` in ``open()``; ``close()`` leaves them in reverse order.
 """
 
@@ -28,8 +28,8 @@ class WorkerContext:
     """The context of a worker.
 
     ``id`` is unique among all workers that ever ran. ``bus`` is the worker's own connection. ``service`` is
-    its ADR-32 service, which already answers ``$SRV.PING|INFO|STATS``: add endpoints to it, open no second
-    one. ``started_at`` is in UTC.
+    its ADR-32 service, which already answers ``$SRV.PING|INFO|STATS``: add endpoints to this service and do not open a
+    second one. ``started_at`` is in UTC.
     """
 
     id: str
@@ -65,15 +65,14 @@ class Worker(ABC):
 
     @abstractmethod
     async def open(self) -> None:
-        """Prepare the worker; it answers requests when this returns.
+        """Prepare the worker, which answers requests when this method returns.
 
         Raises:
-          TrunklineError: it cannot work here. ``trunkline up`` stops and shows the sentence.
+          TrunklineError: the worker cannot work here. ``trunkline up`` stops and shows the message.
         """
 
     async def serve(self) -> None:
-        """Work until cancelled. Returning means that there is nothing left to do (a person left the
-        terminal).
+        """Work until cancelled. Return when no work is left, for example when a person left the terminal.
 
         Any exception is a crash: the worker is closed and a new one is started after a pause.
         """
@@ -82,18 +81,17 @@ class Worker(ABC):
         await sleep_forever()
 
     async def drain(self) -> None:
-        """Stop taking work and return when all claimed work is finished or handed back. ``serve()`` still
-        runs.
+        """Stop taking work, and return when all claimed work is finished or handed back.
 
-        The service has stopped taking new requests by then.
+        ``serve()`` still runs. The service has already stopped taking new requests.
         """
         return
 
     async def close(self) -> None:
-        """Release all resources. Called once, also after a crash or a failed ``open()``. Overriders call this
-        last."""
+        """Release all resources. Called once, also after a crash or a failed ``open()``. A subclass that overrides this
+        method calls it last."""
         await self.resources.aclose()
 
 
 async def _announce_to_nobody() -> None:
-    """Do nothing, before the host publishes heartbeats."""
+    """Do nothing. Used until the host sets ``announce``."""

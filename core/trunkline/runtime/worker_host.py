@@ -35,14 +35,13 @@ from trunkline_bus.task_group import background_tasks
 log = logging.getLogger(__name__)
 
 WorkerLoader = Callable[[WorkerKind], type[Worker]]
-"""Returns a kind's class. ``trunkline.workers.load_worker`` is passed in, because this package knows no
+"""Returns the class of a kind. ``trunkline.workers.load_worker`` is passed in, because this package imports no
 worker."""
 
 HEARTBEAT_SECONDS = 1.0
 CLOSE_SECONDS = 10.0
 SILENCE_SECONDS = 2.0
-"""Seconds that running requests may take when their worker did not drain, because it crashed or was too
-slow."""
+"""Seconds that running requests may take after their worker crashed or did not drain in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +69,11 @@ async def run_worker(
 ) -> None:
     """Run one worker until ``stop`` is set (drain, then close), it has finished, or it crashes.
 
-    ``task_status`` is told of the open worker.
+    ``task_status.started`` receives the open worker.
 
     Raises:
-      TrunklineError, BusError: it could not open.
-      Exception: the error of its ``serve()``; it has been closed.
+      TrunklineError, BusError: the worker could not open.
+      Exception: the error of the worker's ``serve()``; the worker has been closed.
     """
     async with _context(worker_type.kind, settings, stop) as context:
         worker = worker_type(context)
@@ -127,17 +126,19 @@ async def _context(
 async def maintain_configured_topology(
     bus: Bus, config: Config, *, remake: Collection[str] = ()
 ) -> Callable[[], None]:
-    """Apply streams, consumers and buckets to the server, now and after each reconnect, because a restarted
-    server has lost those in memory. Return the undo.
+    """Apply streams, consumers and buckets to the server, now and after each reconnect.
 
-    ``remake`` names the streams that may be recreated now without their content, if the server cannot change
-    them. Raises BusError, and NewerFormatError when a newer version wrote the streams.
+    A restarted server has lost those that it kept in memory. Return a function that ends the repetition after
+    reconnects.
+
+    ``remake`` names the streams that may be recreated now without their content, if the server cannot change them.
+    Raises BusError, and NewerFormatError when a newer version wrote the streams.
     """
     return await maintain_topology(bus, configured_topology(config), remake=remake)
 
 
 def configured_topology(config: Config) -> Topology:
-    """Return the topology that the configuration asks of the server."""
+    """Return the topology that the configuration requires."""
     bus_config = config.settings.bus
     return with_format(
         topology(
@@ -201,7 +202,7 @@ async def _serve(worker: Worker, heartbeat: "_Heartbeat", stop: anyio.Event) -> 
             await stop.wait()
             heartbeat.draining = True
             worker.context.plugins.activity_log.mark_leaving()
-            # At once: a worker that takes over returned items must know that this one is finishing the others.
+            # Sent at once: a worker that takes over returned items must know that this worker finishes the others.
             await heartbeat.send()
             await _drain(worker)
             tasks.cancel_scope.cancel()
@@ -225,8 +226,8 @@ async def _drain(worker: Worker) -> None:
 
 @asynccontextmanager
 async def _closing(worker: Worker) -> AsyncIterator[None]:
-    """Close the worker at the end, also when cancelled. One scope covers its whole life, because contexts
-    that ``open()`` entered must be left within the same scope."""
+    """Close the worker at the end, also when cancelled. One scope covers the worker's whole life, because contexts that
+    ``open()`` entered must be left within the same scope."""
     with anyio.CancelScope() as life:
         try:
             yield
@@ -239,7 +240,7 @@ async def _closing(worker: Worker) -> AsyncIterator[None]:
 
 
 async def _close_service(worker: Worker) -> None:
-    """Stop answering: a request that reaches a closed worker would get a permanent failure."""
+    """Close the service first, because a request that reaches a closed worker would get a permanent failure."""
     with anyio.move_on_after(SILENCE_SECONDS):
         await worker.context.service.close()
 
@@ -286,10 +287,10 @@ async def provision_streams(
     """Apply streams, consumers and buckets to the server, now and after each reconnect, until ``stop`` is
     set.
 
-    ``task_status`` is told when they exist.
+    ``task_status.started`` is called when they exist.
 
     Raises:
-      BusError: they could not be created.
+      BusError: the streams, consumers or buckets could not be created.
     """
     named = msgspec.structs.replace(settings.bus, name="streams")
     patience = settings.config.settings.bus.connect_timeout

@@ -1,6 +1,6 @@
-"""Authentication over HTTP: the bearer token of this home, then the plugins' authenticators. All fail closed.
+"""Authentication over HTTP: the bearer token of this home, then the plugins' authenticators. Any failure denies access.
 
-The token is created at the first start and never printed or logged; only the owner can read its file.
+The token is created at the first start and is never printed or logged. Only the owner can read its file.
 """
 
 import hmac

@@ -1,4 +1,4 @@
-"""Serving an ASGI application inside a worker: on a socket that is bound already, leaving signals alone."""
+"""Serves an ASGI application inside a worker, on a socket that is already bound. Installs no signal handlers."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""Translates a validation error of msgspec to the field and the reason, in words for a client."""
+"""Translates a validation error of msgspec to the invalid field and a reason for the client."""
 
 import re
 

@@ -1,5 +1,5 @@
-"""The joining host's side of an enrolment, and the files that it stores: its key, the hub's authority and
-address."""
+"""The joining host's side of an enrolment, and the files that the host stores: its key, the hub's authority and the
+hub's address."""
 
 import os
 import ssl
@@ -47,7 +47,7 @@ async def join(folder: Path, host: str, port: int, code: str) -> HubEnrolment:
 
     Raises:
       ConfigError: the text is not a valid code, or this host is enrolled already.
-      Unavailable: the hub cannot be reached, does not know the code, or refuses.
+      Unavailable: the hub cannot be reached, does not recognise the code, or refuses.
     """
     if (folder / HUB).exists():
         raise ConfigError(

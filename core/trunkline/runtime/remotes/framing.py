@@ -24,8 +24,8 @@ async def receive(stream: ByteStream, wanted: type[T]) -> T:
     """Receive one message of a kind.
 
     Raises:
-      RefusedByPeer: the other side refused; the sentence is its own.
-      msgspec.MsgspecError: it is another message, invalid, or too long.
+      RefusedByPeer: the other side refused; the text is the other side's reason.
+      msgspec.MsgspecError: the message is of another kind, invalid, or too long.
     """
     line = b""
     while not line.endswith(b"\n"):

@@ -43,8 +43,7 @@ MAX_CONNECTIONS = 8
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """One code for one host. ``door_port`` is the port of the leaf listener, ``port`` the port where the host
-    joins."""
+    """A code for one host. ``port`` is the port of the enrolment, ``door_port`` the port of the leaf listener."""
 
     name: str
     blocks: tuple[str, ...]
@@ -107,7 +106,7 @@ async def _listener(folder: Path, invitation: Invitation) -> TLSListener:
 
 
 class _EnrolmentServer:
-    """Handles the connections of joining hosts. ``joined`` is the enrolled one."""
+    """Handles the connections of joining hosts. ``joined`` is the enrolled host, None before the enrolment."""
 
     def __init__(self, registry: RemoteRegistry, invitation: Invitation) -> None:
         self.joined: Remote | None = None

@@ -1,8 +1,7 @@
-"""The registry of remotes: one file per remote in the home's ``remotes`` folder, readable and editable by a
-person.
+"""The registry of remotes: one file per remote in the home's ``remotes`` folder. A person can read and edit the files.
 
-It is in the home and not in memory, because a file that an agent can write must not decide which hosts the
-agent reaches.
+The files are in the home and not in memory, because agents can write memory, and a file that an agent can write must
+not decide which hosts the agent reaches.
 """
 
 import os
@@ -29,7 +28,7 @@ RegistryStamp = tuple[tuple[str, int, int], ...]
 
 
 class Remote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An enrolled host. ``key`` is its public key, ``blocks`` are those whose agents may use its tools."""
+    """An enrolled host. ``key`` is its public key; ``blocks`` are the blocks whose agents may use the host's tools."""
 
     name: str
     key: str
@@ -49,7 +48,7 @@ class RemoteRegistry:
         """Return every remote, by name.
 
         Raises:
-          ConfigError: a file is not valid. Its host is not let in.
+          ConfigError: a file is not valid. The host of an invalid file is not admitted.
         """
         mark = self.stamp()
         if mark != self._mark:
@@ -66,7 +65,7 @@ class RemoteRegistry:
         return tuple(_stamps(self._files()))
 
     def add(self, remote: Remote) -> None:
-        """Add a remote; it is on disk when this returns. Raises ConfigError when the name is taken."""
+        """Add a remote. Return after the remote is on disk. Raises ConfigError when the name is taken."""
         make_private(self.folder)
         file = self._file(remote.name)
         try:
