@@ -175,9 +175,7 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance, isolated: tuple[
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
     if instance.server is not None or config.settings.bus.manage_streams:
-        is_exclusive = (
-            instance.server is not None
-        )  # the embedded server has just started, with its own credentials
+        is_exclusive = instance.server is not None  # the server has just started, with its own credentials
         stack.callback(
             await maintain_configured_topology(bus, config, remake=RECREATED_STREAMS if is_exclusive else ())
         )

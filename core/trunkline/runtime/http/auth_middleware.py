@@ -120,8 +120,7 @@ class AuthMiddleware:
 class _TracedSend:
     """Sends the response: adds the correlation id and records the status (0 = not begun).
 
-    The correlation id is that of the trace, so that it leads to log lines and spans alike; it never comes
-    from a body.
+    The correlation id is the id of the trace, so it leads to log lines and spans; it is never taken from a body.
     """
 
     def __init__(self, scope: Scope, send: Send) -> None:

@@ -127,7 +127,7 @@ async def _handshake(host: str, port: int, code: str, key: str) -> Welcome:
 
 
 def _store_enrolment(folder: Path, hub: HubEnrolment, seed: str, authority: str) -> None:
-    """Write the files; the file that marks the enrolment as complete comes last."""
+    """Write the files. The file that marks the enrolment as complete is written last."""
     make_private(folder)
     where = f'name = "{hub.name}"\nhost = "{hub.host}"\nport = {hub.port}\n'
     for name, text in ((SEED, f"{seed}\n"), (AUTHORITY, authority), (HUB, where)):

@@ -74,7 +74,7 @@ def new_code() -> str:
 
 
 def normalize_code(text: str) -> str:
-    """Return the code in its original form, however it was typed. Raises ValueError when it is not valid."""
+    """Return the typed code in its original form. Raises ValueError when the code is not valid."""
     letters = "".join(text.upper().replace("-", "").split())
     if len(letters) != LETTERS or set(letters) - set(ALPHABET):
         raise ValueError(f"a code has {LETTERS} letters and digits in groups of {GROUP}")

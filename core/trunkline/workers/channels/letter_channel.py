@@ -77,7 +77,7 @@ class LetterChannel(Channel):
 
     @abstractmethod
     def letters(self) -> AsyncGenerator[Letter, None]:
-        """Yield letters as they come, until cancelled. A letter without an answer is delivered again after a
+        """Yield letters as they arrive, until cancelled. A letter without an answer is delivered again after a
         restart; one that is still being answered may be delivered again and is skipped."""
 
     @abstractmethod

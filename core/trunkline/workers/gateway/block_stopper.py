@@ -1,8 +1,8 @@
 """Stopping a block: a stopped block takes no messages, runs no turn and runs no program.
 
 The stopper refuses new messages, waits for messages that are being admitted, cancels the block's turns, ends
-its background tasks, and returns when all of them have ended. If the gateway crashes meanwhile, the block
-takes messages again and some of its turns are cancelled; the same command then stops it completely.
+its background tasks, and returns when all of them have ended. If the gateway crashes before that, the block
+takes messages again and some of its turns are cancelled; the same command then stops the block completely.
 """
 
 from collections import Counter

@@ -75,8 +75,8 @@ class ConversationService:
     async def block_of(self, conversation: str) -> str:
         """Return the block of a conversation, stored or not. Refused with ``not_found``.
 
-        Memory is called last: a conversation with a turn under way is found without it, so messages to that
-        conversation put no load on memory.
+        Memory is called last. A conversation with a turn that has not ended is found without memory, so messages to
+        that conversation put no load on memory.
         """
         if not is_id(conversation):
             raise refusal(ErrorCode.NOT_FOUND)
@@ -89,12 +89,13 @@ class ConversationService:
         return stored.block
 
     async def view(self, request: GetConversation) -> ConversationView:
-        """Return a conversation with its messages. The text of a turn under way is in its feed, not here."""
+        """Return a conversation with its messages. The text of a running turn is in the turn's feed and not in the
+        view."""
         if not is_id(request.conversation):
             raise refusal(ErrorCode.NOT_FOUND)
         states = await self._turns.unfinished(
             request.conversation
-        )  # read before memory: a turn that ends meanwhile is then found in memory
+        )  # read before memory, so that a turn that ends in between is found in memory
         stored = await self._stored(request.conversation)
         messages = stored.messages if stored is not None else ()
         stored_ids = {message.id for message in messages}
@@ -187,7 +188,7 @@ def _unique(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _unstored_summary(states: Iterable[TurnState]) -> ConversationSummary:
-    """Return the list entry of a conversation that is known only by its turns."""
+    """Return the list entry of a conversation that only its turns show, because memory has no messages of it yet."""
     said = [message for state in states for message in state.messages]
     request = next(iter(states)).request
     return ConversationSummary(

@@ -1,5 +1,4 @@
-"""The sender of a request to the gateway: the channel, known by the bus subject or the HTTP API, and the
-identity."""
+"""The sender of a request to the gateway: the channel, from the bus subject or the HTTP API, and the identity."""
 
 from dataclasses import dataclass
 
@@ -10,8 +9,8 @@ from trunkline.workers.gateway.errors import refusal
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """The channel and identity of a request. ``channel`` never comes from a message: it is the subject key
-    that the worker's credentials allow."""
+    """The channel and identity of a request. ``channel`` is never taken from a message: it is the subject key that the
+    worker's credentials allow."""
 
     channel: str
     identity: Identity = OWNER

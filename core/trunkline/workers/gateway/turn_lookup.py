@@ -87,7 +87,7 @@ class TurnState:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The messages of people in the turn: those it began with, and those taken in later."""
+        """The messages of people in the turn: the initial messages and the steered ones."""
         steered = (entry.message for entry in self.entries if isinstance(entry, SteerRecorded))
         return (*(self.request.preceding or ()), self.request.message, *steered)
 
@@ -219,8 +219,8 @@ class TurnLookup:
         return await self._requests(None)
 
     async def unfinished_in_block(self, block: str) -> tuple[Scope, ...]:
-        """Return the turns of a block that have not ended: those with an item in the inbox, and those that
-        wait for a person."""
+        """Return the turns of a block that have not ended: turns with an item in the inbox, and turns that wait for a
+        person."""
         found: dict[str, Scope] = {}
         async for stored in self._bus.history(INBOX, after=0):
             item, conversation = stored.data, stored.keys["conversation"]

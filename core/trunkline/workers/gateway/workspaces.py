@@ -66,7 +66,7 @@ class Workspaces:
         await run_sync(_move, self._trash_path(archive), self._archive_path(archive))
 
     async def remove(self, name: str) -> None:
-        """Remove the workspace of a block or an archive from the trash for good."""
+        """Delete the workspace of a block or an archive from the trash permanently."""
         await run_sync(_remove, self._trash_path(name))
 
     async def set_aside(self, block: str) -> Path:

@@ -62,7 +62,7 @@ class TurnContext:
     def schemas(self, new: Sequence[Message]) -> tuple[ToolSchema, ...]:
         """Return the tools that the model is offered after the messages ``new`` of this turn.
 
-        A tool of the client replaces ours of the same name.
+        A tool of the client replaces Trunkline's tool of the same name.
         """
         tools = self.profile.tools
         specs = select_tools(

@@ -296,8 +296,8 @@ def _message(given: EngineMessage) -> Message:
 
 
 def _request(body: EngineRequest, messages: tuple[Message, ...], block: str, caller: Caller) -> TurnRequested:
-    """Return the turn's request. Its conversation id is derived from the caller, so grants of a gateway
-    conversation do not apply, whatever id the caller sends."""
+    """Return the turn's request. Its conversation id is derived from the caller and never from the id that the caller
+    sends, so grants of a gateway conversation do not apply."""
     return TurnRequested(
         turn=new_id("turn"),
         block=block,

@@ -50,14 +50,14 @@ class Journal:
         self._filter = JOURNAL.subject.wildcard_filter(conversation=conversation)
         self._last: int | None = None
         self.unfinished: str | None = None
-        """The turn that the journal ends with, if it has not ended: no other turn may begin. Known after a
+        """The turn that the journal ends with, if the turn has not ended; no other turn may begin. Set after a
         replay."""
         self.parked = False
         """True when that turn waits for a person."""
 
     @property
     def last_seq(self) -> int | None:
-        """The sequence number of the last record, 0 for none; None when it is not known."""
+        """The sequence number of the last record, 0 for none; None when the number must be read first."""
         return self._last
 
     def assume_empty(self) -> None:

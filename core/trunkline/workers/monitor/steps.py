@@ -90,8 +90,7 @@ class Step:
 
     @property
     def sent(self) -> tuple[ToolAction, ...]:
-        """The calls that a tools worker may have, including those that wait with a question in their
-        middle."""
+        """The calls that a tools worker may have, including started calls that wait for the answer to a question."""
         paused = (action for action in self.waiting.values() if action.sent)
         return (*self.running.values(), *paused)
 

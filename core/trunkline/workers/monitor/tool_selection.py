@@ -100,8 +100,8 @@ def _always_shown(specs: Sequence[ToolSpec], how: ToolSelectionSettings) -> list
     """Return the tools that are always shown, by name: the owner's choice without limit, else those whose
     authors advise it.
 
-    When too many authors advise it, the platform's own plugins come first, since any author may advise its
-    tools.
+    When the authors of too many tools advise it, the tools of the platform's plugins take precedence, because any
+    author may advise this for the author's tools.
     """
     if how.always is not None:
         return [spec.name for spec in specs if any(_matches(spec, one) for one in how.always)]

@@ -105,7 +105,7 @@ class StoreTurn:
 
 @dataclass(frozen=True, slots=True)
 class ParkTurn:
-    """Stop working on the turn until a decision comes through the inbox."""
+    """Stop working on the turn until a decision arrives through the inbox."""
 
 
 Command = CallModel | RunToolCall | StoreTurn | ParkTurn
@@ -148,7 +148,7 @@ class Turn:
 
     @property
     def step(self) -> int:
-        """The number of the step that is due or under way: the number of answered steps."""
+        """The number of the step that is due or running, which is the number of answered steps."""
         return len(self.steps)
 
     @property
@@ -188,7 +188,7 @@ class Turn:
         """Apply inputs; return the entries to record, including the plan, and the commands to carry out once
         they are recorded.
 
-        Inputs that come too late are dropped: a tool's result after a cancel, a second decision. ``stop`` is
+        Inputs that arrive too late are dropped: a tool's result after a cancel, a second decision. ``stop`` is
         called before each step is planned.
         """
         taken = []

@@ -1,5 +1,4 @@
-"""The messages of a turn: those that the model is sent, and those that are stored. Pure functions of the
-turn's state.
+"""The messages of a turn: for the model and for storage. Pure functions of the turn's state.
 
 Message ids are derived from the turn, so storing a turn twice stores each message once.
 """
@@ -26,9 +25,9 @@ UNDECIDED = "The turn ended before anybody decided about this call; it was not r
 """The result of a call that waited for a person's decision."""
 
 SHOWN_TO_PERSON = "The person was shown this as it is."
-"""The content that a model is sent in place of a text that only shows a command's result.
+"""The content that a model receives in place of a text that only shows a command's result.
 
-The result precedes it, marked as data, and must not come a second time as the model's own words.
+The result precedes this text, marked as data, and must not be repeated as the model's own words.
 """
 
 
@@ -66,8 +65,8 @@ def _cached_step_messages(turn: str, step: Step) -> tuple[Message, ...]:
 def model_messages(
     context: Sequence[Message], history: Sequence[Message], new: Sequence[Message]
 ) -> tuple[Message, ...]:
-    """Return the messages that the model is sent. Context that changes with each turn comes just before the
-    user's message, so that everything before it stays the same."""
+    """Return the messages for the model. Context that changes with each turn directly precedes the user's message, so
+    that all earlier messages stay the same."""
     history, new = tuple(map(_as_model_input, history)), tuple(map(_as_model_input, new))
     constant = [message for message in context if message.role == "system"]
     changing = [message for message in context if message.role != "system"]

@@ -65,8 +65,8 @@ async def _checks(parts: AppState) -> dict[str, str]:
 
 
 async def _has_monitors(bus: Bus) -> bool:
-    """Report whether a monitor waits for the messages of each partition. After a monitor's crash another one
-    takes its partitions over a moment later."""
+    """Report whether a monitor waits for the messages of each partition. After a monitor's crash, another monitor takes
+    over its partitions within seconds."""
     partitioning = await read_partitioning(bus)
     if partitioning.shut:
         return False

@@ -68,7 +68,7 @@ from trunkline_bus import Refusal
 
 OWNED_BY = "trunkline"
 NO_RETRY = {"x-should-retry": "false"}
-"""Tells OpenAI's clients not to retry a message that was accepted: the retry would be a second turn."""
+"""The header that stops OpenAI's clients from retrying an accepted message: a retry would be a second turn."""
 
 
 async def chat_completions(request: Request) -> ASGIApp:

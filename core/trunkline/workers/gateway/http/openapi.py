@@ -26,7 +26,7 @@ EVENTS: dict[str, tuple[type, ...]] = {
 """The events of a turn and the schemas of their data. No other event is ever sent."""
 
 EXTENSIONS = ("text-reset", "status", "approval-request", "approval-settled")
-"""The events that PA's contract does not have. Its clients ignore events that they do not know."""
+"""The events that PA's contract does not have. PA's clients ignore unknown events."""
 
 EVENT_STREAM = "stream"
 NO_CONTENT = "nothing"

@@ -59,7 +59,7 @@ class CancelRequest(In, frozen=True, kw_only=True):
 class DecisionRequest(In, frozen=True, kw_only=True):
     """A decision about a parked call.
 
-    ``hash`` is the one that the approval request showed. With ``scope`` an approval also covers similar
+    ``hash`` is the hash in the approval request. With ``scope`` an approval also covers similar
     calls, in this conversation or always. A question (``detail.kind``) takes an ``answer`` and needs no
     ``allow``; with ``allow`` false it is left unanswered.
     """

@@ -25,7 +25,7 @@ def encode(data: Any, *, event: str | None = None, id: str | None = None) -> byt
 class EventStream:
     """A response that sends what a generator yields. When the client disconnects, only the generator ends.
 
-    ``beside`` yields further events to send meanwhile.
+    ``beside`` yields further events to send at the same time.
     """
 
     def __init__(
