@@ -275,8 +275,8 @@ def _export_to_collector(provider: ProcessTracerProvider) -> None:
 def export_orphan_spans(spans: Iterable[SpanRecord], instance: str) -> None:
     """Export the spans that a killed process left open, under that process's name and with the given ends.
 
-    No span is exported twice: a span that its own process exported has ended, so it was not left open. Does nothing
-    when this process exports to no collector.
+    A span that its own process exported is not among them, because an exported span has ended. Does nothing when this
+    process exports to no collector.
     """
     provider = trace.get_tracer_provider()
     if not isinstance(provider, ProcessTracerProvider) or provider.collecting is None:

@@ -1,8 +1,10 @@
-"""The checks of every request before its handler, in this order: correlation id, host, origin, span,
-credentials. It also handles every failure on the way out.
+"""The checks of every request before its handler, in this order: repeated headers, host, origin, hidden path and
+credentials.
 
-The host check keeps a web page from reaching the server under the page's own host name (DNS rebinding). The
-origin check keeps it from sending requests with a person's browser (design section 7.10).
+The middleware adds a correlation id to every response, starts a span for each request with an unsafe method, and
+responds to exceptions of handlers. The host check prevents a web page from reaching the server under the page's own
+host name (DNS rebinding). The origin check prevents a page of another origin from sending unsafe requests with a
+person's browser (design section 7.10).
 """
 
 import ipaddress
@@ -37,8 +39,8 @@ RefusalFactory = Callable[[ErrorCode, str], ASGIApp]
 
 
 class AuthMiddleware:
-    """ASGI middleware. ``open_paths`` need no credential; ``host`` is the address that the server listens on,
-    ``hosts`` are further host names of it. Paths below ``hidden`` respond with not found."""
+    """ASGI middleware. ``open_paths`` need no credential. ``host`` is the address that the server listens on, ``hosts``
+    are further host names of the server. The path ``hidden`` and the paths below it respond with not found."""
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class AuthMiddleware:
         self._open = frozenset(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer it here."""
+        """Pass the request to the application, or refuse the request."""
         if scope["type"] != "http":
             return
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
@@ -76,7 +78,7 @@ class AuthMiddleware:
     async def _refused(self, scope: Scope, headers: list[tuple[str, str]]) -> ErrorCode | None:
         given, path = dict(headers), scope["path"]
         if any(sum(name == one for name, _ in headers) > 1 for one in SINGLE_HEADERS):
-            return ErrorCode.FORBIDDEN  # ambiguous: the header comes twice
+            return ErrorCode.FORBIDDEN  # ambiguous: the header is repeated
         if not self._is_own_host(given.get("host", "")):
             return ErrorCode.FORBIDDEN
         if scope["method"] not in SAFE and not _is_own_origin(given):
@@ -120,7 +122,8 @@ class AuthMiddleware:
 class _TracedSend:
     """Sends the response: adds the correlation id and records the status (0 = not begun).
 
-    The correlation id is the id of the trace, so it leads to log lines and spans; it is never taken from a body.
+    The correlation id is the id of the trace, so it leads to log lines and spans; without a span it is a new id. It is
+    never taken from a body.
     """
 
     def __init__(self, scope: Scope, send: Send) -> None:
@@ -159,7 +162,7 @@ def _is_address(name: str) -> bool:
 
 
 def _is_own_origin(headers: dict[str, str]) -> bool:
-    """Report whether an unsafe request comes from the server's own pages, or from no browser at all."""
+    """Report whether the headers of an unsafe request show the server's own pages, or no browser, as the origin."""
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return False
     origin = headers.get("origin")
@@ -170,8 +173,8 @@ def _is_own_origin(headers: dict[str, str]) -> bool:
 
 
 def _note_route(span: Span, scope: Scope) -> None:
-    """Name the span by the route and never by an id. A request without a route is named by its method
-    alone."""
+    """Name the span by the method and the route, never by an id. Without a route the span keeps the method as its
+    name."""
     if "endpoint" not in scope:
         return
     parts = scope["path"].split("/")

@@ -247,7 +247,7 @@ class BlockService:
         await self._workspaces.remove(name)
 
     async def _clear_stale_workspace(self, name: str) -> None:
-        """Move the workspace of an earlier block of this name out of the way of a new one.
+        """Remove, archive or move the workspace of an earlier block of this name, so that a new block does not get it.
 
         Such a workspace remains when archiving or deletion was interrupted, or when a person removed the
         block's folder from memory. Files that the owner puts there before the block first exists are left in

@@ -24,8 +24,7 @@ _CODES = {
 
 
 def refusal(code: ErrorCode, sentence: str = "") -> Refusal:
-    """Return a refusal with the code's fixed sentence, or with a more specific one. It must contain no
-    secret."""
+    """Return a refusal with the code's fixed sentence, or with ``sentence``, which must contain no secret."""
     return Refusal(code, sentence or FIXED_SENTENCES[code])
 
 

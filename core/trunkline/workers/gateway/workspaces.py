@@ -70,7 +70,7 @@ class Workspaces:
         await run_sync(_remove, self._trash_path(name))
 
     async def set_aside(self, block: str) -> Path:
-        """Move a workspace that belongs to no block out of the way of a new one; return its new path."""
+        """Move a workspace that belongs to no block, so that a new block does not get it; return its new path."""
         aside = self._home.workspaces / LEFT / f"{block}_{new_id()}"
         await run_sync(_move, self._home.workspace(block), aside)
         return aside

@@ -76,8 +76,8 @@ class ApprovalPublisher:
     async def try_publish(
         self, turn: Turn, published: PublishedApprovals, calls: Collection[str] | None = None
     ) -> None:
-        """Publish what has changed, for these calls or for all. What cannot be published now is published
-        before the turn parks."""
+        """Publish the changed approvals of these calls, or of all calls. After a BusError the rest is published later,
+        at the latest before the turn parks or ends."""
         try:
             await self.publish(turn, published, calls)
         except BusError as error:
@@ -85,7 +85,7 @@ class ApprovalPublisher:
             log.info("approvals of a turn wait for the bus: %s", error)
 
     async def publish_missing(self, turn: Turn, published: PublishedApprovals) -> None:
-        """Publish what was not published yet, before the turn parks or ends. Raises BusError."""
+        """Publish the approvals that were not published yet, before the turn parks or ends. Raises BusError."""
         if turn.phase is Phase.PARKED and published.complete:
             return
         await self.publish(turn, published)
@@ -94,7 +94,7 @@ class ApprovalPublisher:
     async def publish(
         self, turn: Turn, published: PublishedApprovals, calls: Collection[str] | None = None
     ) -> None:
-        """Publish what has changed, for these calls of the last answer or for all. Raises BusError."""
+        """Publish the changed approvals of these calls of the last answer, or of all calls. Raises BusError."""
         if turn.request is None or (calls is not None and not calls):
             return
         actions = _actions(turn) if calls is None else _named(turn, calls)

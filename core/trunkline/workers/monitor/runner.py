@@ -1,7 +1,7 @@
 """Runs one turn: passes events to the state machine, records its entries, then carries out its commands.
 
-All events go through one queue, so only one task touches the machine. A command runs in its own task and puts
-its result into the queue. Nothing is shown or done before its entry is recorded.
+All events pass through one queue, so only one task changes the machine. A command runs in its own task and puts
+its result into the queue. No event is shown and no command is started before its entry is recorded.
 """
 
 import logging

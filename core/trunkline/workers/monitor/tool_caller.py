@@ -20,11 +20,11 @@ NO_WORKER_TIMEOUT = 60.0
 """Seconds without any tools worker after which a call fails."""
 
 PAUSE, LONGEST_PAUSE = 0.2, 1.0
-"""The first and the longest pause in seconds before a call is sent again that no tools worker has received.
-It doubles."""
+"""The first and the longest pause in seconds before a call that no tools worker has received is sent again. The pause
+doubles after each attempt."""
 
 MAX_SILENT_PAUSE = 5.0
-"""The longest pause for a call whose worker is silent or busy: asking more often would not help."""
+"""The longest pause in seconds for a call whose worker is silent or busy. More frequent requests would not help."""
 
 
 class ToolCaller:

@@ -1,4 +1,4 @@
-"""``GET /metrics``: metrics for Prometheus. It needs a credential unless ``gateway.metrics`` is ``open``.
+"""``GET /metrics``: metrics for Prometheus. The path needs a credential unless ``gateway.metrics`` is ``open``.
 
 Counting starts with the first request. Each request reads the journal entries since the last one.
 """

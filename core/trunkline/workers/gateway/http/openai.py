@@ -143,7 +143,7 @@ def _model(block: Block) -> Model:
 
 @dataclass(slots=True)
 class _CompletionState:
-    """The state of one completion: what the client has received and will receive."""
+    """The state of one completion: the parts that the client has received and will receive."""
 
     accepted: MessageAccepted
     model: str

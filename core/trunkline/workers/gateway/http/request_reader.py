@@ -1,5 +1,4 @@
-"""Reading requests: bodies within a limit, JSON into structs, and query parameters. Invalid input is
-refused."""
+"""Reads requests: bodies within a limit, JSON into structs, and query parameters. Invalid input is refused."""
 
 from datetime import UTC, datetime
 from typing import TypeVar

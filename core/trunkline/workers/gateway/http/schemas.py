@@ -169,7 +169,7 @@ class UsageCount(Out, frozen=True, kw_only=True):
 class ApprovalState(Out, frozen=True, kw_only=True):
     """A call that waits for a person's decision, or was decided.
 
-    ``detail`` is what to show to the person: a diff, a command, a message, or the arguments. Send a decision
+    ``detail`` is the content to show to the person: a diff, a command, a message, or the arguments. Send a decision
     to ``/api/turns/{turn}/calls/{call}/decision`` with this ``hash``.
     """
 
@@ -336,7 +336,7 @@ class ApprovalRequestData(Out, frozen=True, kw_only=True):
     """``approval-request`` (an extension): a person must decide about a call, with this hash, until
     ``expires_at``.
 
-    ``detail`` is what to show to the person, ``approval`` the id under ``/api/approvals``.
+    ``detail`` is the content to show to the person, ``approval`` the id under ``/api/approvals``.
     """
 
     id: str
