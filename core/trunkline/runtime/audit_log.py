@@ -119,7 +119,8 @@ class AuditLog:
     async def _store(self) -> bool:
         """Store the waiting entries, then the counts; return whether everything was stored."""
         while self._waiting or self._summaries:
-            if not self._waiting:  # counts need no place in the queue, which a waiting caller may have got
+            # Counts take no place in the queue: a caller that waits may have acquired the free place already.
+            if not self._waiting:
                 self._waiting = {line.id: line for line in self._summaries.take()}
             failure = await self._store_some()
             self._failing = failure is not None

@@ -78,7 +78,8 @@ def _shorten(text: str, tokens: int, size: int, rest: str) -> str:
 def truncate(text: str, size: int) -> str:
     """Return the beginning of the text, at most ``size`` bytes.
 
-    The beginning is cut at the end of a paragraph, else of a line, a sentence or a word, if half of it remains.
+    The beginning is cut at the end of a paragraph, else of a line, a sentence or a word, if at least half of it
+    remains.
     """
     head = text.encode(errors="surrogatepass")[:size].decode(errors="ignore")
     if len(head) == len(text):

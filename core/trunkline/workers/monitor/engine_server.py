@@ -2,9 +2,10 @@
 
 A request contains messages and tools; the response streams events. The server uses the same state machine and runner as
 a durable turn, without journal, feed stream or storage: nothing is persisted and no prompt is built. The server is off
-unless ``monitor.engine`` is set. It authenticates like the gateway: a request needs the token of the home and a Host of
-this server, and is refused when it comes from a page of another origin. The two actor headers state the caller and its
-permissions. A block that takes no messages at the gateway takes none here.
+unless ``monitor.engine`` is set. It authenticates like the gateway: a request needs a Host of this server, and the
+home's token or a credential that a plugin's authenticator accepts. A request from a page of another origin is refused.
+The two actor headers state the caller and its permissions. A block that takes no messages at the gateway takes none
+here.
 """
 
 import errno

@@ -355,7 +355,7 @@ def _result(command: RunToolCall, outcome: ToolOutcome, approval_timeout: float)
 def refuse_excess_calls(
     answer: ModelCallFinished, client_tools: Collection[str], limit: int
 ) -> Iterator[ToolFinished]:
-    """Return error results for the calls beyond the limit, so that every call has a result. Calls that the client runs
+    """Yield error results for the calls beyond the limit, so that every call has a result. Calls that the client runs
     are not refused."""
     ours = [call for call in answer.tool_calls if call.name not in client_tools]
     if len(ours) > limit:

@@ -199,7 +199,8 @@ def _unescaped(text: str) -> str:
 
 
 def _parse_word(word: str, schema: dict[str, Any]) -> Any:
-    """Return a bare word as the type of the parameter: the word for a text parameter, else the word parsed as JSON."""
+    """Return a bare word as the type of the parameter: the JSON value of the word, or the word itself for a text
+    parameter and for a word that is not JSON."""
     if schema.get("type") in ("string", None) and not schema.get("anyOf"):
         return word
     try:

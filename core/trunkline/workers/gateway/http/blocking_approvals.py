@@ -1,7 +1,7 @@
 """The approvals that block a message: the approvals of an earlier turn in the same conversation.
 
 A queued turn has no events before it starts, which may take hours. So a client that watches the turn receives the
-blocking approval and the path to decide it, when no event has arrived for FIRST_CHECK seconds.
+blocking approval and the path to decide it, when the turn has had no event for a short time.
 """
 
 import logging
