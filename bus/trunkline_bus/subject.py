@@ -1,4 +1,6 @@
-"""Subject templates. Every NATS subject is made by one of them. Strings only, no NATS client."""
+"""Subject templates, from which every NATS subject is made. This module handles strings only and uses no NATS
+client.
+"""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +15,7 @@ _KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class Subject:
     """A validated subject template such as ``trunkline.cmd.memory.{block}.read``.
 
-    Tokens are separated by dots; each is a literal or one ``{key}``. Equal templates are equal subjects.
+    Dots separate the tokens; each token is a literal or one ``{key}``. Subjects with equal templates are equal.
     """
 
     __slots__ = ("_pattern", "_tokens", "keys", "template")
@@ -22,7 +24,7 @@ class Subject:
     keys: tuple[str, ...]
 
     def __init__(self, template: str) -> None:
-        """Raises ``SubjectError`` when the template is malformed or names a key twice."""
+        """Raises ``SubjectError`` if the template is malformed or names a key twice."""
         self.template = template
         self._tokens = tuple(_token(template, part) for part in template.split("."))
         self.keys = tuple(name for name, is_key in self._tokens if is_key)
@@ -31,7 +33,9 @@ class Subject:
         self._pattern: re.Pattern[str] | None = None
 
     def format(self, **keys: str) -> str:
-        """The subject with every key filled in. Raises ``SubjectError`` for a missing, unknown or bad key."""
+        """Return the subject with every key filled in. Raises ``SubjectError`` for a missing, unknown or
+        invalid key.
+        """
         if len(keys) != len(self.keys):
             self._refuse_unknown(keys)
         parts = []
@@ -45,7 +49,7 @@ class Subject:
         return ".".join(parts)
 
     def wildcard_filter(self, **keys: str) -> str:
-        """Like ``format``, but a missing key becomes the wildcard ``*``."""
+        """Return the subject with the given keys filled in and the wildcard ``*`` for each missing key."""
         self._refuse_unknown(keys)
         return ".".join(
             (self._checked(name, keys[name]) if name in keys else "*") if is_key else name
@@ -53,10 +57,12 @@ class Subject:
         )
 
     def parse(self, subject: str) -> dict[str, str]:
-        """The keys of a subject made from this template. Raises ``SubjectError`` when it does not match."""
+        """Return the keys of a subject that was made from this template. Raises ``SubjectError`` if the subject does
+        not match.
+        """
         if (
             self._pattern is None
-        ):  # compiled on first use: a process parses the subjects of few of a hundred templates
+        ):  # compiled on first use: of a hundred templates a process parses the subjects of a few
             self._pattern = re.compile(r"\.".join(_group(name, is_key) for name, is_key in self._tokens))
         match = self._pattern.fullmatch(subject)
         if match is None:

@@ -9,7 +9,9 @@ from anyio.abc import TaskGroup
 
 @asynccontextmanager
 async def background_tasks() -> AsyncIterator[TaskGroup]:
-    """A task group whose tasks end with the block, and whose body's exception leaves without a group around it."""
+    """Yield a task group whose tasks are cancelled at the end of the block. A single exception is raised without an
+    exception group around it.
+    """
     try:
         async with anyio.create_task_group() as group:
             try:

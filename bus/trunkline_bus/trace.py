@@ -1,4 +1,6 @@
-"""Trace context in messages, and spans without message texts. Uses the OpenTelemetry API; sets up no exporter."""
+"""Trace context in messages, and spans without the text of messages. Uses the OpenTelemetry API; sets up no
+exporter.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +13,7 @@ _TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 
 
 def current_traceparent() -> str | None:
-    """The W3C ``traceparent`` of the current span, or None when there is no valid one."""
+    """Return the W3C ``traceparent`` of the current span; None if there is no valid span."""
     span = trace.get_current_span().get_span_context()
     if not span.is_valid:
         return None
@@ -20,7 +22,7 @@ def current_traceparent() -> str | None:
 
 @contextmanager
 def remote_parent(traceparent: str | None) -> Iterator[None]:
-    """Within the block, new spans are children of ``traceparent``. None or nonsense leaves things as they are."""
+    """Make new spans in the block children of ``traceparent``. None or an invalid value has no effect."""
     parent = _context_of(traceparent)
     if parent is None:
         yield
@@ -41,8 +43,11 @@ def start_span(
     attributes: Mapping[str, str | int] | None = None,
     began: int | None = None,
 ) -> Iterator[trace.Span]:
-    """A span around the block, the current one in it. Of an exception that ends the block it tells the type alone: its
-    text may quote what people said, and a trace does not. ``began`` is its start in nanoseconds, if that was before."""
+    """Make a span the current one while the block runs.
+
+    If an exception ends the block, the span records only the type of the exception, because its text may quote what
+    people said. ``began`` is the start of the span in nanoseconds, if the span began before the call.
+    """
     with tracer.start_as_current_span(
         name, kind=kind, attributes=attributes, start_time=began, record_exception=False,
         set_status_on_exception=False,
@@ -55,12 +60,12 @@ def start_span(
 
 
 class UnrecordedSpan(NonRecordingSpan):
-    """Stands for a span that nobody wants to see unless the work failed; remembers whether it did."""
+    """A span that is recorded only if the work fails; it remembers the failure."""
 
     def __init__(self) -> None:
         super().__init__(trace.INVALID_SPAN_CONTEXT)
         self.failure: str | None = None
-        """The type of the exception."""
+        """The type of the exception; None without a failure."""
 
     def set_status(self, status: trace.Status | trace.StatusCode, description: str | None = None) -> None:
         """Remember a failure."""
@@ -74,7 +79,7 @@ def record_failure(span: trace.Span, error: Exception) -> None:
 
 
 def link_span(traceparent: str | None) -> None:
-    """Link the current span to another trace's. None or nonsense leaves things as they are."""
+    """Link the current span to the span of another trace. None or an invalid value has no effect."""
     other = _context_of(traceparent)
     if other is not None:
         trace.get_current_span().add_link(other)

@@ -1,7 +1,7 @@
-"""The last address and credentials of the embedded server, stored so that a restart uses them again.
+"""The last address and credentials of the embedded server. They are stored so that a restarted server uses them again.
 
-Clients of a restarted instance (a terminal attached to ``trunkline up``) continue by reconnecting, which a
-new port and password at every start would prevent.
+Clients of a restarted instance (a terminal attached to ``trunkline up``) then continue after a reconnection. A new port
+and password at every start would prevent that.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ import msgspec
 
 
 class ServerAddress(msgspec.Struct, frozen=True):
-    """A port, -1 for any free one, and the password that goes with it."""
+    """A port, or -1 for any free port, and the password of the server."""
 
     port: int
     password: str
 
 
 def load_address(store: Path, host: str) -> ServerAddress:
-    """The last address if its port is still free, else a new one."""
+    """Return the stored address if its port is free; otherwise return a new address."""
     with contextlib.suppress(OSError, msgspec.DecodeError):
         address = msgspec.json.decode(_file(store).read_bytes(), type=ServerAddress)
         if _is_free(host, address.port):
@@ -30,7 +30,7 @@ def load_address(store: Path, host: str) -> ServerAddress:
 
 
 def save_address(store: Path, address: ServerAddress) -> None:
-    """Keep the address for the next start, readable for the owner only."""
+    """Store the address for the next start. Only the owner can read the file."""
     with os.fdopen(os.open(_file(store), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(msgspec.json.encode(address))
 

@@ -1,8 +1,8 @@
-"""The embedded NATS server: a child process with generated credentials that lives and dies with this one.
+"""The embedded NATS server: a child process with generated credentials that ends when this process ends.
 
-Linux: the child is bound by PR_SET_PDEATHSIG, so start it from a thread that lives as long as the server should (the
-event loop's). Elsewhere a small shell watches a pipe from us. The child also holds the lock on its store, so no second
-server touches the store while it still runs.
+On Linux the child is bound by PR_SET_PDEATHSIG to the thread that starts it, so start the server from a thread that
+lives as long as the server should (the event loop's thread). On other systems a small shell watches a pipe from this
+process. The child also holds the lock on its store, so that no second server uses the store while the child runs.
 """
 
 import ctypes
@@ -46,8 +46,11 @@ _WATCHER = 'exec 3<&0; "$@" 3<&- </dev/null & c=$!; (read _ <&3; kill -9 $c) & w
 
 
 class ServerUser(msgspec.Struct, frozen=True, kw_only=True):
-    """A further user, who may publish and subscribe to these subjects and nothing else; besides it may answer what it
-    was asked, for as long as ``answer_within`` says ("1h")."""
+    """An additional user of the server, with limited permissions.
+
+    The user may publish and subscribe to these subjects only. In addition it may reply to a request that it received,
+    for the duration ``answer_within`` ("1h").
+    """
 
     user: str
     password: str
@@ -57,19 +60,20 @@ class ServerUser(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the embedded server. Times in seconds, sizes in bytes.
+    """Settings of the embedded server. Times are in seconds, sizes in bytes.
 
-    ``port`` -1 takes the port and the credentials that this store was last served with, or a free port and new ones.
+    ``port`` -1 selects the last port and credentials of this store, or a free port and new credentials.
 
-    ``sync`` is ``always``, before an acknowledgement, or the seconds after which what was acknowledged is brought to
-    the disk: a power cut or a crash of the system may then lose that much, a crash of the server alone loses nothing.
+    ``sync`` is ``always``, which writes each message to disk before the acknowledgement, or the number of seconds after
+    which acknowledged messages are written to disk. With a number, a power failure or a crash of the operating system
+    may lose the messages of that time; a crash of the server alone loses none.
 
-    ``name`` is the server's own; ``password`` is generated when None; ``extra`` is appended to its configuration, for
-    instance a ``cluster`` block.
+    ``name`` is the name of the server. ``password`` None generates a password. ``extra`` is text that is appended to
+    the server's configuration, for instance a ``cluster`` block.
 
-    ``max_store`` limits what JetStream may put on disk; None means nine tenths of what is free. ``users`` are
-    those besides the one who may do everything. ``binary`` is by default the ``nats-server`` beside this Python, else
-    the one on the PATH. ``door`` lets leaf nodes in, ``way`` makes this server one.
+    ``max_store`` limits the size of JetStream's files; None is nine tenths of the free space. ``users`` are the users
+    besides the one with all permissions. ``binary`` is by default the ``nats-server`` beside this Python, otherwise the
+    one on the PATH. ``door`` accepts connections of leaf nodes; ``way`` connects this server to a hub as a leaf node.
     """
 
     store_dir: Path
@@ -90,11 +94,12 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EmbeddedServer:
-    """A nats-server for the length of an ``async with`` block, restarted on the same port when it dies.
+    """A nats-server that runs while the ``async with`` block runs. If the server ends, it is restarted on the same
+    port.
 
-    What is acknowledged is on disk, unless ``sync`` says otherwise. ``storage_failed`` is True while the disk is
-    full; when there is room again the server is restarted, as it would not recover by itself. ``restarts`` counts.
-    Raises ``ServerStartError``.
+    Acknowledged messages are on disk, unless ``sync`` says otherwise. ``storage_failed`` is True while the disk is
+    full. When the disk has free space again, the server is restarted, because it does not recover by itself.
+    ``restarts`` counts the restarts. Raises ``ServerStartError``.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -120,7 +125,7 @@ class EmbeddedServer:
 
     @property
     def pid(self) -> int:
-        """The process id of the running server; 0 while there is none."""
+        """The process id of the server; 0 while the server does not run."""
         try:
             return int(self._pid_file.read_text())
         except (OSError, ValueError):
@@ -161,11 +166,11 @@ class EmbeddedServer:
             await self._group.__aexit__(None, None, None)
 
     def reload(self) -> None:
-        """Let the guests in that ``door`` names now, and no others, with the certificate that lies there now.
+        """Accept the guests that ``door`` names now, and no others, with its present certificate.
 
-        To let somebody in the server reads its configuration again. That leaves connections of those who are named no
-        more as they are (nats-server 2.15), and the certificate too, so for these it is started anew, which costs
-        everybody a reconnection.
+        If guests were only added, the server reads its configuration again. A reload does not close the connections of
+        removed guests and does not change the certificate (nats-server 2.15). In these cases the server is restarted,
+        and all clients have to reconnect.
         """
         before = self._let_in
         self._write_config(self._store / "ports")
@@ -174,7 +179,7 @@ class EmbeddedServer:
     # Starting
 
     async def _locked(self) -> IO[bytes]:
-        """The lock on the store, waiting a moment for a predecessor that is just dying."""
+        """Lock the store, and wait up to ``lock_timeout`` for a previous server that is ending."""
         lock = (self._store / "lock").open("ab")
         with anyio.move_on_after(self.settings.lock_timeout):
             while True:
@@ -253,7 +258,7 @@ jetstream {{
         return self._store / "server.log"
 
     def _death_reason(self) -> str:
-        """A sentence from the server's last words."""
+        """Return a sentence that says why the server ended, from the end of its log."""
         log = self._log_text()
         fatal = [line.split("] ", 1)[-1] for line in log.splitlines() if "[FTL]" in line or "[ERR]" in line]
         said = fatal[-1].strip() if fatal else (log.strip().splitlines() or ["it said nothing"])[-1]
@@ -269,7 +274,7 @@ jetstream {{
         return f"the embedded NATS server did not start: {said}; {cure}"
 
     def _log_text(self) -> str:
-        """The end of the server's log."""
+        """Return the end of the server's log."""
         try:
             with self._log_file.open("rb") as log:
                 log.seek(max(0, self._log_file.stat().st_size - 20_000))
@@ -277,7 +282,7 @@ jetstream {{
         except OSError:
             return ""
 
-    # Living and ending
+    # Supervising and stopping
 
     async def _supervise(self) -> None:
         backoff = Backoff(0.1, 5.0)
@@ -298,7 +303,9 @@ jetstream {{
                 backoff.reset()
 
     async def _watch_storage(self) -> None:
-        """After a full disk the server stays unable to write, so start it again once there is room."""
+        """Restart the server after its disk was full, once the disk has free space. The server does not recover by
+        itself.
+        """
         while True:
             await anyio.sleep(_STORAGE_INTERVAL)
             if not _CRITICAL.search(self._log_text()):
@@ -314,7 +321,7 @@ jetstream {{
                 self.storage_failed = False
 
     async def _stop(self) -> None:
-        """End the child gently, then firmly, and release the store."""
+        """Terminate the child, kill it if it does not end in time, and release the store."""
         process = self._process
         if process is not None and process.poll() is None:
             _signal(self.pid or process.pid, signal.SIGTERM)
@@ -336,22 +343,22 @@ jetstream {{
 
 
 def _interval(sync: str | float) -> str:
-    """The server's own way to write it: it takes whole milliseconds."""
+    """Return ``sync`` as the server's configuration has it: in whole milliseconds."""
     return sync if isinstance(sync, str) else f'"{max(1, round(sync * 1000))}ms"'
 
 
 def _room(store: Path) -> int:
-    """Return the bytes that JetStream may use: what it uses already and nine tenths of what is free.
+    """Return the number of bytes that JetStream may use: what it uses now and nine tenths of the free space.
 
-    The server's own default is three quarters of what is free when it starts, without what it uses already, so that
-    after a restart on a well filled disk it would refuse to store anything.
+    The server's own default is three quarters of the space that is free at the start and ignores the space that it uses
+    now. After a restart on a well-filled disk the server would refuse to store anything.
     """
     used = sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
     return used + _free(store) * 9 // 10
 
 
 def _versions(door: LeafListener | None) -> tuple[object, ...]:
-    """Changes with the door's certificate."""
+    """Return a value that changes when the certificate of the listener changes."""
     return () if door is None else (door.certificate.stat().st_mtime_ns,)
 
 
@@ -360,7 +367,7 @@ def _free(store: Path) -> int:
 
 
 def _limited(user: ServerUser) -> str:
-    """A user with its permissions, as the server's configuration has it."""
+    """Return a user with its permissions, as the server's configuration has it."""
     permissions = {
         "publish": {"allow": user.publish} if user.publish else {"deny": [">"]},
         "subscribe": {"allow": user.subscribe} if user.subscribe else {"deny": [">"]},
@@ -381,7 +388,9 @@ def _find_binary(configured: Path | None) -> str:
 
 
 def _spawn(argv: list[str], lock: IO[bytes] | None) -> "subprocess.Popen[bytes]":
-    """Start the child bound to our life, in its own session so that a Ctrl-C in the terminal does not reach it."""
+    """Start the child bound to this process. The child has its own session, so that a Ctrl-C in the terminal does not
+    reach it.
+    """
     fds = () if lock is None else (lock.fileno(),)
     if sys.platform == "linux":
         return subprocess.Popen(
@@ -397,7 +406,9 @@ def _spawn(argv: list[str], lock: IO[bytes] | None) -> "subprocess.Popen[bytes]"
 
 
 def _spawn_watched(argv: list[str], fds: tuple[int, ...]) -> "subprocess.Popen[bytes]":
-    """The portable way: a shell that kills the server when our end of its stdin closes."""
+    """Start the child on systems other than Linux: a shell kills the server when this process closes the
+    shell's stdin.
+    """
     return subprocess.Popen(
         ["/bin/sh", "-c", _WATCHER, "trunkline-nats", *argv],
         stdin=subprocess.PIPE,
@@ -413,14 +424,14 @@ def _bound_to_parent(parent: int) -> Callable[[], None]:
 
     def bind() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # the parent died in between
+        if os.getppid() != parent:  # the parent ended in between
             os._exit(1)
 
     return bind
 
 
 async def _exited(process: "subprocess.Popen[bytes]") -> None:
-    """Wait for the end of the child without blocking or polling where the system can tell us."""
+    """Wait for the end of the child, without blocking, and without polling if the system supports that."""
     if not hasattr(os, "pidfd_open"):
         while process.poll() is None:  # noqa: ASYNC110 - nothing to wait for on this system
             await anyio.sleep(0.05)
@@ -442,7 +453,7 @@ def _read_port(ports: Path) -> int | None:
         try:
             urls = json.loads(path.read_text())["nats"]
         except (ValueError, KeyError, OSError):
-            return None  # half written
+            return None  # partly written
         return int(urls[0].rsplit(":", 1)[1])
     return None
 

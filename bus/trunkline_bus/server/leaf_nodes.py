@@ -1,5 +1,8 @@
-"""Leaf nodes in a server's configuration: a door for other hosts, and the way to such a door. Text only, no I/O but
-reading the files that are named. What a guest may say is decided elsewhere."""
+"""Leaf nodes in a server's configuration: the listener of a hub, and the connection of a leaf node to a hub.
+
+This module only writes configuration text and reads the named files. The permissions of leaf nodes are decided
+elsewhere.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -8,11 +11,13 @@ from pathlib import Path
 import msgspec
 
 PING_CONFIG = 'ping_interval: "3s"\nping_max: 2\n'
-"""A leaf that lost its line is forgotten after about ten seconds, so that a call to it fails instead of waiting."""
+"""The ping settings with which a server closes a dead leaf connection after about ten seconds, so that a call to that
+leaf fails instead of waiting.
+"""
 
 
 class LeafUser(msgspec.Struct, frozen=True, kw_only=True):
-    """A leaf node that is let in: its public key and the subjects that it may publish to and subscribe to."""
+    """A leaf node that may connect: its public key and the subjects that it may publish and subscribe to."""
 
     key: str
     publish: tuple[str, ...] = ()
@@ -20,8 +25,9 @@ class LeafUser(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeafListener(msgspec.Struct, frozen=True, kw_only=True):
-    """The listener for leaf nodes, by TLS only. ``listen`` is ``host:port``; ``guests`` returns the permitted
-    ones at any time."""
+    """The listener for leaf nodes, over TLS only. ``listen`` is ``host:port``. ``guests`` returns the leaf nodes that
+    may connect now.
+    """
 
     listen: str
     certificate: Path
@@ -30,8 +36,11 @@ class LeafListener(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeafRemote(msgspec.Struct, frozen=True, kw_only=True):
-    """The way to a hub's door: its address, the file with our secret key, the certificate that the hub's must be
-    signed by, and the ``domain`` under which our own streams are apart from the hub's."""
+    """The connection to a hub.
+
+    It has the hub's address, the file with the secret key of this node, the certificate that must have signed the hub's
+    certificate, and the JetStream ``domain`` that separates this node's streams from the hub's.
+    """
 
     url: str
     seed_file: Path
@@ -40,13 +49,13 @@ class LeafRemote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def listener_config(door: LeafListener) -> str:
-    """The ``leafnodes`` block of a hub."""
+    """Return the ``leafnodes`` block of a hub."""
     tls = f"tls {{ cert_file: {_text(door.certificate)}, key_file: {_text(door.key)}, timeout: 5 }}"
     return f"{PING_CONFIG}leafnodes {{ listen: {_text(door.listen)}, {tls} }}\n"
 
 
 def remote_config(way: LeafRemote) -> str:
-    """The ``leafnodes`` block of a leaf."""
+    """Return the ``leafnodes`` block of a leaf node."""
     seed = way.seed_file.read_text().strip()
     tls = f"tls {{ ca_file: {_text(way.authority)}, timeout: 5 }}"
     remote = f"{{ url: {_text(way.url)}, nkey: {seed}, {tls} }}"
@@ -54,7 +63,7 @@ def remote_config(way: LeafRemote) -> str:
 
 
 def user_entries(guests: Sequence[LeafUser]) -> Iterator[str]:
-    """Each guest as an entry of ``users``."""
+    """Yield each leaf node as an entry of ``users``."""
     for guest in guests:
         allow = ", ".join(
             f"{verb}: {{ allow: {json.dumps(list(subjects))} }}"

@@ -1,4 +1,4 @@
-"""Requests: one reply (``call``) or many (``streaming call``). The other side is service.py."""
+"""Requests with one reply (``call``) or many (``call_streaming``). ``service.py`` answers them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,9 @@ Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
 DEFAULT_TIMEOUT = 1.0
-"""Seconds after which a repeatable request is sent again, because who had it may be dead; then twice as many."""
+"""Seconds without a reply after which a repeatable request is sent again, because the service that received it may have
+ended. The time doubles with each repetition.
+"""
 
 ERROR = "Nats-Service-Error"
 ERROR_CODE = "Nats-Service-Error-Code"
@@ -60,7 +62,7 @@ class EndpointCaller:
         absent: float | None,
         keys: dict[str, str],
     ) -> Rep:
-        """Ask, and return the one reply."""
+        """Send a request and return the reply."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         given_up = deadline if absent is None else min(deadline, loop.time() + absent)
@@ -82,7 +84,7 @@ class EndpointCaller:
                         raise
                     if loop.time() + backoff.delay >= deadline:
                         raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
-                    patience *= 2  # it may be alive and slow
+                    patience *= 2  # the service may be slow and still alive
                 await backoff.sleep()
 
         try:
@@ -101,7 +103,7 @@ class EndpointCaller:
         idle_timeout: float,
         keys: dict[str, str],
     ) -> AsyncIterator[AsyncIterator[Rep]]:
-        """Ask, and iterate over the replies."""
+        """Send a request and iterate over the replies."""
 
         async def transmit(target: str, body: bytes, headers: dict[str, str]) -> ReplyReader:
             return ReplyReader(self._link, target, body, {**headers, IDLE: f"{idle_timeout:g}"})
@@ -137,7 +139,7 @@ class _ReplyStream:
         self._count = 0
 
     async def begin(self) -> None:
-        """Wait until a service took the request. Raises ``NoResponders``, ``CallTimeout``, ``RemoteFault``."""
+        """Wait until a service accepts the request. Raises ``NoResponders``, ``CallTimeout``, ``RemoteFault``."""
         first = await self._replies.next(self._idle)
         headers = first.headers or {}
         if ERROR_CODE in headers:
@@ -147,7 +149,7 @@ class _ReplyStream:
         self._stop_subject = headers.get(STOP)
 
     async def next(self) -> Any:
-        """The next reply; ends at the end marker."""
+        """Return the next reply. The iteration ends at the end marker."""
         while not self._ended:
             msg = await self._replies.next(self._idle)
             headers = msg.headers or {}
@@ -166,7 +168,7 @@ class _ReplyStream:
         self._count += 1
 
     async def stop(self, link: NatsConnection) -> None:
-        """Tell the service that nobody reads any more, when it is not finished."""
+        """Tell the service to stop, unless it has finished."""
         if not self._ended and self._stop_subject is not None and link.connected:
             await link.publish(self._stop_subject, b"")
 
@@ -190,7 +192,7 @@ async def _fault(inbound: InboundPipeline, msg: Msg) -> RemoteFault:
     headers = msg.headers or {}
     try:
         fault = (await inbound.open(FaultReply, msg.data, headers)).data
-    except (DecodeError, msgspec.MsgspecError):  # a service that is not ours
+    except (DecodeError, msgspec.MsgspecError):  # not a Trunkline service
         fault = FaultReply(
             code=headers[ERROR_CODE], message=headers.get(ERROR, "the service reported an error")
         )

@@ -1,6 +1,6 @@
-"""Services: endpoints that answer requests, discoverable by the NATS service protocol (ADR-32).
+"""Services with endpoints that answer requests. They implement the NATS service protocol (ADR-32).
 
-The stock tooling (``nats micro ls``, ``info``, ``stats``) sees every service. The other side is calls.py.
+The standard tools (``nats micro ls``, ``info``, ``stats``) list every service. ``calls.py`` sends the requests.
 """
 
 import logging
@@ -41,7 +41,7 @@ Rep = TypeVar("Rep")
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[Req]):
-    """The argument of a handler: the payload's envelope, the keys of the subject and the subject."""
+    """The argument of a handler: the envelope of the payload, the subject and the keys of the subject."""
 
     envelope: Envelope[Req]
     keys: dict[str, str]
@@ -65,9 +65,10 @@ class _OnBus(Protocol):
 async def service(
     bus: _OnBus, *, name: str, version: str, queue: str | None = None, description: str = ""
 ) -> AsyncIterator["Service"]:
-    """A running service for the length of the block; at its end running requests are finished.
+    """Run a service while the block runs. At the end of the block the running requests are finished.
 
-    ``queue`` (by default ``name``) is the group of which one member gets a request. ``version`` is like ``1.2.3``.
+    ``queue`` (by default ``name``) is the queue group; each request goes to one member of the group. ``version`` has
+    the form ``1.2.3``.
     """
     running = Service(bus, name, version, queue or name, description)
     try:
@@ -79,7 +80,7 @@ async def service(
 
 
 class Service:
-    """A named set of endpoints. Get it from ``service``."""
+    """A named set of endpoints, made by ``service``."""
 
     def __init__(self, bus: _OnBus, name: str, version: str, queue: str, description: str) -> None:
         self.name = name
@@ -102,10 +103,10 @@ class Service:
         queue: str | None = None,
         **keys: str,
     ) -> None:
-        """Answer ``endpoint`` with ``handler``, at most ``limit`` requests at once; a missing key matches any.
+        """Answer ``endpoint`` with ``handler``, at most ``limit`` requests at once. A missing key matches any value.
 
-        A streaming endpoint's handler is an async generator. ``Refusal`` becomes a fault with its code and sentence;
-        any other exception a fault ``internal`` with a reference number, the detail goes to the log.
+        The handler of a streaming endpoint is an async generator. A ``Refusal`` becomes a fault with its code and
+        message. Any other exception becomes a fault ``internal`` with a reference number; the details are logged.
         """
         subject = endpoint.subject.wildcard_filter(**keys)
         served = _ServedEndpoint(self._bus, endpoint, handler, subject, queue or self._queue)
@@ -114,8 +115,10 @@ class Service:
 
     @asynccontextmanager
     async def confirm_together(self) -> AsyncIterator[None]:
-        """Within the block, ``add`` returns before the server has the endpoint. The server has all of them when
-        the block ends: one round trip instead of one for each. A start adds a hundred endpoints."""
+        """Let ``add`` return before the server has the endpoint. The server has all endpoints when the block ends.
+
+        The block needs one round trip instead of one for each endpoint. A worker adds a hundred endpoints at its start.
+        """
         self._confirms_each = False
         try:
             yield
@@ -124,14 +127,14 @@ class Service:
         await self._bus.link.confirm_subscriptions()
 
     async def serve_discovery(self) -> None:
-        """Answer discovery on ``$SRV.PING``, ``INFO`` and ``STATS``."""
+        """Answer discovery requests on ``$SRV.PING``, ``INFO`` and ``STATS``."""
         async with self.confirm_together():
             for verb, reply in (("PING", self._ping), ("INFO", self._info), ("STATS", self._stats)):
                 for tail in ("", f".{self.name}", f".{self.name}.{self.id}"):
                     await self._subscribe(f"$SRV.{verb}{tail}", self._discovery(reply), 8, "")
 
     async def stop(self) -> None:
-        """Stop listening: new requests go to another member of the queue group. Running ones go on."""
+        """Stop listening: new requests go to other members of the queue group. Running requests continue."""
         await stop_all(self._subscriptions)
 
     async def close(self) -> None:
@@ -183,7 +186,7 @@ class Service:
 
 
 class _ServedEndpoint(Generic[Req, Rep]):
-    """One endpoint with its handler and its numbers."""
+    """An endpoint with its handler and its statistics."""
 
     def __init__(
         self, bus: _OnBus, endpoint: Endpoint[Req, Rep], handler: Callable[..., Any], subject: str, queue: str
@@ -249,7 +252,7 @@ class _ServedEndpoint(Generic[Req, Rep]):
             await inbound.handle(msg.subject, envelope, msg.headers, last)
         except BusError:
             raise
-        except Exception as error:  # a middleware's failure
+        except Exception as error:  # a middleware failed
             await self._fault(msg, envelope.reply_scope(), _internal(msg.subject, error))
 
     async def _guarded(self, msg: Msg, request: Request[Req], span: trace.Span) -> None:
@@ -276,7 +279,7 @@ class _ServedEndpoint(Generic[Req, Rep]):
 
 
 class _StreamingReply:
-    """The answering side of one streaming call: items with an index, signs of life, an end marker."""
+    """The service's side of a streaming call: it sends items with an index, heartbeats, and an end marker."""
 
     def __init__(self, bus: _OnBus, msg: Msg, scope: Scope) -> None:
         self._bus = bus
@@ -287,7 +290,7 @@ class _StreamingReply:
         self._work = anyio.CancelScope()
 
     async def run(self, items: AsyncIterator[Any]) -> None:
-        """Send all items. The handler is cancelled when the caller went away."""
+        """Send all items. The handler is cancelled if the caller disconnects."""
         link = self._bus.link
         stop = link.open_inbox(self._stopped)
         try:
@@ -307,7 +310,7 @@ class _StreamingReply:
                     self._count += 1
 
     async def _show_life(self, stop: str) -> None:
-        """Tell the caller we are alive; the server tells us when there is no caller any more."""
+        """Send a heartbeat to the caller. The server reports if the caller no longer listens."""
         await self._bus.link.publish(self._msg.reply, b"", reply=stop, headers={PHASE: "alive"})
 
     async def _mark(self, phase: str, headers: dict[str, str]) -> None:
@@ -330,8 +333,10 @@ async def _reply(bus: _OnBus, msg: Msg, scope: Scope, payload: Any, headers: dic
 def _span(
     client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any], subject: str
 ) -> Iterator[trace.Span]:
-    """A SERVER span of ``client`` below the caller's span; none for an untraced endpoint. A request outside every trace
-    at an endpoint that begins none has one only if it failed."""
+    """Return a SERVER span of ``client`` below the caller's span; no span for an untraced endpoint.
+
+    If the endpoint begins no traces (``root=False``), a request outside every trace has a span only if it failed.
+    """
     if not endpoint.traced:
         with remote_parent(envelope.traceparent):
             yield trace.INVALID_SPAN
@@ -350,7 +355,9 @@ def _span(
 def _recorded(
     client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any], subject: str, began: int | None = None
 ) -> AbstractContextManager[trace.Span]:
-    """The name has the template, so that there are few names; what was asked under which subject is an attribute."""
+    """Return a recorded span. Its name is the subject template, so that there are few names; the subject is an
+    attribute.
+    """
     attributes = {
         "messaging.system": "nats",
         "messaging.client.id": client,

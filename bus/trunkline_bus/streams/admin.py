@@ -1,6 +1,6 @@
-"""The administration of streams and consumers, for operators: stored messages as they are, without payload types.
+"""The administration of streams and consumers for operators: stored messages as bytes, without payload types.
 
-Workers have no business here: they speak by topics and endpoints.
+Workers do not use this module; they use topics and endpoints.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -27,11 +27,11 @@ from trunkline_bus.streams.typed_stream import stream_of
 
 
 class StreamState(msgspec.Struct, frozen=True, kw_only=True):
-    """The size of a stream, at ``at`` of the server's clock.
+    """The size and the limits of a stream, at the time ``at`` of the server's clock.
 
-    ``bytes`` is what its messages take on the server, ``first`` the oldest one's time.
-    ``max_bytes`` and ``max_age`` (seconds) are its limits, None without one; with ``refuses`` a full one takes no more,
-    else the oldest goes. ``metadata`` is what programs and the server noted with it.
+    ``bytes`` is the size of the messages on the server. ``first`` is the time of the oldest message. ``max_bytes`` and
+    ``max_age`` (seconds) are the limits; None means no limit. A full stream refuses new messages if ``refuses`` is
+    True, and otherwise deletes the oldest messages. ``metadata`` is set by programs and by the server.
     """
 
     name: str
@@ -46,16 +46,16 @@ class StreamState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fullness(self) -> float:
-        """The share of its maximum size that the stream has, from 0 to 1; 0 without a limit."""
+        """The size of the stream as a share (0 to 1) of its maximum size; 0 without a limit."""
         return self.bytes / self.max_bytes if self.max_bytes else 0.0
 
 
 class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a consumer.
 
-    ``waiting`` messages were never delivered, ``held`` ones are delivered and not acknowledged. ``pulls`` is how many
-    requests of living clients wait for messages. ``pin`` is the id of the client that the consumer is pinned to,
-    ``pinned_at`` since when.
+    ``waiting`` counts the messages that were never delivered, ``held`` those that were delivered and not acknowledged.
+    ``pulls`` counts the pull requests of connected clients that wait for messages. ``pin`` is the id of the client to
+    which the consumer is pinned, ``pinned_at`` the time since when.
     """
 
     name: str
@@ -67,7 +67,7 @@ class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def stream_state(bus: Bus, name: str) -> StreamState:
-    """Return the size of a stream. Raises ``StreamError`` kinds."""
+    """Return the size and the limits of a stream. Raises ``StreamError`` kinds."""
     info = await request_api(bus.link, f"STREAM.INFO.{name}")
     state, config = info["state"], info["config"]
     return StreamState(
@@ -101,7 +101,7 @@ async def consumer_state(bus: Bus, stream: str, name: str) -> ConsumerState:
 async def raw_history(
     bus: Bus, topic: Topic[Any], *, after: int = 0, **keys: str
 ) -> AsyncIterator[StoredRecord]:
-    """All stored messages as they are, oldest first, also those that cannot be decoded."""
+    """Yield all stored messages as bytes, the oldest first, also those that cannot be decoded."""
     async for record in records(
         bus.link, stream_of(topic), topic.stored_subject.wildcard_filter(**keys), after=after
     ):
@@ -111,7 +111,7 @@ async def raw_history(
 async def resend(
     bus: Bus, topic: Topic[Any], data: bytes, *, msg_id: str, headers: Mapping[str, str], **keys: str
 ) -> Ack:
-    """Store these very bytes under the topic's subject, once for each ``msg_id``. Raises ``StreamError`` kinds."""
+    """Store the bytes unchanged under the topic's subject, once for each ``msg_id``. Raises ``StreamError`` kinds."""
     subject = topic.subject.format(**keys)
     return await publish_to_stream(
         bus.link, stream_of(topic), subject, data, {MSG_ID: msg_id, **headers}, 10.0
@@ -131,14 +131,16 @@ async def subject_counts(bus: Bus, stream: str, filter: str) -> dict[str, int]:
 
 
 async def oldest_time(bus: Bus, topic: Topic[Any], **keys: str) -> datetime | None:
-    """Return the time of the oldest stored message that matches; None when there is none."""
+    """Return the time of the oldest stored message that matches; None if there is none."""
     body = {"seq": 1, "next_by_subj": topic.stored_subject.wildcard_filter(**keys)}
     record = await _record(bus, topic, body)
     return None if record is None else record.time
 
 
 async def last_seq_before(bus: Bus, topic: Topic[Any], time: datetime) -> int:
-    """The number behind which the messages stored since ``time`` are. Raises ``StreamError`` kinds."""
+    """Return a sequence so that a history after it begins with the first matching message stored at ``time`` or later.
+    Raises ``StreamError`` kinds.
+    """
     body = {"start_time": time.isoformat(), "next_by_subj": topic.stored_subject.wildcard_filter()}
     record = await _record(bus, topic, body)
     if record is not None:
@@ -157,7 +159,7 @@ async def _record(bus: Bus, topic: Topic[Any], body: dict[str, Any]) -> StoredRe
 
 
 async def stream_settings(bus: Bus, name: str) -> Mapping[str, Any] | None:
-    """A stream's settings as the JetStream API names them; None when there is no such stream."""
+    """Return a stream's settings as the JetStream API names them; None if there is no such stream."""
     reply = await request_with_retry(bus.link, f"STREAM.INFO.{name}")
     if "error" not in reply:
         settings: Mapping[str, Any] = reply["config"]

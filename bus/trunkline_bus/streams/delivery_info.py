@@ -1,4 +1,4 @@
-"""The delivery data in the reply subject of a JetStream message. Parsing only."""
+"""The delivery data in the reply subject of a JetStream message. Parsing only, no I/O."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,9 @@ import msgspec
 
 
 class DeliveryInfo(msgspec.Struct, frozen=True):
-    """The number of deliveries of a message, its place in the stream and among the consumer's deliveries."""
+    """The number of deliveries of a message, its sequence in the stream and its sequence among the consumer's
+    deliveries.
+    """
 
     delivered: int
     seq: int
@@ -15,7 +17,9 @@ class DeliveryInfo(msgspec.Struct, frozen=True):
 
 
 def delivery_info(reply: str) -> DeliveryInfo:
-    """Read ``$JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<consumer seq>.<time>.<pending>``, old or new form."""
+    """Parse ``$JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<consumer seq>.<time>.<pending>``, in its old or
+    new form.
+    """
     tokens = reply.split(".")
     start = 4 if len(tokens) == 9 else 6
     delivered, seq, consumer_seq, nanos = (int(token) for token in tokens[start : start + 4])

@@ -1,7 +1,7 @@
-"""JetStream with bytes: store one message, read the last one, read many. No envelopes in here.
+"""JetStream operations on bytes: store a message, read the last message, read many. This module knows no envelopes.
 
-Every operation survives a restart of the server. ``publish_to_stream`` repeats itself with the same message id, so a
-repeat of something already stored is answered with the first sequence instead of storing it twice.
+Every operation survives a restart of the server. ``publish_to_stream`` repeats an append with the same message id. If
+the message is stored already, the server answers with the first sequence and does not store the message twice.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -41,7 +41,7 @@ _PUB_ACK = msgspec.json.Decoder(_PubAck)
 
 
 class ExpectedSequence(msgspec.Struct, frozen=True):
-    """The expectation of a compare-and-set write: ``expect`` is the last sequence under ``filter`` in ``stream``."""
+    """The condition of a compare-and-set write: ``expect`` is the last sequence under ``filter`` in ``stream``."""
 
     stream: str
     filter: str
@@ -57,10 +57,10 @@ async def publish_to_stream(
     timeout: float,
     fence: ExpectedSequence | None = None,
 ) -> Ack:
-    """Publish to ``subject`` into ``stream`` and return its acknowledgement.
+    """Publish to ``subject`` in ``stream`` and return the acknowledgement.
 
-    ``headers`` must hold a ``Nats-Msg-Id``, and what ``fence`` says. Raises ``SequenceConflict``, ``StorageFull``,
-    ``StreamUnavailable``, ``StreamError`` or ``ConnectionFailed``.
+    ``headers`` must have a ``Nats-Msg-Id``, and the headers for ``fence``. Raises ``SequenceConflict``,
+    ``StorageFull``, ``StreamUnavailable``, ``StreamError`` or ``ConnectionFailed``.
     """
     final = {**headers, EXPECTED_STREAM: stream}
     attempts = 0
@@ -90,7 +90,11 @@ async def publish_to_stream(
 
 
 async def _refuse_when_full(link: NatsConnection, stream: str, subject: str) -> None:
-    """A server that cannot write does not answer an append, but tells when asked to delete what cannot exist."""
+    """Raise ``StorageFull`` if the server cannot write.
+
+    Such a server does not answer an append. It answers a request to delete a message that cannot exist, with the
+    reason.
+    """
     try:
         body = msgspec.json.encode({"seq": _NO_SUCH_SEQUENCE, "no_erase": True})
         msg = await link.request(f"$JS.API.STREAM.MSG.DELETE.{stream}", body, timeout=0.5, fragile=True)
@@ -104,9 +108,11 @@ async def _refuse_when_full(link: NatsConnection, stream: str, subject: str) -> 
 async def _own_success(
     link: NatsConnection, fence: ExpectedSequence, data: bytes, conflict: SequenceConflict
 ) -> Ack:
-    """The server compares before it looks for duplicates, so a repeat may conflict with its own first attempt.
+    """Return the acknowledgement of an earlier attempt of the same append; otherwise raise ``conflict``.
 
-    Who won at ``fence.expect`` is the first message behind it. Ours holds the very same bytes, envelope id included.
+    The server compares sequences before it detects duplicates, so a repeated append may conflict with its own first
+    attempt. The first message after ``fence.expect`` decides: if its bytes are equal, envelope id included, the append
+    has succeeded.
     """
     body = {"seq": fence.expect + 1, "next_by_subj": fence.filter}
     reply = await request_with_retry(link, f"STREAM.MSG.GET.{fence.stream}", body)
@@ -120,7 +126,7 @@ async def _own_success(
 async def request_api(
     link: NatsConnection, operation: str, body: Any = None, *, timeout: float = 5.0
 ) -> dict[str, Any]:
-    """A JetStream API call that must succeed. Raises the ``StreamError`` kind of its error."""
+    """Call the JetStream API and return the reply. Raises the ``StreamError`` kind of an error reply."""
     reply = await request_with_retry(link, operation, body, timeout=timeout)
     if "error" in reply:
         raise error_of(reply["error"], operation)
@@ -130,7 +136,7 @@ async def request_api(
 async def last_record(
     link: NatsConnection, stream: str, filter: str, *, timeout: float = 5.0
 ) -> StoredRecord | None:
-    """The last message whose subject matches, from the stream's leader."""
+    """Return the last message whose subject matches, from the stream's leader."""
     reply = await request_with_retry(
         link, f"STREAM.MSG.GET.{stream}", {"last_by_subj": filter}, timeout=timeout
     )
@@ -144,9 +150,9 @@ async def last_record(
 async def records(
     link: NatsConnection, stream: str, filter: str, *, after: int = 0, timeout: float = 10.0
 ) -> AsyncIterator[StoredRecord]:
-    """All stored messages that match with a sequence above ``after``, in order, by batched direct gets.
+    """Yield all stored messages that match with a sequence above ``after``, in order, by batched direct gets.
 
-    Raises ``StreamUnavailable`` when the stream stays silent for ``timeout`` seconds.
+    Raises ``StreamUnavailable`` if the stream does not answer for ``timeout`` seconds.
     """
     position = after
     more = True
@@ -160,7 +166,9 @@ async def records(
 async def _page(
     link: NatsConnection, stream: str, filter: str, after: int, timeout: float
 ) -> tuple[list[StoredRecord], bool]:
-    """One page and whether another one may follow. A broken page is returned as far as it came."""
+    """Return a page, and whether another page may follow. A page that was interrupted has the messages received
+    so far.
+    """
 
     async def attempt(_remaining: float) -> tuple[list[StoredRecord], bool]:
         page: list[StoredRecord] = []
@@ -181,7 +189,7 @@ async def _page(
 async def _collect(
     link: NatsConnection, stream: str, filter: str, after: int, page: list[StoredRecord]
 ) -> bool:
-    """Fill ``page`` from one batched request; True when messages are left behind it."""
+    """Fill ``page`` from one batched request. Return True if more messages follow."""
     request = {"seq": after + 1, "next_by_subj": filter, "batch": _PAGE, "max_bytes": _PAGE_BYTES}
     async with ReplyReader(
         link, f"$JS.API.DIRECT.GET.{stream}", msgspec.json.encode(request), fragile=True
@@ -201,7 +209,7 @@ async def _collect(
 
 
 class ReplyReader:
-    """A request that brings several replies: ``next`` waits for one. Ends with the block."""
+    """A request with several replies: ``next`` waits for one. The request ends with the block."""
 
     def __init__(
         self,
@@ -231,5 +239,5 @@ class ReplyReader:
         self._box.close()
 
     async def next(self, timeout: float) -> Msg:
-        """The next reply. Raises ``CallTimeout``, ``NoResponders``, ``ConnectionLost`` (fragile only)."""
+        """Return the next reply. Raises ``CallTimeout``, ``NoResponders``, ``ConnectionLost`` (fragile only)."""
         return await self._box.get(timeout)

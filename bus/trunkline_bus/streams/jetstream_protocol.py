@@ -1,4 +1,4 @@
-"""JetStream's own vocabulary: error codes, status headers, stored-message records. No I/O."""
+"""The JetStream protocol: error codes, status headers, records of stored messages. No I/O."""
 
 import base64
 import re
@@ -32,7 +32,7 @@ _LAST = re.compile(r"sequence: (\d+)")
 
 
 class StoredRecord(msgspec.Struct, frozen=True):
-    """A message as a stream keeps it, undecoded."""
+    """A message as a stream stores it, not decoded."""
 
     seq: int
     subject: str
@@ -42,7 +42,7 @@ class StoredRecord(msgspec.Struct, frozen=True):
 
 
 def error_of(error: dict[str, Any], what: str) -> StreamError:
-    """The bus error for a JetStream API error object."""
+    """Return the bus error for a JetStream API error object."""
     code = int(error.get("err_code", 0))
     text = str(error.get("description", "unknown error"))
     if code in _WRONG_LAST:
@@ -56,7 +56,7 @@ def error_of(error: dict[str, Any], what: str) -> StreamError:
 
 
 def record_of_get(message: dict[str, Any]) -> StoredRecord:
-    """The record in a ``EVENT_STREAM.MSG.GET`` reply."""
+    """Return the record in a ``STREAM.MSG.GET`` reply."""
     return StoredRecord(
         seq=int(message["seq"]),
         subject=str(message["subject"]),
@@ -67,7 +67,7 @@ def record_of_get(message: dict[str, Any]) -> StoredRecord:
 
 
 def record_of_direct(data: bytes, headers: dict[str, str]) -> StoredRecord:
-    """The record in a ``DIRECT.GET`` reply, whose metadata travels in headers."""
+    """Return the record in a ``DIRECT.GET`` reply, which has its metadata in headers."""
     return StoredRecord(
         seq=int(headers["Nats-Sequence"]),
         subject=headers["Nats-Subject"],
@@ -78,7 +78,7 @@ def record_of_direct(data: bytes, headers: dict[str, str]) -> StoredRecord:
 
 
 def parse_time(text: str) -> datetime:
-    """A server time stamp (nanoseconds, RFC 3339) as UTC, cut to microseconds."""
+    """Return a server timestamp (nanoseconds, RFC 3339) as UTC, truncated to microseconds."""
     head, _, rest = text.partition(".")
     if not rest:
         return datetime.fromisoformat(text).astimezone(UTC)
@@ -89,11 +89,11 @@ def parse_time(text: str) -> datetime:
 
 
 def parse_headers(raw: bytes) -> dict[str, str]:
-    """NATS header bytes as a dict."""
+    """Return NATS header bytes as a dict."""
     pairs = (line.decode("utf-8", "replace").partition(":") for line in raw.split(b"\r\n")[1:] if line)
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def nanoseconds(seconds: float) -> int:
-    """Seconds as the integer nanoseconds JetStream counts in."""
+    """Return seconds as integer nanoseconds, the unit of JetStream."""
     return round(seconds * 1_000_000_000)

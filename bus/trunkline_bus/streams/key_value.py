@@ -28,7 +28,9 @@ _MARKER = "Nats-Marker-Reason"
 
 @dataclass(frozen=True, slots=True)
 class KeyValueEntry(Generic[T]):
-    """A key's state at ``revision``. ``value`` is None when the key was deleted or ran out (only seen by watch)."""
+    """The state of a key at ``revision``. ``value`` is None if the key was deleted or expired; only ``watch`` returns
+    such entries.
+    """
 
     key: str
     value: T | None
@@ -37,7 +39,7 @@ class KeyValueEntry(Generic[T]):
 
 
 class KeyValue(Generic[T]):
-    """One bucket. Keys are words of ``A-Z a-z 0-9 _ - / =`` joined by dots."""
+    """A key-value bucket. Keys are words of ``A-Z a-z 0-9 _ - / =`` joined by dots."""
 
     def __init__(self, link: NatsConnection, spec: BucketSpec[T]) -> None:
         self.spec = spec
@@ -46,11 +48,11 @@ class KeyValue(Generic[T]):
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(spec.payload)
 
     async def ensure(self) -> None:
-        """Create the bucket when it is missing. Raises ``TopologyConflict``, ``StreamError`` kinds."""
+        """Create the bucket if it does not exist. Raises ``TopologyConflict``, ``StreamError`` kinds."""
         await apply_spec(self._link, self.spec.stream())
 
     async def get(self, key: str) -> KeyValueEntry[T] | None:
-        """The current value; None when there is none. Raises ``DecodeError`` for a value of another type."""
+        """Return the current value; None if there is none. Raises ``DecodeError`` for a value of another type."""
         record = await last_record(self._link, self.spec.stream_name, self._subject(key))
         if record is None:
             return None
@@ -58,33 +60,35 @@ class KeyValue(Generic[T]):
         return None if entry.value is None else entry
 
     async def put(self, key: str, value: T, ttl: float | None = None) -> int:
-        """Set a key whatever it was; returns the revision. ``ttl`` in whole seconds, at least 1."""
+        """Set a key, whether or not it has a value, and return the revision. ``ttl`` is in whole seconds, at
+        least 1.
+        """
         return await self._write(key, msgspec.json.encode(value), ttl, {})
 
     async def create(self, key: str, value: T, ttl: float | None = None) -> int:
-        """Set a key that has no value. Raises ``SequenceConflict`` when it has one."""
+        """Set a key that has no value. Raises ``SequenceConflict`` if the key has a value."""
         record = await last_record(self._link, self.spec.stream_name, self._subject(key))
         gone = record is not None and self._entry(record).value is None
         revision = record.seq if record is not None and gone else 0
         return await self.update(key, value, revision, ttl)
 
     async def update(self, key: str, value: T, revision: int, ttl: float | None = None) -> int:
-        """Set a key whose revision still is ``revision``. Raises ``SequenceConflict`` when it is not."""
+        """Set a key that is at ``revision``. Raises ``SequenceConflict`` if the key has another revision."""
         return await self._write(key, msgspec.json.encode(value), ttl, {}, revision)
 
     async def delete(self, key: str, revision: int | None = None) -> None:
-        """Remove a key; with ``revision`` only while it still is that one (else ``SequenceConflict``)."""
+        """Delete a key. With ``revision`` raises ``SequenceConflict`` if the key has another revision."""
         headers = (
             {_OPERATION: "DEL"} if revision is None else {_OPERATION: "DEL", EXPECTED_LAST: str(revision)}
         )
         await self._write(key, b"", None, headers)
 
     async def keys(self, filter: str = ">") -> list[str]:
-        """The keys that have a value and match the NATS wildcard ``filter``."""
+        """Return the keys that have a value and match the NATS wildcard ``filter``."""
         return [entry.key for entry in await self.entries(filter)]
 
     async def entries(self, filter: str = ">") -> list[KeyValueEntry[T]]:
-        """The current entries whose keys match the NATS wildcard ``filter``."""
+        """Return the current entries whose keys match the NATS wildcard ``filter``."""
         found: dict[str, KeyValueEntry[T]] = {}
         async for record in records(self._link, self.spec.stream_name, self._prefix + filter):
             entry = self._entry(record)
@@ -95,9 +99,9 @@ class KeyValue(Generic[T]):
     async def watch(
         self, filter: str = ">", *, current: bool = True
     ) -> AsyncIterator[AsyncIterator[KeyValueEntry[T]]]:
-        """Changes of the matching keys, in order and without gaps, also across reconnections.
+        """Return the changes of the matching keys, in order and without gaps, also across reconnections.
 
-        With ``current`` the present values come first. Deleted and expired keys come with the value None.
+        With ``current`` the present values come first. Deleted and expired keys have the value None.
         """
         deliver = "last_per_subject" if current else "new"
         async with read_ordered(

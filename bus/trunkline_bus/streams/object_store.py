@@ -27,7 +27,7 @@ _ROLLUP = {"Nats-Rollup": "sub"}
 
 
 class ObjectInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The metadata of an object in the bucket; the field names are those of NATS."""
+    """The metadata of an object. The field names are those of NATS."""
 
     name: str
     bucket: str
@@ -41,7 +41,7 @@ class ObjectInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ObjectStore:
-    """One bucket of objects. The stock ``nats object`` tools read the same bucket."""
+    """A bucket of objects. The standard ``nats object`` tools can read the bucket too."""
 
     def __init__(self, link: NatsConnection, spec: ObjectStoreSpec) -> None:
         self.spec = spec
@@ -49,7 +49,9 @@ class ObjectStore:
         self._ensured = False
 
     async def ensure(self) -> None:
-        """Create the bucket when it is missing; one that is there keeps its settings. Raises ``StreamError`` kinds."""
+        """Create the bucket if it does not exist. An existing bucket keeps its settings. Raises ``StreamError``
+        kinds.
+        """
         if not self._ensured:
             reply = await request_with_retry(self._link, f"STREAM.INFO.{self.spec.stream_name}")
             if "error" in reply:
@@ -57,20 +59,20 @@ class ObjectStore:
             self._ensured = True
 
     async def put(self, name: str, data: bytes) -> ObjectInfo:
-        """Store ``data`` under ``name``, replacing what was there. Raises ``StreamError`` kinds."""
+        """Store ``data`` as ``name``, replacing an existing object. Raises ``StreamError`` kinds."""
         return await self._put(name, new_id(), _pieces_of(data), {})
 
     async def put_file(self, name: str, file: Path) -> ObjectInfo:
-        """Store a file's bytes under ``name``, a piece at a time. Raises OSError and ``StreamError`` kinds."""
+        """Store a file as ``name``, in pieces. Raises OSError and ``StreamError`` kinds."""
         return await self._put(name, new_id(), _pieces_in(file), {})
 
     async def put_pieces(
         self, name: str, pieces: AsyncIterable[bytes], *, metadata: Mapping[str, str] | None = None
     ) -> ObjectInfo:
-        """Store what ``pieces`` yields, each of at most 128 KiB, under ``name``; ``metadata`` is noted with it.
+        """Store the pieces, each of at most 128 KiB, as ``name``, with ``metadata``.
 
-        Nothing is there under that name until all of it is. Raises ``StreamError`` kinds; what was stored until then
-        is removed, which takes the right to purge.
+        The object exists under ``name`` only after all pieces are stored. Raises ``StreamError`` kinds; then the pieces
+        stored so far are removed, which needs the permission to purge.
         """
         nuid = new_id()
         try:
@@ -81,7 +83,7 @@ class ObjectStore:
             raise
 
     async def get(self, name: str) -> bytes | None:
-        """The bytes of ``name``; None when there is no such object or its bytes do not match its digest."""
+        """Return the bytes of ``name``; None if there is no such object or its bytes do not match its digest."""
         info = await self.info(name)
         if info is None:
             return None
@@ -89,10 +91,10 @@ class ObjectStore:
         return data if _digest(hashlib.sha256(data)) == info.digest else None
 
     async def get_file(self, name: str, file: Path) -> bool:
-        """Write the bytes of ``name`` to a new file, a piece at a time, and say whether they are whole.
+        """Write the bytes of ``name`` to a new file, in pieces, and report whether they match the digest.
 
-        When they are not, or there is no such object, there is no file. Raises OSError (FileExistsError, too) and
-        ``StreamError`` kinds.
+        If they do not match, or if there is no such object, no file is left. Raises OSError (including FileExistsError)
+        and ``StreamError`` kinds.
         """
         info = await self.info(name)
         if info is None:
@@ -110,9 +112,9 @@ class ObjectStore:
         return whole
 
     async def pieces(self, info: ObjectInfo) -> AsyncIterator[bytes]:
-        """The bytes of an object, a piece at a time and none of them out of place.
+        """Yield the bytes of an object, in pieces and in order.
 
-        Raises ``DecodeError("object_broken")`` when one is missing, and ``StreamError`` kinds.
+        Raises ``DecodeError("object_broken")`` if a piece is missing, and ``StreamError`` kinds.
         """
         count = 0
         async for record in self._records(info):
@@ -124,7 +126,9 @@ class ObjectStore:
             raise DecodeError("object_broken", f"piece {count} of the object {info.name[:100]!r} is gone")
 
     async def info(self, name: str) -> ObjectInfo | None:
-        """Return the metadata of ``name``; None when it does not exist, was deleted, or the bucket is missing."""
+        """Return the metadata of ``name``; None if the object does not exist or was deleted, or if the bucket does not
+        exist.
+        """
         try:
             record = await last_record(self._link, self.spec.stream_name, self._meta(name))
         except StreamUnavailable as error:
@@ -137,7 +141,7 @@ class ObjectStore:
         return None if info.deleted else info
 
     async def delete(self, name: str) -> None:
-        """Remove ``name``; nothing happens when it is not there."""
+        """Delete ``name``. If there is no such object, nothing happens."""
         info = await self.info(name)
         if info is None:
             return
@@ -146,7 +150,9 @@ class ObjectStore:
         await self._purge(info.nuid)
 
     async def erase(self, name: str) -> bool:
-        """Overwrite ``name`` on the server's disk and remove it; whether it was there. Raises ``StreamError`` kinds."""
+        """Overwrite ``name`` on the server's disk and delete it. Report whether the object existed. Raises
+        ``StreamError`` kinds.
+        """
         info = await self.info(name)
         stream = RawStream(self._link, self.spec.stream_name)
         subjects = (
@@ -158,7 +164,7 @@ class ObjectStore:
         return info is not None
 
     async def infos(self) -> list[ObjectInfo]:
-        """Return the metadata of each object in the bucket, the one that was stored first at the beginning."""
+        """Return the metadata of all objects of the bucket, in the order in which they were stored."""
         found: list[ObjectInfo] = []
         async for record in records(self._link, self.spec.stream_name, f"$O.{self.spec.name}.M.*"):
             info = msgspec.json.decode(record.data, type=ObjectInfo)
@@ -167,7 +173,7 @@ class ObjectStore:
         return found
 
     async def names(self) -> list[str]:
-        """The names of all objects in the bucket."""
+        """Return the names of all objects of the bucket."""
         return [info.name for info in await self.infos()]
 
     async def _put(

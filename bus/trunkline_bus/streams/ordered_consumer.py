@@ -1,4 +1,6 @@
-"""Read a stream's matching messages for ever, in order and without gaps, by a throw-away consumer that is remade."""
+"""Read the matching messages of a stream without end, in order and without gaps, by a temporary consumer that is
+recreated after a failure.
+"""
 
 import logging
 from collections.abc import AsyncIterator
@@ -29,9 +31,9 @@ _FORGOTTEN_AFTER = 60.0
 async def read_ordered(
     link: NatsConnection, stream: str, filter: str, *, deliver: str
 ) -> AsyncIterator[AsyncIterator[StoredRecord]]:
-    """Records of ``stream`` from the start policy ``deliver`` (``all``, ``new``, ``last_per_subject``) on.
+    """Yield the records of ``stream``, beginning where ``deliver`` says (``all``, ``new``, ``last_per_subject``).
 
-    The consumer exists when the block is entered, so nothing later is missed. Raises ``StreamError`` kinds.
+    The consumer exists when the block is entered, so no later message is missed. Raises ``StreamError`` kinds.
     """
     cursor = _Cursor(link, stream, filter, deliver)
     await cursor.remake()
@@ -55,7 +57,7 @@ class _Cursor:
         self._puller = PullRequester(link, stream, "")
 
     async def remake(self) -> None:
-        """Make a new consumer behind the last record seen."""
+        """Create a new consumer that begins after the last record seen."""
         await self._puller.close()
         self._name = new_id("follow")
         self._puller = PullRequester(self._link, self._stream, self._name)
@@ -74,11 +76,11 @@ class _Cursor:
         reply = await request_api(
             self._link, f"CONSUMER.CREATE.{self._stream}.{self._name}.{self._filter}", body, timeout=10.0
         )
-        if self._start["deliver_policy"] == "new":  # from here on the place is known
+        if self._start["deliver_policy"] == "new":  # from here on the position is known
             self._note(int(reply["delivered"]["stream_seq"]))
 
     async def next(self) -> StoredRecord:
-        """The next record, remaking the consumer whenever it may have lost one."""
+        """Return the next record. Recreate the consumer if a record may have been lost."""
         while True:
             if self._broken:
                 await self._remake_patiently()
@@ -113,7 +115,7 @@ class _Cursor:
             await backoff.sleep()
 
     def _record(self, msg: Msg) -> StoredRecord | None:
-        """The record, or None when one before it was lost on the way."""
+        """Return the record; None if a record before it was lost."""
         info = delivery_info(msg.reply)
         if info.consumer_seq != self._seen + 1:
             self._broken = True
@@ -126,7 +128,7 @@ class _Cursor:
         self._start = {"deliver_policy": "by_start_sequence", "opt_start_seq": seq + 1}
 
     async def forget(self) -> None:
-        """Delete the consumer; the server would do so itself a little later."""
+        """Delete the consumer. Without this call the server deletes it a little later."""
         await self._puller.close()
         if self._link.connected:
             await self._link.publish(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._name}", b"")

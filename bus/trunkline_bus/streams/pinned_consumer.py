@@ -1,8 +1,8 @@
-"""The pull loop of a durable consumer, pinned to one live client at a time. Heals itself.
+"""The pull loop of a durable consumer that is pinned to one connected client at a time. Continues after failures.
 
-A pin is renewed by pulling, so a background task keeps pulling whether or not the program asks for more; how much
-may wait here is bounded by the consumer's ``max_ack_pending``. What waits is kept from redelivery. A lost pin does
-not stop the program's running work: fence writes with ``append(expect=…)``, an ack is no fence.
+Pulling renews a pin, so a background task pulls whether or not the program takes messages. ``max_ack_pending`` of the
+consumer limits the number of messages that wait here. Waiting messages are not redelivered. A lost pin does not stop
+the program's running work: protect writes with ``append(expect=…)``, because an ack does not protect them.
 """
 
 import logging
@@ -38,14 +38,18 @@ _PIN = "Nats-Pin-Id"
 _UNPINNED_EXPIRES = 10.0
 _RETRY_AFTER_FAILURE = 5.0
 _COURTESY = 0.5
-"""Seconds that those without the pin wait after the server was away: it gives it to the first who asks then."""
+"""Seconds that a client without the pin waits after the server was away. The server gives the pin to the first client
+that asks then.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery(StoredMessage[T]):
-    """A message to be settled by ``ack``, ``nak`` or ``term``. Unsettled it comes again after ``ack_wait``.
+    """A message that the receiver settles by ``ack``, ``nak`` or ``term``. An unsettled message is redelivered after
+    ``ack_wait``.
 
-    ``pin`` is the id of the pin it came under ("" without one); ``redelivered`` that it was delivered before.
+    ``pin`` is the id of the pin under which the message was delivered ("" without a pin). ``redelivered`` is True if
+    the message was delivered before.
     """
 
     pin: str
@@ -54,10 +58,11 @@ class Delivery(StoredMessage[T]):
     _reply: str = field(repr=False, compare=False)
 
     async def ack(self, *, confirm: bool = False) -> None:
-        """Done; do not send it again.
+        """Acknowledge the message: the server does not redeliver it.
 
-        With ``confirm`` wait until the server has it (raises ``CallError`` kinds). nats-server writes acks to disk a
-        little later, so after a kill -9 of the server an acknowledged message may come once more all the same.
+        With ``confirm`` the call waits until the server has the acknowledgement (raises ``CallError`` kinds).
+        nats-server writes acknowledgements to disk a little later, so after a kill -9 of the server an acknowledged
+        message may be redelivered, with ``confirm`` too.
         """
         if confirm:
             await self._link.request(self._reply, b"+ACK", timeout=5.0)
@@ -65,15 +70,15 @@ class Delivery(StoredMessage[T]):
             await self._link.publish(self._reply, b"+ACK")
 
     async def nak(self, delay: float | None = None) -> None:
-        """Not done; send it again, after ``delay`` seconds when given."""
+        """Ask for redelivery of the message, after ``delay`` seconds if given."""
         await self._link.publish(self._reply, _nak(delay))
 
     async def in_progress(self) -> None:
-        """Still working: restart the ``ack_wait``."""
+        """Restart the ``ack_wait``, because the message is still being processed."""
         await self._link.publish(self._reply, b"+WPI")
 
     async def term(self, reason: str = "") -> None:
-        """Never send it again."""
+        """Settle the message without success: the server does not redeliver it."""
         await self._link.publish(self._reply, f"+TERM {reason}".strip().encode())
 
 
@@ -107,7 +112,7 @@ class _PullLoop(Generic[T]):
         self._puller = PullRequester(link, spec.stream, spec.name)
 
     async def pull_forever(self) -> None:
-        """Pull, and heal whatever ends a pull."""
+        """Pull, and continue after every failure."""
         backoff = Backoff(0.05, 1.0)
         while True:
             try:
@@ -142,14 +147,14 @@ class _PullLoop(Generic[T]):
         return self._puller.end
 
     async def extend_ack_wait(self) -> None:
-        """Keep what arrived but was not taken yet from being redelivered."""
+        """Keep the waiting messages from being redelivered."""
         while True:
             await anyio.sleep(max(0.05, self._spec.ack_wait / 3))
             for msg in list(self._waiting):
                 await self._link.publish(msg.reply, b"+WPI")
 
     async def next(self) -> Delivery[T]:
-        """The next readable delivery. A cancelled step puts its message back."""
+        """Return the next delivery that can be decoded. A cancelled call puts its message back."""
         while True:
             while not self._waiting:
                 self._arrived = anyio.Event()
@@ -177,7 +182,7 @@ class _PullLoop(Generic[T]):
 
         try:
             await self._inbound.handle(msg.subject, parsed[1], msg.headers, last)
-        except Exception:  # a middleware's failure must not end the loop
+        except Exception:  # a middleware that fails must not end the loop
             _log.exception("a bus middleware failed on %s; it will be tried again", msg.subject)
             await self._link.publish(msg.reply, _nak(_RETRY_AFTER_FAILURE))
             return None
@@ -193,7 +198,7 @@ class _PullLoop(Generic[T]):
         )
 
     async def hand_back(self) -> None:
-        """Give up the pin and return what was not taken, so that the next client has it at once."""
+        """Release the pin and return the waiting messages, so that the next client gets them at once."""
         await self._puller.close()
         if not self._link.connected:
             return

@@ -1,4 +1,4 @@
-"""Pull requests to a JetStream consumer: the messages, and why a pull ended. The loops around them live elsewhere."""
+"""Pull requests to a JetStream consumer: the messages of a pull, and why it ended. The callers run the loops."""
 
 import enum
 from typing import Any
@@ -13,11 +13,11 @@ from trunkline_bus.errors import CallTimeout, NoResponders
 from trunkline_bus.streams.jetstream_protocol import nanoseconds
 
 _SHORT = 1.0
-"""Seconds. A pull that ends sooner needs no heartbeats: its end is one."""
+"""Seconds. A pull that ends sooner needs no heartbeats, because its end shows that the server is alive."""
 
 
 class PullEnd(enum.Enum):
-    """The reason why a pull brought no more messages."""
+    """The reason why a pull ended."""
 
     FULL = "the batch is complete"
     EMPTY = "it ran out of time"
@@ -27,9 +27,10 @@ class PullEnd(enum.Enum):
 
 
 class PullRequester:
-    """Pulls from one consumer, one request at a time: ``start``, ``next`` until None, then look at ``end``.
+    """Pulls from one consumer, one request at a time: call ``start``, then ``next`` until it returns None, then read
+    ``end``.
 
-    Deliveries keep the subject they are stored under, so they need a subscription of their own.
+    Deliveries have the subject under which they are stored, so each requester has its own subscription.
     """
 
     def __init__(self, link: NatsConnection, stream: str, consumer: str) -> None:
@@ -43,7 +44,7 @@ class PullRequester:
         self.end = PullEnd.FULL
 
     async def start(self, *, batch: int, expires: float, extra: dict[str, Any]) -> None:
-        """Send one pull. Raises ``ConnectionFailed``."""
+        """Send a pull request. Raises ``ConnectionFailed``."""
         request: dict[str, Any] = {"batch": batch, "expires": nanoseconds(expires)}
         self._silence = expires + 1.0
         if expires > _SHORT:
@@ -57,7 +58,7 @@ class PullRequester:
         self.end = PullEnd.FULL
 
     async def next(self) -> Msg | None:
-        """The next message of the pull, or None when it ended. May be cancelled and asked again."""
+        """Return the next message of the pull; None if the pull has ended. A cancelled call loses no message."""
         while self._left > 0 and self._box is not None:
             try:
                 msg = await self._box.get(self._silence)
@@ -87,7 +88,7 @@ class PullRequester:
         return self._box
 
     async def close(self) -> None:
-        """Stop receiving. The next pull starts afresh."""
+        """Stop receiving. The next ``start`` begins a new subscription."""
         if self._box is not None:
             self._box.close()
             self._box = None

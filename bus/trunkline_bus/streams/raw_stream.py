@@ -1,8 +1,7 @@
-"""The messages of a stream as bytes, and the erasing of single messages: overwritten on the server's disk, not only
-unlisted.
+"""The messages of a stream as bytes, and the erasure of single messages, which overwrites them on the server's disk.
 
-``delete`` and ``purge`` of the typed access free room; the server leaves the bytes in its files until it writes there
-again. Who must be sure that a text is gone erases.
+``delete`` and ``purge`` of the typed access only free space: the bytes stay in the server's files until the server
+overwrites them. Use ``erase`` if a text must not remain on the disk.
 """
 
 from collections.abc import AsyncIterator
@@ -14,22 +13,24 @@ from trunkline_bus.streams.jetstream_protocol import NO_MESSAGE, StoredRecord
 
 _ERASE_SECONDS = 30.0
 _NOT_THERE = 10057
-"""The server cannot delete what is not there."""
+"""The error code of the server for a message that does not exist."""
 
 
 class RawStream:
-    """One stream by its name."""
+    """A stream, by its name."""
 
     def __init__(self, link: NatsConnection, name: str) -> None:
         self.name = name
         self._link = link
 
     def records(self, filter: str = ">") -> AsyncIterator[StoredRecord]:
-        """All stored messages whose subject matches, oldest first. Raises ``StreamError`` kinds."""
+        """Yield all stored messages whose subject matches, the oldest first. Raises ``StreamError`` kinds."""
         return records(self._link, self.name, filter)
 
     async def erase(self, seq: int) -> None:
-        """Overwrite a message and remove it; one that is gone stays gone. Raises ``StreamError`` kinds."""
+        """Overwrite a message and delete it. A message that does not exist is no error. Raises ``StreamError``
+        kinds.
+        """
         try:
             await request_api(
                 self._link, f"STREAM.MSG.DELETE.{self.name}", {"seq": seq}, timeout=_ERASE_SECONDS

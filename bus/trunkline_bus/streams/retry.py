@@ -1,6 +1,6 @@
-"""Asking JetStream so that a restart of the server, a lost connection or a missing answer does not matter.
+"""Requests to JetStream that survive a restart of the server, a lost connection or a missing reply.
 
-Only for what may be repeated: a question, or an append that the server recognises by its id.
+Use this module only for requests that may be repeated: a query, or an append that the server recognises by its id.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ class JetStreamNotReady(BusError):
 async def request_with_retry(
     link: NatsConnection, operation: str, body: Any = None, *, timeout: float = 5.0
 ) -> dict[str, Any]:
-    """Ask the JetStream API, for instance ``request_with_retry(link, "STREAM.INFO.x")``. The reply may hold an
+    """Call the JetStream API, for instance ``request_with_retry(link, "STREAM.INFO.x")``. The reply may have an
     ``error``.
 
-    Retries lost connections and missing answers until ``timeout`` seconds passed. Only for requests that may
-    be repeated. Raises ``StreamUnavailable`` or ``ConnectionFailed``.
+    Repeats the request after a lost connection or a missing reply until ``timeout`` seconds have passed. Use it only
+    for requests that may be repeated. Raises ``StreamUnavailable`` or ``ConnectionFailed``.
     """
     subject = f"$JS.API.{operation}"
     data = b"" if body is None else msgspec.json.encode(body)
@@ -51,10 +51,10 @@ async def retry_until_done(
     what: str,
     patience: float = 3.0,
 ) -> Any:
-    """Run ``attempt(seconds)`` until it returns, retrying what a restart of the server explains.
+    """Run ``attempt(seconds)`` until it returns. Retry after failures that a restart of the server can cause.
 
-    One attempt waits at most ``patience`` seconds. Raises ``StreamUnavailable`` after ``timeout`` seconds,
-    ``ConnectionFailed`` when the connection was down till then.
+    One attempt waits at most ``patience`` seconds. Raises ``StreamUnavailable`` after ``timeout`` seconds, or
+    ``ConnectionFailed`` if the connection was down until then.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
@@ -72,9 +72,9 @@ async def retry_until_done(
 
 @asynccontextmanager
 async def append_slot(link: NatsConnection, timeout: float, what: str) -> AsyncIterator[float]:
-    """One of the slots for unacknowledged appends; yields the seconds left of ``timeout``.
+    """Acquire a slot for an unacknowledged append, and yield the seconds that remain of ``timeout``.
 
-    Raises ``StreamUnavailable`` when none became free in time.
+    Raises ``StreamUnavailable`` if no slot becomes free in time.
     """
     began = asyncio.get_running_loop().time()
     try:

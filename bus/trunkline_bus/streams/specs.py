@@ -1,4 +1,6 @@
-"""Streams, consumers and buckets as plain data. Turning them into server settings is here, applying them is not."""
+"""Specifications of streams, consumers and buckets, and their conversion to server settings. ``topology``
+applies them.
+"""
 
 import re
 from typing import Any, Generic, Literal, TypeVar
@@ -21,10 +23,10 @@ class Transform(msgspec.Struct, frozen=True):
 
 
 class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A JetStream stream. Times in seconds; None means no limit.
+    """A JetStream stream. Times are in seconds; None means no limit.
 
-    ``metadata`` is noted with the stream; what others noted there stays.
-    ``persist_async`` acknowledges before the disk has it: only for what may be asked for again.
+    ``metadata`` is added to the stream's metadata; other entries stay. ``persist_async`` acknowledges a message before
+    it is on disk: use it only for messages that can be requested again.
     """
 
     name: str
@@ -52,7 +54,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
 
     def config(self) -> dict[str, Any]:
-        """The settings as the JetStream API names them."""
+        """Return the settings as the JetStream API names them."""
         window = min(self.duplicate_window, self.max_age) if self.max_age else self.duplicate_window
         config: dict[str, Any] = {
             "name": self.name,
@@ -86,10 +88,11 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConsumerSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A durable pull consumer. Times in seconds.
+    """A durable pull consumer. Times are in seconds.
 
-    With ``pinned_group`` exactly one live client gets the messages, and another within ``pin_timeout`` once it is
-    silent. ``batch`` is how many messages one pull may bring; -1 in ``max_deliver`` means any number of tries.
+    With ``pinned_group`` exactly one connected client gets the messages. If that client makes no request for
+    ``pin_timeout`` seconds, another client gets them. ``batch`` is the maximum number of messages of one pull.
+    ``max_deliver`` -1 means that the number of deliveries is not limited.
     """
 
     stream: str
@@ -109,7 +112,7 @@ class ConsumerSpec(msgspec.Struct, frozen=True, kw_only=True):
     batch: int = 16
 
     def config(self) -> dict[str, Any]:
-        """The settings as the JetStream API names them."""
+        """Return the settings as the JetStream API names them."""
         config: dict[str, Any] = {
             "durable_name": self.name,
             "name": self.name,
@@ -138,7 +141,7 @@ class ConsumerSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _StoreSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The name, the limits and the stream of a bucket, of values or of objects. ``ttl`` in seconds, None: for ever."""
+    """The name, limits and stream of a bucket of values or of objects. ``ttl`` is in seconds; None means no expiry."""
 
     name: str
     description: str = ""
@@ -163,9 +166,9 @@ class _StoreSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BucketSpec(_StoreSpec, Generic[T], frozen=True, kw_only=True):
-    """A key-value bucket whose values are all of the struct ``payload``. ``ttl`` in seconds, None: for ever.
+    """A key-value bucket whose values are all of the struct ``payload``. ``ttl`` is in seconds; None means no expiry.
 
-    Single keys may have their own ttl. ``history`` is how many revisions of a key are kept.
+    A single key may have its own ttl. ``history`` is the number of revisions kept of each key.
     """
 
     payload: type[T]
@@ -173,11 +176,11 @@ class BucketSpec(_StoreSpec, Generic[T], frozen=True, kw_only=True):
 
     @property
     def stream_name(self) -> str:
-        """The stream behind the bucket."""
+        """The name of the stream that stores the bucket."""
         return f"KV_{_checked(self.name)}"
 
     def stream(self) -> StreamSpec:
-        """The stream behind the bucket."""
+        """The specification of the stream that stores the bucket."""
         return self._stream(
             self.stream_name,
             (f"$KV.{self.name}.>",),
@@ -189,20 +192,20 @@ class BucketSpec(_StoreSpec, Generic[T], frozen=True, kw_only=True):
 
 
 class ObjectStoreSpec(_StoreSpec, frozen=True, kw_only=True):
-    """A bucket of objects of any size. ``ttl`` in seconds, None: for ever."""
+    """A bucket of objects of any size. ``ttl`` is in seconds; None means no expiry."""
 
     @property
     def stream_name(self) -> str:
-        """The stream behind the bucket."""
+        """The name of the stream that stores the bucket."""
         return f"OBJ_{_checked(self.name)}"
 
     def stream(self) -> StreamSpec:
-        """The stream behind the bucket."""
+        """The specification of the stream that stores the bucket."""
         return self._stream(self.stream_name, (f"$O.{self.name}.C.>", f"$O.{self.name}.M.>"))
 
 
 class Topology(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a program expects to exist on the server."""
+    """All streams, consumers and buckets that a program needs on the server."""
 
     streams: tuple[StreamSpec, ...] = ()
     consumers: tuple[ConsumerSpec, ...] = ()

@@ -1,4 +1,4 @@
-"""Bring the server into the shape a ``Topology`` describes. Any number of workers may do so at once."""
+"""Create and update what a ``Topology`` describes on the server. Any number of workers may do so at the same time."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, Protocol
@@ -11,11 +11,13 @@ from trunkline_bus.streams.jetstream_protocol import CONSUMER_NOT_FOUND, STREAM_
 from trunkline_bus.streams.retry import request_with_retry
 from trunkline_bus.streams.specs import ConsumerSpec, StreamSpec, Topology
 
-_EXISTS = {10058, 10065, 10013, 10148}  # somebody else created it in between
+_EXISTS = {10058, 10065, 10013, 10148}  # another client created it in between
 
 
 class TopologyChange(msgspec.Struct, frozen=True):
-    """One thing that was created or updated. ``settings`` are the API names of what differed."""
+    """One stream, consumer or bucket that was created or updated. ``settings`` are the API names of the settings that
+    differed.
+    """
 
     kind: Literal["stream", "consumer"]
     name: str
@@ -28,10 +30,10 @@ class _OnLink(Protocol):
 
 
 async def apply(bus: _OnLink, topology: Topology, *, remake: Collection[str] = ()) -> list[TopologyChange]:
-    """Create or update everything in ``topology``; returns what changed, nothing when all was as wanted.
+    """Create or update everything in ``topology``, and return the changes.
 
-    ``remake`` names streams that are deleted and created again, without what they held, if the server will not change
-    them. Raises ``TopologyConflict`` naming the setting, or ``StreamError`` kinds.
+    ``remake`` names streams that may be deleted and created again, without their messages, if the server does not
+    change them. Raises ``TopologyConflict``, which names the setting, or ``StreamError`` kinds.
     """
     link = bus.link
     streams = [*topology.streams]
@@ -43,7 +45,9 @@ async def apply(bus: _OnLink, topology: Topology, *, remake: Collection[str] = (
 
 
 async def _recreated(link: NatsConnection, spec: StreamSpec) -> TopologyChange | None:
-    """The stream, without what it held if it cannot be had otherwise."""
+    """Create or update the stream. If the server refuses the update, delete the stream with its messages and create it
+    again.
+    """
     try:
         return await apply_spec(link, spec)
     except TopologyConflict as conflict:
@@ -54,7 +58,7 @@ async def _recreated(link: NatsConnection, spec: StreamSpec) -> TopologyChange |
 
 
 async def apply_spec(link: NatsConnection, spec: StreamSpec | ConsumerSpec) -> TopologyChange | None:
-    """Create or update one stream or consumer; None when it was as wanted."""
+    """Create or update a stream or a consumer, and return the change; None if there was nothing to change."""
     target = _Stream(spec) if isinstance(spec, StreamSpec) else _Consumer(spec)
     for _ in range(3):
         reply = await request_with_retry(link, target.info)
@@ -85,7 +89,9 @@ async def _update(
 
 
 def _not_made(target: "_Stream | _Consumer", error: dict[str, Any]) -> Exception:
-    """The server could not create it; when its disk is full it does not say so, hence where to look."""
+    """Return the error for a stream or consumer that the server could not create. The server does not report a full
+    disk, so the text says where to look.
+    """
     problem = error_of(error, target.label)
     if type(problem) is not StreamError:
         return problem
@@ -111,7 +117,7 @@ def _refused(target: "_Stream | _Consumer", error: dict[str, Any], differing: tu
 
 
 def _same(wanted: Any, existing: Any) -> bool:
-    """Report whether the server's value is the wanted one; servers leave out what is empty, and -1 and 0 mean no
+    """Report whether the server has the wanted value. The server leaves out empty values, and both -1 and 0 mean no
     limit.
     """
     return wanted == existing or (existing in (None, 0, -1) and wanted in (None, "", 0, -1, False, {}))

@@ -1,4 +1,4 @@
-"""Typed access to what streams keep: append, the last message, the whole history, delete and purge."""
+"""Typed operations on the messages of streams: append, last message, history, delete and purge."""
 
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
@@ -68,12 +68,12 @@ async def append(
 
 
 def ttl_headers(ttl: float | None, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    """The headers of a message that its stream forgets after so many seconds."""
+    """Return the headers of a message that its stream deletes after ``ttl`` seconds."""
     return headers if ttl is None else {**(headers or {}), TTL: f"{max(1, round(ttl))}s"}
 
 
 def schedule_headers(at: datetime, target: str) -> dict[str, str]:
-    """The headers of a message that the server stores under ``target`` at a time."""
+    """Return the headers of a message that the server stores under ``target`` at the time ``at``."""
     return {SCHEDULE: f"@at {at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}", SCHEDULE_TARGET: target}
 
 
@@ -116,7 +116,7 @@ async def purge(link: NatsConnection, topic: Topic[Any], keys: dict[str, str]) -
 
 
 async def decode_record(inbound: InboundPipeline, topic: Topic[T], record: StoredRecord) -> StoredMessage[T]:
-    """The typed message of a record. Raises ``DecodeError`` or ``SubjectError``."""
+    """Return the typed message of a record. Raises ``DecodeError`` or ``SubjectError``."""
     envelope = await inbound.open(topic.payload, record.data, record.headers)
     return StoredMessage(
         record.seq, record.subject, topic.stored_subject.parse(record.subject), record.time, envelope
@@ -124,7 +124,7 @@ async def decode_record(inbound: InboundPipeline, topic: Topic[T], record: Store
 
 
 def stream_of(topic: Topic[Any]) -> str:
-    """The stream a topic names. Raises ``BusError`` when it names none."""
+    """Return the stream that a topic names. Raises ``BusError`` if the topic names none."""
     if topic.stream is None:
         raise BusError(
             f"topic {topic.name} names no stream, so nothing stores it; use publish, or give it one"
