@@ -1,4 +1,4 @@
-"""Reads files of any format with the readers of plugins, and writes their text into memory.
+"""Reads files of any format with the readers of plugins, and adds their text to memory.
 
-Readers run in a pool of processes without network and write access.
+Readers run in a pool of processes without network access and without write access to files.
 """

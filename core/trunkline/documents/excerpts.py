@@ -8,8 +8,12 @@ _JOINT = re.compile(r"<!-- page \d+ -->|#{1,6} .*")
 
 
 def text_around(text: str, line: int, letters: int = LETTERS) -> str:
-    """The lines around ``line`` (from 1): as many on both sides as fit, until a heading (which is taken along above) or
-    another page."""
+    """Return the lines around ``line``, which counts from 1: as many before and after it as fit into ``letters``
+    characters.
+
+    The excerpt does not cross the start of another page. It begins at the heading above, which it includes, and ends
+    before the next heading.
+    """
     lines = text.split("\n")
     here = min(max(line - 1, 0), len(lines) - 1)
     first = last = here
@@ -37,7 +41,7 @@ def text_around(text: str, line: int, letters: int = LETTERS) -> str:
 
 
 def page_of(text: str, line: int) -> int | None:
-    """The page that a line stands on; None where there are no pages."""
+    """Return the page of a line; None if the text has no pages."""
     above = "\n".join(text.split("\n")[:line])
     marks = _PAGE.findall(above)
     if marks:

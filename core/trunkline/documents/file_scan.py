@@ -1,6 +1,7 @@
-"""Which files of a disk are brought into memory, and where they go. Looks at a disk; asks no memory.
+"""Find the files on disk to add to memory, and their paths in memory. This module reads the disk only, not memory.
 
-Hidden and linked files are left out. Text in UTF-8 goes to memory as it is; what a reader reads, as Markdown.
+Hidden files and links are skipped. Text in UTF-8 is added unchanged; a file that a reader converts is added as
+Markdown.
 """
 
 import errno
@@ -18,39 +19,40 @@ from trunkline.documents.reader_registry import ReaderRegistry
 from trunkline.errors import StorageError, UnreadableDocument
 
 MAX_TEXT = 4 * 1024 * 1024
-"""Bytes of text that a file in memory may have."""
+"""The maximum size of a text file in memory, in bytes."""
 
 MAX_SOURCE_BYTES = 512 * 1024 * 1024
-"""Bytes that a file for a reader may have."""
+"""The maximum size of a file that a reader converts, in bytes."""
 
 CONVERTED_SUFFIX = ".md"
-"""What the name of a converted file ends with in memory, after its own name."""
+"""The suffix that is appended to the name of a converted file in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file, and the path in memory that its text would have."""
+    """A file on disk, and the path of its text in memory."""
 
     source: Path
     target: str
 
 
 def documents_folder(block: str | None) -> str:
-    """Where in memory documents go: for all blocks, or for one."""
+    """Return the folder in memory for documents: of one block, or of all blocks for None."""
     return "documents" if block is None else f"{block_folder(block)}/documents"
 
 
 def mirror_folder(source: Path, folder: str) -> str:
-    """The folder in memory that mirrors a folder of the disk."""
+    """Return the folder in memory that mirrors a folder on disk."""
     name = source.resolve().name
     return f"{folder}/{name}" if name else folder
 
 
 def scan(source: Path, folder: str, readers: ReaderRegistry) -> Iterator[SourceFile]:
-    """The files of a file or folder with their paths in memory, sorted; hidden ones and links are left out.
+    """Yield the files of ``source``, a file or a folder, with their paths in memory, sorted. Hidden files and links are
+    skipped.
 
     Raises:
-        StorageError: nothing is there, or it may not be read.
+        StorageError: ``source`` does not exist.
     """
     if not source.exists():
         raise StorageError(f"There is no file or folder {source}.", hint="Check the spelling.")
@@ -71,7 +73,7 @@ def _target(path: str, readers: ReaderRegistry) -> str:
 
 
 def is_text(name: str) -> bool:
-    """Report whether a name is text: that of a file may be any bytes."""
+    """Report whether a name is valid text. A file's name may consist of any bytes."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -80,14 +82,16 @@ def is_text(name: str) -> bool:
 
 
 def display_path(path: Path) -> str:
-    """A path in one line of text, whatever bytes its names are."""
+    """Return a path as one line of text, whatever bytes its names consist of."""
     text = str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 @contextmanager
 def open_regular(source: Path) -> Iterator[BinaryIO]:
-    """A regular file, opened; never what a link leads to, whoever put it there meanwhile. Raises UnreadableDocument."""
+    """Open a regular file. A link is never followed, even if it replaced the file after the scan. Raises
+    UnreadableDocument.
+    """
     try:
         handle = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(handle, "rb") as file:  # noqa: PTH123 it is a handle
@@ -101,13 +105,13 @@ def open_regular(source: Path) -> Iterator[BinaryIO]:
 
 
 def read_text(source: Path) -> str:
-    """The text of a file that is text. Raises UnreadableDocument."""
+    """Return the content of a text file. Raises UnreadableDocument."""
     with open_regular(source) as file:
         return decode_text(file.read(MAX_TEXT + 1))
 
 
 def decode_text(data: bytes) -> str:
-    """The text that bytes are. Raises UnreadableDocument."""
+    """Return the text of bytes. Raises UnreadableDocument."""
     if len(data) > MAX_TEXT:
         raise UnreadableDocument(f"it is larger than {MAX_TEXT // 1024 // 1024} MB")
     if b"\0" in data:
@@ -119,7 +123,7 @@ def decode_text(data: bytes) -> str:
 
 
 def sha256_of(file: BinaryIO) -> str:
-    """The hash of a file for a reader; afterwards it stands at its beginning. Raises UnreadableDocument."""
+    """Return the hash of a file, and seek the file to its beginning. Raises UnreadableDocument."""
     if file.seek(0, os.SEEK_END) > MAX_SOURCE_BYTES:
         raise UnreadableDocument(f"it is larger than {MAX_SOURCE_BYTES // 1024 // 1024} MB")
     file.seek(0)
@@ -131,6 +135,6 @@ def sha256_of(file: BinaryIO) -> str:
 
 
 def git_blob_hash(text: str) -> str:
-    """The hash that memory has of a file with this text: git's."""
+    """Return the hash that memory, like git, has for a file with this text."""
     data = text.encode("utf-8")
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

@@ -1,7 +1,7 @@
-"""Folders that are watched: what changes in them is brought into memory soon after, and after every restart.
+"""Watches folders: changed files are added to memory soon after the change, and after every restart.
 
-It is looked for, not waited for, because that works on every disk, network drives too; how often follows from what a
-look costs. A file counts when it has stayed as it is from one look to the next, so none is read half-written.
+The watcher polls, because polling works on every disk, network drives included. The interval depends on the duration of
+a poll. A file is added only if it did not change between two polls, so no partly written file is read.
 """
 
 import fcntl
@@ -28,15 +28,15 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
 PAUSE_FACTOR = 50
-"""The pause is as many times as long as a look took, at least: looking takes 2 % of a processor at most."""
+"""The minimum pause between polls, as a multiple of the duration of a poll: polling uses at most 2 % of a processor."""
 
 SETTLED_SECONDS = 2.0
-"""What was written as long ago is brought at the first look."""
+"""The age in seconds at which a file is added in the first poll that finds it."""
 
 LOCK_SECONDS = 5.0
 
 FileStamp = tuple[int, int]
-"""When a file was written, in nanoseconds, and its size."""
+"""The modification time of a file in nanoseconds, and its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class WatcherDeps:
 
 
 class FolderWatcher:
-    """One folder. ``look`` brings what has changed since the last look."""
+    """Watches one folder. Each ``poll`` adds the files that changed since the previous poll."""
 
     def __init__(self, wanted: WatchedFolder, tools: WatcherDeps) -> None:
         self._source = wanted.folder.expanduser()
@@ -64,11 +64,11 @@ class FolderWatcher:
         self._began = False
 
     async def poll(self) -> float:
-        """Look once; returns how many seconds it took to find out what there is.
+        """Poll once, and return how many seconds the scan of the folder took.
 
         Raises:
-            StorageError: the folder is not there now; nothing is taken out of memory for that.
-            BusError: memory cannot be reached; the next look tries again.
+            StorageError: the folder does not exist now; its files stay in memory.
+            BusError: memory cannot be reached; the next poll repeats the changes.
         """
         start = time.monotonic()
         there = await anyio.to_thread.run_sync(self._stamps)
@@ -102,7 +102,7 @@ class FolderWatcher:
     async def _bring(
         self, changed: list[SourceFile], there: Mapping[SourceFile, FileStamp], gone: list[SourceFile] | None
     ) -> None:
-        """Bring files and take others out. Without ``gone`` memory is asked what else it has of this folder."""
+        """Add files to memory and remove the files in ``gone``. If ``gone`` is None, memory is listed to find them."""
         tools = self._tools
         async with reader_pool(tools.bounds) as pool:
             bringer = Ingester(tools.bus, tools.readers, pool, actor=tools.actor)
@@ -145,11 +145,13 @@ async def _keep(watch: FolderWatcher) -> None:
 
 @asynccontextmanager
 async def exclusive_lock(file: Path) -> AsyncIterator[None]:
-    """Hold a lock, once nobody else on this machine does; the system lets go of it when the process dies."""
+    """Hold a lock, and wait while another process on this machine holds it. The system releases the lock when the
+    process ends.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        while not _taken(handle):  # noqa: ASYNC110 - a lock tells nobody that it is free
+        while not _taken(handle):  # noqa: ASYNC110 - a lock does not signal that it is free
             await anyio.sleep(LOCK_SECONDS)
         yield
     finally:

@@ -1,6 +1,6 @@
-"""Bringing files into memory over the bus: read, compare with what memory holds, write what is new.
+"""Adds files to memory over the bus: reads them, compares them with memory, and writes the new ones.
 
-Only a portion is held at a time, so that memory stays bounded however many files there are.
+Only one batch of files is in the process's memory at a time, however many files there are.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -43,17 +43,17 @@ from trunkline_bus import Bus, RemoteFault
 BATCH_FILES = 100
 BATCH_CHARACTERS = 512 * 1024
 FRONT_MATTER_CHARACTERS = 2_000
-"""How much of a file in memory is fetched, to see where it comes from."""
+"""The number of characters that are read of a file in memory to find its origin."""
 
 SLOTS = 4
-"""How many files are held at the same time besides those that wait to be written."""
+"""The number of files that are read at the same time, besides the files that wait to be written."""
 
 CALL_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file that is not brought, and why."""
+    """A file that was not added, and the reason."""
 
     source: Path
     reason: str
@@ -61,7 +61,7 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True)
 class IngestedFile:
-    """A file that is to be written into memory."""
+    """A file to write to memory."""
 
     source: Path
     target: str
@@ -70,8 +70,9 @@ class IngestedFile:
 
 @dataclass(slots=True)
 class IngestReport:
-    """The outcome of adding files, by file. ``added`` are written files, new or changed; ``gone`` are files that only
-    memory still has."""
+    """The result of adding files, by path. ``added`` are the written files, new or changed; ``gone`` are files in
+    memory whose source no longer exists.
+    """
 
     added: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -79,11 +80,11 @@ class IngestReport:
     gone: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     looked: int = 0
-    """How many files have been looked at."""
+    """The number of files examined."""
 
 
 class Ingester:
-    """Brings files as ``actor``. ``note`` is called as the outcome grows."""
+    """Adds files to memory as ``actor``. ``note`` is called with the report after each file."""
 
     def __init__(
         self,
@@ -102,10 +103,10 @@ class Ingester:
         self._slots = anyio.CapacityLimiter(SLOTS)
 
     async def ingest(self, found: Iterable[SourceFile]) -> IngestReport:
-        """Bring files; those that memory holds as they are stay untouched.
+        """Add files to memory. Files that memory has already are not written.
 
         Raises:
-            BusError: memory cannot be reached; what was written until then stays.
+            BusError: memory cannot be reached; the files written before stay in memory.
         """
         outcome, taken = IngestReport(), set[str]()
         rest = iter(found)
@@ -114,7 +115,7 @@ class Ingester:
         return outcome
 
     async def find_missing(self, base: str, found: Iterable[SourceFile]) -> list[str]:
-        """The files under a folder of memory that come from none of these files."""
+        """Return the files under a folder of memory that have no source among ``found``."""
         there = {one.target for one in found}
         try:
             request = ListMemory(path=base, recursive=True)
@@ -126,7 +127,7 @@ class Ingester:
         return [entry.path for entry in entries if entry.kind == "file" and entry.path not in there]
 
     async def remove(self, paths: Sequence[str]) -> None:
-        """Take files out of memory; history keeps them."""
+        """Delete files from memory. History keeps the content."""
         for path in paths:
             request = DeleteMemory(path=path, actor=self._actor, reason="Its source no longer exists")
             await self._bus.call(MEMORY_DELETE, request, timeout=CALL_SECONDS)
@@ -152,8 +153,9 @@ class Ingester:
     async def _looked_at(
         self, one: SourceFile, held: MemoryFile | None, outcome: IngestReport
     ) -> IngestedFile | None:
-        """Read one file and return the text to write. None when there is nothing to write; ``outcome`` then says
-        why."""
+        """Read a file and return the text to write; None if there is nothing to write. ``outcome`` then has the
+        reason.
+        """
         try:
             brought = await self._take(one, held)
             if brought is None:
@@ -170,7 +172,7 @@ class Ingester:
         request = ReadManyMemory(paths=tuple(filter(is_text, targets)), letters=FRONT_MATTER_CHARACTERS)
         try:
             files = (await self._bus.call(MEMORY_READ_MANY, request, timeout=CALL_SECONDS)).files
-        except RemoteFault:  # a name that memory refuses; writing says of which file that is
+        except RemoteFault:  # memory refuses one of the names; the write then reports which one
             return {}
         return {file.path: file for file in files}
 
@@ -201,7 +203,9 @@ class Ingester:
         return IngestedFile(one.source, one.target, text)
 
     async def _write(self, batch: list[IngestedFile], outcome: IngestReport) -> None:
-        """Write files in one commit; when memory refuses, each on its own, so that only the bad ones are left out."""
+        """Write files in one commit. If memory refuses, write each file separately, so that only the refused files are
+        skipped.
+        """
         files = {one.target: one.text for one in batch}
         noun = "file" if len(files) == 1 else "files"
         request = WriteManyMemory(files=files, actor=self._actor, reason=f"Add {len(files)} {noun}")
@@ -217,7 +221,7 @@ class Ingester:
 
 
 def _distinct(portion: list[SourceFile], taken: set[str], outcome: IngestReport) -> list[SourceFile]:
-    """Those whose place in memory no other file has taken."""
+    """Return the files whose path in memory no other file has, and record the others as skipped."""
     chosen = []
     for one in portion:
         if one.target in taken:
@@ -230,7 +234,7 @@ def _distinct(portion: list[SourceFile], taken: set[str], outcome: IngestReport)
 
 
 class _Waiting:
-    """Texts that are read and not written yet."""
+    """Texts that have been read and wait to be written."""
 
     def __init__(self) -> None:
         self.lock = anyio.Lock()
@@ -238,12 +242,12 @@ class _Waiting:
         self._letters = 0
 
     def add(self, brought: IngestedFile) -> bool:
-        """Take one in; whether they are enough for a commit now."""
+        """Add a text. Return True if there are enough for a commit."""
         self._batch.append(brought)
         self._letters += len(brought.text)
         return self._letters >= BATCH_CHARACTERS
 
     def taken(self) -> list[IngestedFile]:
-        """All of them, by name; then there are none."""
+        """Return all texts, sorted by path, and remove them from the batch."""
         batch, self._batch, self._letters = self._batch, [], 0
         return sorted(batch, key=lambda one: one.target)

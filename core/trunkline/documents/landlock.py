@@ -1,6 +1,8 @@
-"""Landlock: a process of Linux gives up for good what it needs not, for itself and all that it starts. No root needed.
+"""Landlock on Linux: a process permanently gives up rights, for itself and for all processes that it starts. Needs no
+root.
 
-Numbers and meanings are those of the kernel's include/uapi/linux/landlock.h; what a kernel is too old for is left out.
+Numbers and meanings are those of the kernel's include/uapi/linux/landlock.h. Rights that the kernel does not know yet
+are skipped.
 """
 
 import ctypes
@@ -13,7 +15,7 @@ _NO_NEW_PRIVS = 38
 
 _WRITE_FILE = 1 << 1
 _REMOVE_AND_MAKE = 0b1_1111_1111 << 4
-"""Remove a folder or file; make a device, folder, file, socket, pipe, block device or link."""
+"""The rights to remove a folder or file, and to make a device, folder, file, socket, pipe, block device or link."""
 
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _TCP_BIND_AND_CONNECT = 0b11
@@ -21,7 +23,11 @@ _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
 
 
 def give_up_writing() -> bool:
-    """Change no file, reach no TCP port, signal nobody outside from now on. Whether the kernel took it."""
+    """Give up the rights to change files, to use TCP ports, and to signal processes outside. Report whether the kernel
+    accepted.
+
+    A kernel that does not know one of these rights does not restrict it.
+    """
     if sys.platform != "linux":
         return False
     libc = ctypes.CDLL(None, use_errno=True)
@@ -36,7 +42,7 @@ def give_up_writing() -> bool:
 
 
 def _rules(version: int) -> bytes:
-    """The rights that the ruleset handles. No rule allows any of them, so they are denied everywhere."""
+    """Return the rights that the ruleset handles. No rule allows any of them, so they are denied everywhere."""
     files = _WRITE_FILE | _REMOVE_AND_MAKE
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         files |= right if version >= since else 0

@@ -1,6 +1,6 @@
-"""A document as readable Markdown, as it lies in memory: front matter, headings, and marks where pages begin.
+"""A document as Markdown, the form in which memory stores it: front matter, headings, and marks where pages begin.
 
-The marks are comments, so that a person's viewer does not show them; the index cites pages by them.
+The marks are comments, so viewers do not show them; the index cites pages by them.
 """
 
 import re
@@ -16,7 +16,7 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class DocumentOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a text in memory comes from: the file's name and hash, and the reader that read it."""
+    """The origin of a document in memory: the name and hash of the source file, and the reader that converted it."""
 
     source: str
     sha256: str
@@ -24,7 +24,7 @@ class DocumentOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_markdown(document: Document, origin: DocumentOrigin) -> str:
-    """The text of the file in memory."""
+    """Return the text of the file in memory."""
     facts = [("source", origin.source), ("sha256", origin.sha256), ("reader", origin.reader)]
     if document.title:
         facts.append(("title", document.title))
@@ -35,7 +35,7 @@ def to_markdown(document: Document, origin: DocumentOrigin) -> str:
 
 
 def body(document: Document) -> str:
-    """The text of a document without front matter."""
+    """Return the text of a document without front matter."""
     parts: list[str] = []
     page, above = None, tuple[str, ...]()
     for section in document.sections:
@@ -49,7 +49,7 @@ def body(document: Document) -> str:
 
 
 def normalized(document: Document) -> Document:
-    """The document with text that can be stored and shown, and without sections that say nothing."""
+    """Return the document without characters that cannot be stored or shown, and without empty sections."""
     sections = (
         Section(text=_clean(one.text).strip("\n"), heading=tuple(map(_line, one.heading)), page=one.page)
         for one in document.sections
@@ -74,7 +74,7 @@ def parse_origin(text: str) -> DocumentOrigin | None:
 
 
 def _headings(above: tuple[str, ...], now: tuple[str, ...]) -> list[str]:
-    """The headings that are new under those that stand already."""
+    """Return the headings of a section that the text does not have yet."""
     same = 0
     while same < min(len(above), len(now)) and above[same] == now[same]:
         same += 1
@@ -90,6 +90,6 @@ def _line(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """No half characters, and no control characters but tabs and ends of lines."""
+    """Return the text without lone surrogates, and without control characters except tabs and line ends."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     return _UNSEEN.sub("", plain.encode("utf-8", "replace").decode("utf-8"))

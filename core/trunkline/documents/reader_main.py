@@ -1,7 +1,8 @@
-"""The process that readers run in: bounds first, then one file after the other until the other side hangs up.
+"""The process that runs readers. It sets its limits first, then reads one file after the other until the parent closes
+the connection.
 
-It is handed open files and opens none by itself. Where the system allows, which is Linux as it comes, it changes no
-file and has no network.
+The process receives open files and opens none itself. On Linux, if the kernel supports it, the process cannot change
+files and has no network.
 """
 
 import contextlib
@@ -23,13 +24,15 @@ from trunkline.errors import UnreadableDocument
 
 MIB = 1024 * 1024
 MOST_TEXT = 16 * MIB
-"""Characters that a document may have; more is a bomb, or no document."""
+"""The maximum number of characters of a document. More text indicates a decompression bomb or a wrong format."""
 
 _NEWUSER, _NEWNET = 0x10000000, 0x40000000
 
 
 def main() -> None:
-    """``python -m trunkline.documents.reader_main SOCKET LIFE MEMORY SECONDS``: two handles, MiB, seconds a file."""
+    """Run ``python -m trunkline.documents.reader_main SOCKET LIFE MEMORY SECONDS``. SOCKET and LIFE are file
+    descriptors, MEMORY is in MiB, SECONDS is the CPU time for one file.
+    """
     handle, life, memory, seconds = (int(word) for word in sys.argv[1:])
     connection = socket.socket(fileno=handle)
     threading.Thread(target=_end_with_parent, args=(life,), daemon=True).start()
@@ -89,14 +92,14 @@ def _take_bounds(memory: int) -> None:
 
 
 def _allow(seconds: int) -> None:
-    """So much more computing and not more: the last word when the other side is gone too."""
+    """Limit the CPU time to ``seconds`` more. The kernel enforces this limit even if the parent has ended."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     most = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 
 
 def _spent(memory: int) -> bool:
-    """Report whether the process has taken so much that the next file had better get a new one."""
+    """Report whether the process has used so much memory that the next file should get a new process."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit > memory * MIB / 3
 
@@ -109,7 +112,9 @@ def _give_up_network() -> None:
 
 
 def _end_with_parent(life: int) -> None:
-    """The other side holds the end of a pipe and never writes; that it closes is that it is gone."""
+    """Exit when the parent ends. The parent holds the other end of a pipe and never writes; the pipe closes when the
+    parent ends.
+    """
     os.read(life, 1)
     os._exit(1)
 

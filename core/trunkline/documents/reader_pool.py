@@ -1,4 +1,4 @@
-"""Reading in a process of its own: a reader that hangs, swells or crashes costs its file and nothing else."""
+"""Reads files in separate processes. A reader that hangs, crashes or uses too much memory only loses its file."""
 
 import os
 import pickle
@@ -21,17 +21,17 @@ from trunkline.documents import reader_protocol
 from trunkline.errors import UnreadableDocument
 
 GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "TESSDATA_PREFIX")
-"""The variables that the process has; secrets are not among them."""
+"""The environment variables that the process inherits. None of them holds a secret."""
 
 STARTING_SECONDS = 60.0
 ENDING_SECONDS = 1.0
 
 PROCESSES = min(4, os.cpu_count() or 1)
-"""How many files are read at the same time."""
+"""The maximum number of files that are read at the same time."""
 
 
 class ReaderProcess:
-    """One process. One thread at a time reads with it; ``kill`` may be called from any."""
+    """A process that runs readers. Only one thread at a time may call ``read``; any thread may call ``kill``."""
 
     def __init__(self, bounds: DocumentsSettings) -> None:
         self._bounds = bounds
@@ -60,7 +60,9 @@ class ReaderProcess:
         self.usable = True
 
     def read(self, reader: Reader, file: BinaryIO, name: str) -> Document:
-        """Have a file read. Raises UnreadableDocument; ``usable`` says whether this can read another one."""
+        """Read a file in the process. Raises UnreadableDocument; ``usable`` then says whether the process can read
+        another file.
+        """
         try:
             self._begin()
             deadline = time.monotonic() + self._bounds.read_timeout
@@ -84,7 +86,10 @@ class ReaderProcess:
             self._started = True
 
     def kill(self) -> None:
-        """End the process and all that it started. Its number is ours until it has been waited for, and not after."""
+        """Kill the process and all processes that it started.
+
+        The process id stays valid until the process has been waited for; after that no signal is sent.
+        """
         with self._ending:
             if not self.usable:
                 return
@@ -96,7 +101,7 @@ class ReaderProcess:
             os.close(self._life)
 
     def _end(self) -> str:
-        """Wait for the process to end, kill it if it does not, and return the signal or status that it ended with."""
+        """Wait for the process to end, kill it if it does not, and return the signal or status with which it ended."""
         deadline = time.monotonic() + ENDING_SECONDS
         while self.usable and not self._ended() and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -109,7 +114,7 @@ class ReaderProcess:
 
 
 class ReaderPool:
-    """Reads with processes that are started when they are needed. Make one with ``reader_pool``."""
+    """Reads files with processes that are started when needed, and used again. Made by ``reader_pool``."""
 
     def __init__(self, bounds: DocumentsSettings) -> None:
         self._bounds = bounds
@@ -117,7 +122,7 @@ class ReaderPool:
         self._idle: list[ReaderProcess] = []
 
     async def read(self, reader: Reader, file: BinaryIO, name: str) -> Document:
-        """Read an open file. Cancelling ends it. Raises UnreadableDocument."""
+        """Read an open file. Cancelling the call kills the process. Raises UnreadableDocument."""
         if reason := reader.unavailable():
             raise UnreadableDocument(reason)
         async with self._limiter:
@@ -139,12 +144,14 @@ class ReaderPool:
                     process.kill()
 
     def stop_idle(self) -> None:
-        """End the processes if none is at work: they cost memory, and starting one costs a fifth of a second."""
+        """Kill the idle processes if no process is working. They use memory, and starting one takes a fifth of a
+        second.
+        """
         if self._limiter.borrowed_tokens == 0:
             self.close()
 
     def close(self) -> None:
-        """End those that are not at work."""
+        """Kill the idle processes."""
         while self._idle:
             self._idle.pop().kill()
 
@@ -154,7 +161,7 @@ class ReaderPool:
 
 @asynccontextmanager
 async def reader_pool(bounds: DocumentsSettings) -> AsyncIterator[ReaderPool]:
-    """Processes to read with; they end with the block."""
+    """Yield a pool of reader processes, which end with the block."""
     pool = ReaderPool(bounds)
     try:
         yield pool
@@ -166,7 +173,7 @@ def _job(reader: Reader, name: str) -> reader_protocol.ReadJob:
     module = type(reader).__module__
     try:
         data = pickle.dumps(reader)
-    except Exception as error:  # pickle raises what the object raises
+    except Exception as error:  # pickle raises any exception that the object raises
         raise UnreadableDocument(
             f"the reader {reader.name} cannot travel to its process ({error})"
         ) from error

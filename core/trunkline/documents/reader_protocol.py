@@ -1,7 +1,7 @@
-"""The protocol between this process and the reader process: a length, then msgpack, over a pair of sockets.
+"""The protocol between this process and a reader process: a length, then msgpack, over a pair of sockets.
 
-A job goes along with the handle of the open file. What comes back is data that a hostile file may have written: it is
-decoded into the types below and nothing else, up to a size.
+A job is sent together with the descriptor of the open file. The reply is untrusted, because a hostile file may have
+written it: it is decoded only into the types below, and its size is limited.
 """
 
 import array
@@ -18,7 +18,9 @@ _LENGTH = struct.Struct("!I")
 
 
 class ReadJob(msgspec.Struct, frozen=True, tag=True):
-    """Read the file of the handle that came along. ``module`` and ``file`` are where the reader's class stands."""
+    """A request to read the file whose descriptor is sent with it. ``module`` and ``file`` name the module of the
+    reader's class.
+    """
 
     reader: bytes
     module: str
@@ -27,21 +29,21 @@ class ReadJob(msgspec.Struct, frozen=True, tag=True):
 
 
 class ReadResult(msgspec.Struct, frozen=True, tag=True):
-    """It was read. ``spent``: the process has grown large and ends now."""
+    """The document that was read. ``spent`` is True if the process uses too much memory for another file."""
 
     document: Document
     spent: bool
 
 
 class ReadFailure(msgspec.Struct, frozen=True, tag=True):
-    """It was not read, for a ``reason`` that is the end of a sentence."""
+    """The file was not read. ``reason`` is the end of a sentence."""
 
     reason: str
     spent: bool
 
 
 READY = b"!"
-"""What the process says when it has started: a file's time begins then."""
+"""The bytes that the process sends when it has started. The time limit of a file begins after them."""
 
 _reply: msgspec.msgpack.Decoder[ReadResult | ReadFailure] = msgspec.msgpack.Decoder(ReadResult | ReadFailure)
 _job = msgspec.msgpack.Decoder(ReadJob)
@@ -50,7 +52,7 @@ _job = msgspec.msgpack.Decoder(ReadJob)
 def send_message(
     connection: socket.socket, message: ReadJob | ReadResult | ReadFailure, handle: int | None = None
 ) -> None:
-    """Send a message, and a handle with it. Raises OSError when nobody is there."""
+    """Send a message, with a descriptor if given. Raises OSError if the other side has closed the connection."""
     data = msgspec.msgpack.encode(message)
     rights = [] if handle is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [handle]))]
     connection.sendmsg([_LENGTH.pack(len(data))], rights)
@@ -58,7 +60,7 @@ def send_message(
 
 
 def receive_job(connection: socket.socket) -> tuple[ReadJob, int] | None:
-    """The next job and the handle of its file; None when there will be none."""
+    """Return the next job and the descriptor of its file; None if the parent has closed the connection."""
     start, handles, _, _ = socket.recv_fds(connection, _LENGTH.size, 1)
     if not start:
         return None
@@ -66,7 +68,7 @@ def receive_job(connection: socket.socket) -> tuple[ReadJob, int] | None:
 
 
 def wait_ready(connection: socket.socket, deadline: float) -> None:
-    """Wait for the process to have started. Raises TimeoutError and EOFError."""
+    """Wait until the process has started. Raises TimeoutError and EOFError."""
     if _exactly(connection, len(READY), deadline) != READY:
         raise EOFError("it did not start as it must")
 
@@ -75,8 +77,8 @@ def receive_reply(connection: socket.socket, deadline: float) -> ReadResult | Re
     """Return the result of the job.
 
     Raises:
-        TimeoutError: nothing came until ``deadline``, a time of ``time.monotonic``.
-        EOFError: the process ended, or wrote what it must not.
+        TimeoutError: no reply until ``deadline``, a time of ``time.monotonic``.
+        EOFError: the process ended, or its reply is not valid.
     """
     (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size, deadline))
     if length > MAX_REPLY_BYTES:

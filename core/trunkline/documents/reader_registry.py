@@ -1,4 +1,6 @@
-"""Which reader reads a file: the first, in load order, whose suffix its name ends with; the longest suffix counts."""
+"""The readers of all plugins. A file is read by the reader with the longest suffix that matches its name; of several
+such readers the first in load order reads it.
+"""
 
 from collections.abc import Iterable
 
@@ -15,12 +17,14 @@ class ReaderRegistry:
                 self._by_suffix.setdefault(suffix.lower(), reader)
 
     def reader_for(self, name: str) -> Reader | None:
-        """The reader for a file of this name; None when it is read as the text that it is, or not at all."""
+        """Return the reader for a file of this name; None if there is none, so that the file is read as text or not at
+        all.
+        """
         folded = name.lower()
         fitting = [suffix for suffix in self._by_suffix if folded.endswith(suffix)]
         return self._by_suffix[max(fitting, key=len)] if fitting else None
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """All suffixes that something reads, sorted."""
+        """Return all suffixes that readers handle, sorted."""
         return tuple(sorted(self._by_suffix))

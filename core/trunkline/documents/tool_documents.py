@@ -1,6 +1,6 @@
 """The ``Documents`` of tools: files of the workspace, read in a separate process, and search over collected documents.
 
-``files`` opens what the call may open, by handle; the reader is given that handle and no path.
+``files`` opens the files that the call may open. A reader gets the open file and no path.
 """
 
 import tempfile
@@ -44,12 +44,15 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 OpenFiles = Callable[[], AbstractContextManager[Folder]]
-"""Opens the files that a call may open."""
+"""Opens the folder of files that a call may open."""
 
 
 class BlockDocuments:
-    """``Documents`` for one conversation of a block. ``reading`` is shared, so that many calls start few processes;
-    what is kept in memory is found by ``memory``, within what may be read there."""
+    """``Documents`` for one conversation of a block.
+
+    ``reading`` is shared by all calls, so that few processes are started. ``memory`` finds the documents in memory, and
+    limits the search to what the call may read.
+    """
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class BlockDocuments:
         self._memory = memory
 
     async def read(self, path: str) -> DocumentText:
-        """A file of the workspace, by whatever reader there is for it."""
+        """Return a file of the workspace as text, converted by the reader for its name."""
         name = path.rpartition("/")[2]
         with self._files() as folder:
             try:
@@ -122,23 +125,26 @@ class BlockDocuments:
                 self._reading.stop_idle()
 
     async def collect(self, name: str, text: str) -> None:
-        """Keep a text with the conversation."""
+        """Add a text to the documents of the conversation."""
         request = CollectDocument(conversation=self._conversation, name=name, text=text)
         await self._call(MEMORY_COLLECTION_ADD, request)
 
     async def collected(self) -> Sequence[CollectedDocument]:
-        """Return the documents that are kept with the conversation."""
+        """Return the documents of the conversation."""
         request = ListCollected(conversation=self._conversation)
         return (await self._call(MEMORY_COLLECTION_LIST, request)).documents
 
     async def clear(self) -> int:
-        """Throw away what is kept with the conversation."""
+        """Delete the documents of the conversation, and return their number."""
         request = ClearCollected(conversation=self._conversation)
         return (await self._call(MEMORY_COLLECTION_CLEAR, request)).documents
 
     async def search(self, query: str, *, limit: int = 8) -> Sequence[Excerpt]:
-        """The best places. Scores of different collections do not compare, so they take turns: the conversation's own
-        documents, then the block's, then those for all blocks."""
+        """Return the best excerpts from the documents of the conversation, of the block, and of all blocks.
+
+        The scores of the three collections cannot be compared, so the result takes one excerpt from each in turn, in
+        this order.
+        """
         request = SearchCollected(conversation=self._conversation, query=query, limit=limit)
         own = (await self._call(MEMORY_COLLECTION_SEARCH, request)).excerpts
         kept = [await self._kept(documents_folder(block), query, limit) for block in (self._block, None)]
@@ -146,7 +152,7 @@ class BlockDocuments:
         return list(places.values())[:limit]
 
     async def _kept(self, folder: str, query: str, limit: int) -> list[Excerpt]:
-        """The best places below a folder of memory."""
+        """Return the best excerpts from the documents below a folder of memory."""
         hits = (await self._memory.search(query, path=f"/{folder}", limit=limit)).hits
         texts: dict[str, str] = {}
         for hit in hits:

@@ -30,11 +30,14 @@ from trunkline.home.run_file import instance_lock, lock_path
 from trunkline.plugins.pins import FILE as PINS
 
 SCHEMA = 1
-"""The version of the archive format. It increases when an older Trunkline could not use a newer archive,
-which is then refused."""
+"""The version of the archive format. It increases when an older Trunkline cannot read a newer archive; the older
+Trunkline then refuses the archive.
+"""
 
 MANIFEST_MEMBER, END = "backup.json", "end"
-"""The first and the last member. tar itself does not detect an archive that was cut between two members."""
+"""The names of the first and the last member. tar itself does not detect an archive that was truncated between two
+members.
+"""
 
 MEMORY, SETTINGS, TOKEN, BUS, README = "memory", "trunkline.toml", "token", "bus", "README.txt"
 PARTS = (MEMORY, SETTINGS, PINS, TOKEN, BUS)
@@ -49,12 +52,12 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     created: datetime
     holds: tuple[str, ...]
     form: int = 0
-    """The format of the home (``config/home_format.py``); 0 when the backup is older than that number."""
+    """The format of the home (``config/home_format.py``); 0 if the backup is older than format numbers."""
 
 
 @dataclass(slots=True)
 class RestoreResult:
-    """The parts that a restore brought, and the folder that the former files were moved to."""
+    """The restored parts, and the folder that the previous files were moved to."""
 
     label: BackupManifest
     aside: Path | None = None
@@ -65,13 +68,13 @@ class RestoreResult:
 
 
 def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: bool) -> BackupManifest:
-    """Write an archive to ``target``, which appears when it is complete, readable by its owner only.
+    """Write an archive to ``target``. The file appears when it is complete, and only its owner can read it.
 
-    ``exported`` is memory's own export. With ``bus`` the embedded server's store is included.
+    ``exported`` is an export of memory. With ``bus`` the embedded server's store is included.
 
     Raises:
-      AlreadyRunning: the platform runs; the bus store changes meanwhile.
-      StorageError: the archive cannot be written.
+        AlreadyRunning: ``bus`` is requested and the platform runs, so the bus store could change during the copy.
+        StorageError: the archive cannot be written.
     """
     holds = [MEMORY]
     holds += [SETTINGS] if home.config_file.is_file() else []
@@ -144,25 +147,26 @@ def read_backup_manifest(archive: Path) -> BackupManifest:
     """Return the manifest of an archive.
 
     Raises:
-      TrunklineError: it is not a backup, or one of a newer version.
-      StorageError: it cannot be read.
+        TrunklineError: the file is not a backup, or a newer version wrote the backup.
+        StorageError: the file cannot be read.
     """
     with _opened(archive) as tar:
         return _label(tar, archive)
 
 
 def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> RestoreResult:
-    """Unpack an archive into a home that does not run.
+    """Unpack an archive into a home whose platform does not run.
 
-    Everything is unpacked beside its place first, so a broken archive changes nothing. With ``replace``
-    existing files are moved to ``replaced-<time>`` in the home, never deleted.
+    All files are first unpacked next to their final paths, so a damaged archive changes nothing. With ``replace``
+    existing files are moved to ``replaced-<time>`` in the home and not deleted.
 
     Raises:
-      AlreadyRunning: the platform runs on the home.
-      NewerFormatError: a newer version wrote the home.
-      ConfigError: this version does not know the archive's settings.
-      TrunklineError: the archive is not a backup, damaged, or of a newer version; or the home is not empty.
-      StorageError: a file cannot be written.
+        AlreadyRunning: the platform runs on the home.
+        NewerFormatError: a newer version wrote the home.
+        ConfigError: this version does not know the archive's settings.
+        TrunklineError: the archive is not a backup, is damaged, or was written by a newer version; or the home is not
+            empty.
+        StorageError: a file cannot be written.
     """
     read_backup_manifest(archive)
     require_known_format(home.path)
@@ -188,7 +192,7 @@ def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Resto
 
 @contextmanager
 def _undo_folders_on_failure(home: Home) -> Iterator[None]:
-    """Create the folders that a restore needs; when it is refused, remove those that did not exist before."""
+    """Create the folders that a restore needs. If the restore fails, remove the folders that did not exist before."""
     lock = lock_path(home)
     new = [path for path in (home.run, home.path, *home.path.parents) if not path.exists()]
     locked = lock.exists()
@@ -200,7 +204,7 @@ def _undo_folders_on_failure(home: Home) -> Iterator[None]:
         if not locked:
             lock.unlink(missing_ok=True)
         for folder in new:
-            with suppress(OSError):  # another process may have put a file there meanwhile
+            with suppress(OSError):  # another process may have added a file in between
                 folder.rmdir()
         raise
 
@@ -239,10 +243,9 @@ def _label(tar: tarfile.TarFile, archive: Path) -> BackupManifest:
 
 
 def _unpack(tar: tarfile.TarFile, folder: Path, archive: Path) -> None:
-    """Unpack regular files and folders of the known parts, and nothing else: an archive may come from
-    anywhere.
+    """Unpack the regular files and folders of the known parts, and nothing else, because the archive is not trusted.
 
-    Memory is checked against the checksums of its export; an older backup without checksums is not checked.
+    Memory is checked against the checksums of its export. An older backup without checksums is not checked.
     """
     name, sums, digests = "", b"", dict[str, str]()
     for member in tar:
@@ -267,7 +270,7 @@ def _unpack(tar: tarfile.TarFile, folder: Path, archive: Path) -> None:
 
 
 def _places(home: Home, scratch: Path, label: BackupManifest) -> dict[str, Path]:
-    """Return the place of each part, by the settings that are restored."""
+    """Return the path of each part, according to the restored settings."""
     missing = [part for part in label.holds if not (scratch / part).exists()]
     if missing:
         raise TrunklineError(f"The backup is damaged: {', '.join(missing)} is missing from it.")
@@ -280,9 +283,9 @@ def _places(home: Home, scratch: Path, label: BackupManifest) -> dict[str, Path]
 
 
 def _require_expected_place(memory: Path, home: Home) -> None:
-    """Refuse a place outside of the home that only the archive names.
+    """Refuse a path outside of the home that only the archive names.
 
-    An archive may come from anywhere, so only this home's settings or the environment may name such a place.
+    The archive is not trusted, so only this home's settings or the environment may name such a path.
     """
     if memory.is_relative_to(home.path.resolve()):
         return
@@ -296,8 +299,9 @@ def _require_expected_place(memory: Path, home: Home) -> None:
 def _plan_moves_aside(
     home: Home, places: dict[str, Path], restored: RestoreResult, replace: bool
 ) -> tuple[tuple[Path, Path], ...]:
-    """Return the folders to move aside, and their targets. The former bus and the derived files do not fit
-    another memory, so they are moved too."""
+    """Return the folders to move aside, and their targets. The previous bus and derived files do not match the restored
+    memory, so they are moved too.
+    """
     wanted = [*places.values(), home.bus, home.cache]
     existing = [
         path for path in dict.fromkeys(wanted) if path.is_file() or (path.is_dir() and any(path.iterdir()))

@@ -1,7 +1,7 @@
-"""The format of the data on the bus: a number in the metadata of the journal's stream, and its migration.
+"""The format of the data on the bus, and its migration. The number is stored in the metadata of the journal's stream.
 
-Messages carry their own version in their tag (``journal.record.v1``), and fields may be added to them. The
-number increases only when streams or subjects change so that an older version would damage them.
+Each message has its own version in its tag (``journal.record.v1``), and a later version may add fields to it. The
+format number increases only when streams or subjects change so that an older version would damage the data.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,8 +20,7 @@ KEY, WRITER = "trunkline.form", "trunkline.version"
 
 @dataclass(frozen=True, slots=True)
 class BusMigrationStep:
-    """A step to the format ``to``; run before the new topology is applied, and again after an
-    interruption."""
+    """A step to the format ``to``. It runs before the new topology is applied, and again after an interruption."""
 
     to: int
     description: str
@@ -29,7 +28,7 @@ class BusMigrationStep:
 
 
 async def record_format(bus: Bus) -> None:
-    """Record the bus version of streams that have no number yet: version 1."""
+    """Record format 1 on streams that have no number yet."""
 
 
 BUS_MIGRATION_STEPS: tuple[BusMigrationStep, ...] = (
@@ -39,8 +38,7 @@ BUS_FORMAT = BUS_MIGRATION_STEPS[-1].to
 
 
 async def read_bus_format(bus: Bus) -> tuple[int, str] | None:
-    """Return the format of the data on the bus, and the version that wrote it; None when there are no
-    streams."""
+    """Return the format of the data on the bus and the version that wrote it; None if there are no streams."""
     try:
         found = (await stream_state(bus, JOURNAL_STREAM)).metadata
     except StreamUnavailable:
@@ -52,11 +50,11 @@ async def read_bus_format(bus: Bus) -> tuple[int, str] | None:
 async def migrate_bus(
     bus: Bus, steps: tuple[BusMigrationStep, ...] = BUS_MIGRATION_STEPS
 ) -> list[BusMigrationStep]:
-    """Run the steps that an older bus needs before this version's topology is applied; return those that ran.
+    """Run the steps that an older bus needs before this version's topology is applied, and return them.
 
     Raises:
-      NewerFormatError: a newer version wrote the streams; nothing was changed.
-      BusError: the bus cannot be read or changed.
+        NewerFormatError: a newer version wrote the streams; nothing was changed.
+        BusError: the bus cannot be read or changed.
     """
     found = await read_bus_format(bus)
     if found is None:

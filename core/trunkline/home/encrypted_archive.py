@@ -1,5 +1,7 @@
-"""Encryption of an archive while it is written, and decryption into a private folder. Plain text is only in
-private folders."""
+"""Encrypts an archive while it is written, and decrypts an archive into a private folder.
+
+Unencrypted data is only in private folders.
+"""
 
 import os
 import tempfile
@@ -14,15 +16,16 @@ from trunkline.errors import StorageError
 
 @contextmanager
 def temporary_private_file(folder: Path, name: str) -> Iterator[Path]:
-    """Yield the path for a file that is removed at the end of the context."""
+    """Yield a path for a file that is removed at the end of the block."""
     make_private(folder)
     with tempfile.TemporaryDirectory(prefix=".carry-", dir=folder) as private:
         yield Path(private) / name
 
 
 def encrypt_file(plain: Path, target: Path, to: Recipients) -> None:
-    """Write an encrypted copy to ``target``, which appears when it is complete. Raises ArchiveEncryptionError
-    and StorageError."""
+    """Write an encrypted copy to ``target``. The file appears when it is complete. Raises ArchiveEncryptionError and
+    StorageError.
+    """
     part = target.with_name(f".{target.name}.part")
     try:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -1,9 +1,8 @@
-"""The kill switch that panic engages: while its file is in the home, no program starts and no model is
+"""The kill switch that ``trunkline panic`` engages. While its file is in the home, no program starts and no model is
 called.
 
-It is a file, so that it outlives every process and works without a bus. Only its existence counts; the
-content is for people. When the file cannot be checked, the switch counts as engaged, so that panic can be
-relied on.
+The switch is a file, so that it stays engaged when processes end, and works without a bus. Only the existence of the
+file counts; its content is for people. If the file cannot be checked, the switch counts as engaged.
 """
 
 import json
@@ -19,7 +18,7 @@ from trunkline.errors import StorageError, ToolError
 
 FILE_NAME = "panic.json"
 POLL_SECONDS = 0.2
-"""Seconds between two checks by a worker: every program must have ended within two seconds."""
+"""Seconds between two checks by a worker. Every program must end within two seconds."""
 
 RELEASE_COMMAND = "trunkline panic --release"
 
@@ -30,7 +29,7 @@ STOPPED_SENTENCE = (
 
 @dataclass(frozen=True, slots=True)
 class PanicRecord:
-    """The time (UTC, ISO 8601) since which everything is stopped, and who stopped it."""
+    """The time (UTC, ISO 8601) when the switch was engaged, and who engaged it."""
 
     at: str = ""
     by: str = ""
@@ -45,7 +44,7 @@ class KillSwitch:
 
     @property
     def is_engaged(self) -> bool:
-        """Report whether everything is stopped."""
+        """Report whether the switch is engaged."""
         try:
             os.lstat(self._file)
         except FileNotFoundError:
@@ -55,7 +54,7 @@ class KillSwitch:
         return True
 
     def read(self) -> PanicRecord | None:
-        """Return who stopped everything, and when; None when the switch is not engaged."""
+        """Return who engaged the switch, and when; None if the switch is not engaged."""
         if not self.is_engaged:
             return None
         with suppress(OSError, ValueError, TypeError):
@@ -63,10 +62,11 @@ class KillSwitch:
         return PanicRecord()
 
     def engage(self, by: str) -> None:
-        """Stop everything until it is released. The record names the first who engaged the switch.
+        """Engage the switch until it is released. If it is engaged already, the record keeps naming who engaged it
+        first.
 
         Raises:
-          StorageError: the file cannot be written, so the switch is not engaged and programs may start.
+            StorageError: the file cannot be written, so the switch is not engaged and programs may start.
         """
         content = json.dumps(asdict(PanicRecord(datetime.now(UTC).isoformat(timespec="seconds"), by)))
         try:
@@ -82,10 +82,10 @@ class KillSwitch:
             ) from error
 
     def release(self) -> bool:
-        """Release the switch. Return whether it was engaged.
+        """Release the switch, and report whether it was engaged.
 
         Raises:
-          StorageError: the file cannot be removed, so everything stays stopped.
+            StorageError: the file cannot be removed, so the switch stays engaged.
         """
         try:
             self._file.unlink()
@@ -99,12 +99,13 @@ class KillSwitch:
         return True
 
     def raise_if_engaged(self) -> None:
-        """Raise ToolError while the switch is engaged."""
+        """Raise ToolError if the switch is engaged."""
         if self.is_engaged:
             raise ToolError(f"{STOPPED_SENTENCE}. Nothing was run.", kind="permission_denied")
 
     async def wait_until(self, engaged: bool) -> None:
-        """Wait until the switch is engaged (``holds``) or released; a change is noticed within
-        POLL_SECONDS."""
+        """Wait until the switch is engaged (``engaged`` True) or released (False). A change is noticed within
+        POLL_SECONDS.
+        """
         while self.is_engaged is not engaged:  # noqa: ASYNC110  other processes change the file
             await anyio.sleep(POLL_SECONDS)

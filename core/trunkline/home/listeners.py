@@ -1,4 +1,4 @@
-"""The ports that are open on this machine for a home: each process records its ports in ``run/listeners``."""
+"""The ports that the processes of a home listen on. Each process records its ports in ``run/listeners``."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ from trunkline._util.private_folders import make_private
 CONNECT_SECONDS = 1.0
 FOLDER = "listeners"
 WILDCARD_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""The wildcard addresses, and the address at which such a listener is reached from this host."""
+"""The wildcard addresses, each with the address at which this host reaches such a listener."""
 
 
 class Listener(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,10 +27,9 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def registered_listener(run: Path, listener: Listener) -> Iterator[None]:
-    """Register a listener for ``trunkline doctor`` within the context. ``run`` is the ``run`` folder of the
-    home.
+    """Record a listener for ``trunkline doctor`` while the block runs. ``run`` is the ``run`` folder of the home.
 
-    When the folder cannot be written, the process listens all the same.
+    If the folder cannot be written, the listener works without a record.
     """
     port = urlsplit(listener.address).port
     file = run / FOLDER / f"{os.getpid()}-{port}.json"
@@ -45,7 +44,7 @@ def registered_listener(run: Path, listener: Listener) -> Iterator[None]:
 
 
 def read_listeners(run: Path) -> list[Listener]:
-    """Return the open ports, by address. Records of processes that ended are removed."""
+    """Return the open ports, sorted by address. Records of processes that ended are removed."""
     found = (_listener(file) for file in sorted((run / FOLDER).glob("*.json")))
     return sorted((one for one in found if one is not None), key=lambda one: one.address)
 

@@ -1,8 +1,7 @@
-"""Migrates an older home to this version's format, step by step. It knows no particular step
-(``migration_steps.py``).
+"""Migrates an older home to this version's format, step by step. ``migration_steps.py`` has the steps.
 
-After a crash at any moment the home has the recorded format, with one step perhaps half done; the next start
-repeats that step. The format is recorded only after a step is done.
+The format is recorded after each step is done. If a step is interrupted, the next start repeats it, because the home
+still has the recorded format.
 """
 
 import fcntl
@@ -23,11 +22,11 @@ KEPT = "before"
 
 
 def migrate(home: Home, steps: Sequence[MigrationStep] = MIGRATION_STEPS) -> list[MigrationStep]:
-    """Bring a prepared home to the newest format; return the steps that ran. A lock serializes processes.
+    """Migrate a prepared home to the newest format, and return the steps that ran. A lock serializes processes.
 
     Raises:
-      NewerFormatError: a newer version wrote the home; nothing was changed.
-      StorageError: a file cannot be read or written.
+        NewerFormatError: a newer version wrote the home; nothing was changed.
+        StorageError: a file cannot be read or written.
     """
     newest = steps[-1].to
     require_known_format(home.path, newest)
@@ -46,7 +45,7 @@ def migrate(home: Home, steps: Sequence[MigrationStep] = MIGRATION_STEPS) -> lis
 
 
 def _copy(home: Home, step: MigrationStep) -> None:
-    """Copy the files that the step rewrites, unless an interrupted attempt has copied them already."""
+    """Copy the files that the step rewrites, unless an interrupted attempt has copied them."""
     target = home.path / f"{KEPT}-{step.to}"
     if not step.copies or target.exists():
         return

@@ -1,12 +1,12 @@
 """The steps from each format of a home to the next, oldest first.
 
-Add one at the end and raise ``FORMAT_VERSION`` in ``config/home_format.py``.
+To add a step, append it and raise ``FORMAT_VERSION`` in ``config/home_format.py``.
 
-A step is one function of the home. A crash may stop it anywhere; then it runs again from its beginning, so it
-must be safe to run twice: check whether a file exists, write whole files and rename them. ``copies`` names
-the parts that are copied to ``before-<form>`` first: ``memory``, ``trunkline.toml`` or ``bus``. Leave it
-empty only when nothing is rewritten. ``tests/core/runtime/test_migration.py`` runs every step twice, and
-kills one in the middle.
+A step is a function of the home. It may be interrupted at any point and is then run again from its beginning, so
+running it twice must be safe: check whether a file exists, write whole files and rename them. ``copies`` names the
+parts that are copied to ``before-<form>`` first: ``memory``, ``trunkline.toml`` or ``bus``. It may be empty only if the
+step rewrites nothing. ``tests/core/runtime/test_migration.py`` runs every step twice, and interrupts a step in the
+middle.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ HomePart = Literal["memory", "trunkline.toml", "bus"]
 
 @dataclass(frozen=True, slots=True)
 class MigrationStep:
-    """A step to the format ``to``. ``description`` states in a few words what it does."""
+    """A step to the format ``to``. ``description`` says in a few words what the step does."""
 
     to: int
     description: str
@@ -32,15 +32,15 @@ class MigrationStep:
 
 
 def record_format(home: Home) -> None:
-    """Record the format of homes that are older than the number. Nothing else differs."""
+    """Record the format of a home that is older than format numbers. Nothing else changes."""
 
 
 def rename_settings_of_home(home: Home) -> None:
-    """Rename the settings in ``trunkline.toml`` (``config/renamed_settings.py``). A file without old keys is
-    not written.
+    """Rename the settings in ``trunkline.toml`` (``config/renamed_settings.py``). A file without old keys is not
+    written.
 
     Raises:
-      ConfigError: the file has old keys and cannot be written, for example because it is mounted read-only.
+        ConfigError: the file has old keys and cannot be written, for example because it is mounted read-only.
     """
     try:
         before = home.config_file.read_text(encoding="utf-8-sig")

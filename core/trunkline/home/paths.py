@@ -25,7 +25,7 @@ PROBE, RESTORING = ".write-", ".restore-"
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The paths of one home. ``memory`` and ``workspaces`` may be configured to be elsewhere."""
+    """The paths of one home. The settings may place ``memory`` and ``workspaces`` elsewhere."""
 
     path: Path
     memory: Path
@@ -33,12 +33,12 @@ class Home:
 
     @classmethod
     def at(cls, path: Path) -> "Home":
-        """The home at a path, with everything in its usual place."""
+        """Return the home at a path, with all parts at their default paths."""
         return cls(path, path / "memory", path / "workspaces")
 
     @classmethod
     def of(cls, config: "Config") -> "Home":
-        """The home that a configuration belongs to."""
+        """Return the home of a configuration."""
         settings = config.settings
         return cls(config.home, settings.runtime.memory_root, settings.tools.workspaces)
 
@@ -49,7 +49,7 @@ class Home:
 
     @property
     def cache(self) -> Path:
-        """Derived indexes; deleting it loses nothing."""
+        """The folder of derived indexes. They are rebuilt if it is deleted."""
         return self.path / "cache"
 
     @property
@@ -59,28 +59,29 @@ class Home:
 
     @property
     def run(self) -> Path:
-        """The folder of the instance that runs: its run file and lock."""
+        """The folder of the running instance: its run file and lock."""
         return self.path / "run"
 
     @property
     def token_file(self) -> Path:
-        """The bearer token, readable by the owner only."""
+        """The file of the bearer token. Only its owner can read it."""
         return self.path / "token"
 
     @property
     def remotes(self) -> Path:
-        """The remotes whose tools are used here: a file per host, and the certificates of the leaf
-        listener."""
+        """The folder of the remotes whose tools this host uses: a file for each remote, and the certificates of the
+        leaf listener.
+        """
         return self.path / "remotes"
 
     @property
     def hub(self) -> Path:
-        """The hub that uses this host's tools: this host's key and the hub's address."""
+        """The folder of the hub that uses this host's tools: this host's key and the hub's address."""
         return self.path / "hub"
 
     @property
     def logs(self) -> Path:
-        """Log files."""
+        """The folder of log files."""
         return self.path / "logs"
 
     def workspace(self, block: str) -> Path:
@@ -88,11 +89,11 @@ class Home:
         return self.workspaces / block
 
     def prepare(self) -> None:
-        """Create the folders, readable by the owner only, and test a write.
+        """Create the folders, which only the owner can read, and test that they can be written.
 
         Raises:
-          NewerFormatError: a newer version wrote the home; nothing was changed.
-          StorageError: a folder cannot be created or written; existing files are untouched.
+            NewerFormatError: a newer version wrote the home; nothing was changed.
+            StorageError: a folder cannot be created or written; existing files are not changed.
         """
         require_known_format(self.path)
         for folder in (self.path, self.memory, self.workspaces, self.cache, self.bus, self.run, self.logs):
@@ -103,10 +104,12 @@ class Home:
             probe.unlink()
 
     def remove_leftovers(self) -> None:
-        """Remove temporary files of processes that were killed. Only for the holder of the instance lock."""
+        """Remove temporary files of processes that were killed. Only the holder of the instance lock may call this
+        method.
+        """
         for folder in self.path.glob(f"{RESTORING}*"):
             shutil.rmtree(folder, ignore_errors=True)
-        for pattern in (".carry-*", ".bring-*"):  # archives that commands were unlocking or unpacking
+        for pattern in (".carry-*", ".bring-*"):  # archives that commands were decrypting or unpacking
             for folder in self.cache.glob(pattern):
                 shutil.rmtree(folder, ignore_errors=True)
         for probe in self.run.glob(f"{PROBE}*"):
@@ -114,14 +117,14 @@ class Home:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and its parents with mode 0700; an existing one keeps its mode. Raises StorageError."""
+    """Create a folder and its parents with mode 0700. An existing folder keeps its mode. Raises StorageError."""
     with storage_errors(folder):
         make_private(folder)
 
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn an ``OSError`` about ``path`` into a ``StorageError`` with the reason and a remedy."""
+    """Convert an ``OSError`` about ``path`` into a ``StorageError`` with the reason and a remedy."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Moves restored files into their places in a home, so that an interruption can be undone.
+"""Moves restored files to their paths in a home, so that an interrupted restore can be rolled back.
 
-Before the first move a plan (``restoring.json``) is written; after the last one it is removed. A process that
-finds the plan later rolls the restore back. A move is a rename, or between file systems a copy that is
-renamed when complete, so each place has all files or none.
+A plan (``restoring.json``) is written before the first move and removed after the last. A process that later finds the
+plan rolls the restore back. A move is a rename; between file systems it is a copy that is renamed when complete. So
+each path has either all files or none.
 """
 
 import errno
@@ -20,8 +20,9 @@ PLAN_FILE = "restoring.json"
 
 
 class RestorePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The folders that a restore moves: first away to ``aside`` (``out``: place, target), then in (``into``:
-    place, source)."""
+    """The folders that a restore moves: first the previous ones to ``aside`` (``out``: path, target), then the restored
+    ones into the home (``into``: path, source).
+    """
 
     out: tuple[tuple[Path, Path], ...]
     into: tuple[tuple[Path, Path], ...]
@@ -30,7 +31,7 @@ class RestorePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def apply_plan(home: Path, plan: RestorePlan, form: int) -> None:
-    """Carry out all moves and record the format ``form``. After an OSError the former state is restored."""
+    """Carry out all moves and record the format ``form``. An OSError rolls all moves back."""
     _write(home / PLAN_FILE, msgspec.json.encode(plan, enc_hook=str))
     try:
         for place, away in plan.out:
@@ -53,9 +54,9 @@ def was_interrupted(home: Path) -> bool:
 
 
 def roll_back(home: Path) -> bool:
-    """Restore the state before an interrupted restore; return whether there was one.
+    """Restore the state before an interrupted restore, and report whether there was one.
 
-    Only for the holder of the instance lock. Raises StorageError and OSError.
+    Only the holder of the instance lock may call this function. Raises StorageError and OSError.
     """
     try:
         plan = msgspec.json.decode(
@@ -85,7 +86,7 @@ def roll_back(home: Path) -> bool:
 
 
 def current_format(home: Path) -> int | None:
-    """Return the format of a home; None for an empty one."""
+    """Return the format of a home; None if the home is empty."""
     mark = read_format(home)
     return None if mark is None else mark.form
 

@@ -1,7 +1,7 @@
-"""Looking at the plain files under the memory root: what is there, and what a file holds. Changes nothing.
+"""Reads the files under the memory root, and lists its folders. Changes nothing.
 
-Every path is walked folder by folder with directory handles that follow no link, and only regular files are read. The
-memory worker and doctor look through this, so that both judge the same.
+Every path is opened folder by folder with directory descriptors that follow no link, and only regular files are read.
+The memory worker and ``trunkline doctor`` both use this module, so they see the same files.
 """
 
 import errno
@@ -24,7 +24,7 @@ NOT_FOLLOWED = "links and special files are not followed"
 
 
 class AccessDenied(PermissionError):
-    """A file or folder that the system does not let us open; ``path`` says which."""
+    """The system denies access to the file or folder ``path``."""
 
     def __init__(self, path: str) -> None:
         super().__init__(errno.EACCES, os.strerror(errno.EACCES), path)
@@ -32,26 +32,26 @@ class AccessDenied(PermissionError):
 
     @property
     def reason(self) -> str:
-        """The explanation for a person."""
+        """The explanation for people."""
         return f"the system does not let Trunkline open {ascii_safe(self.path)!r}, and chmod can change that"
 
 
 class RootReader:
-    """The files under ``root``, as they are."""
+    """Reads the files under ``root``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def close(self) -> None:
-        """Let go of the root."""
+        """Close the root."""
         os.close(self._handle)
 
     def probe(self, path: str) -> os.stat_result | None:
-        """The status of a file, None when nothing is there.
+        """Return the status of a file; None if there is nothing at the path.
 
         Raises:
-            Refusal: ``invalid_path``: a link, a folder or something special is there, or on the way.
+            Refusal: ``invalid_path``: the path is a folder or a special file, or it is or leads through a link.
         """
         try:
             with self._parent(path) as (handle, name):
@@ -62,7 +62,7 @@ class RootReader:
         return status
 
     def read(self, path: str) -> tuple[bytes, os.stat_result]:
-        """A file's bytes and status. Raises Refusal: ``not_found``, or as ``probe``."""
+        """Return a file's bytes and status. Raises Refusal ``not_found``, or as ``probe``."""
         try:
             with self._parent(path) as (handle, name):
                 file = os.open(name, _READ, dir_fd=handle)
@@ -85,10 +85,11 @@ class RootReader:
             os.close(file)
 
     def entries(self, path: str, *, recursive: bool) -> list[MemoryEntry]:
-        """Names under a folder, sorted; links, special files and names that no path may hold are left out.
+        """Return the files and folders in a folder, sorted. Links, special files and names that memory does not allow
+        are left out.
 
         Raises:
-            Refusal: ``not_found``, or ``invalid_path`` when it is no folder.
+            Refusal: ``not_found``; ``invalid_path`` if the path is not a folder.
         """
         try:
             handle = self._folder(path)
@@ -105,7 +106,9 @@ class RootReader:
         return sorted(found, key=lambda entry: entry.path)
 
     def files(self, path: str = "") -> Iterator[tuple[str, os.stat_result]]:
-        """Every regular file under a folder, in no order; folders that are repositories of their own are left out."""
+        """Yield every regular file under a folder, in no order. Folders that are separate git repositories are left
+        out.
+        """
         try:
             handle = self._folder(path)
         except (FileNotFoundError, Refusal):
@@ -113,15 +116,20 @@ class RootReader:
         return self._scan(handle, path, recursive=True, folders=False)
 
     def text(self, path: str) -> str:
-        """A file's text. Raises Refusal as ``read``, and ``invalid_path`` for what is no text or may not be opened."""
+        """Return a file's text. Raises Refusal as ``read``, and ``invalid_path`` if the file is not text or access is
+        denied.
+        """
         try:
             return decode_text(path, self.read(path)[0])
         except AccessDenied as shut:
             raise path_refusal(shut.path, shut.reason) from shut
 
     def unread(self, path: str) -> list[UnreadEntry]:
-        """Return the entries under a folder, at any depth, that are neither listed nor read, sorted; none where there
-        is no such folder. Raises as ``entries`` where it is no folder."""
+        """Return the entries under a folder, at any depth, that are neither listed nor read, sorted; none if the folder
+        does not exist.
+
+        Raises as ``entries`` if the path is not a folder.
+        """
         try:
             handle = self._folder(path)
         except FileNotFoundError:
@@ -131,14 +139,14 @@ class RootReader:
         return sorted(_unread(handle, path), key=lambda entry: entry.path)
 
     def status(self, path: str) -> os.stat_result | None:
-        """The status of whatever is at a path, None for nothing. What lies behind a link counts as nothing."""
+        """Return the status of any file at a path; None if there is nothing. Links on the way are not followed."""
         try:
             with self._parent(path) as (handle, name):
                 return os.stat(name, dir_fd=handle, follow_symlinks=False)
         except (FileNotFoundError, NotADirectoryError, Refusal):
             return None
 
-    # Walking by handle ---------------------------------------------------------------------------------------
+    # Opening by descriptor -----------------------------------------------------------------------------------
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
@@ -150,7 +158,9 @@ class RootReader:
             os.close(handle)
 
     def _folder(self, path: str) -> int:
-        """A handle of a folder. Raises FileNotFoundError, and Refusal when something else is on the way."""
+        """Return a descriptor of a folder. Raises FileNotFoundError, and Refusal if a part of the path is not a
+        folder.
+        """
         handle, walked = os.dup(self._handle), ""
         for name in path.split("/") if path else ():
             walked = f"{walked}/{name}" if walked else name
@@ -172,7 +182,7 @@ class RootReader:
     def _scan(
         self, handle: int, path: str, *, recursive: bool, folders: bool
     ) -> Iterator[tuple[str, os.stat_result]]:
-        """Yield the entries of an open folder; close the handle."""
+        """Yield the entries of an open folder, and close its descriptor."""
         with _closing(handle), os.scandir(handle) as entries:
             found = list(_statuses(entries))
             if path and any(name == ".git" for name, _ in found):
@@ -196,24 +206,24 @@ class RootReader:
     ) -> Iterator[tuple[str, os.stat_result]]:
         try:
             inner = os.open(name, _FOLDER, dir_fd=handle)
-        except OSError:  # it vanished, or it may not be read: there is nothing to see in it
+        except OSError:  # the folder was removed in between, or access is denied
             return
         yield from self._scan(inner, below, recursive=True, folders=folders)
 
 
 def file_not_found(path: str) -> Refusal:
-    """There is no such file."""
+    """Return the refusal for a file that does not exist."""
     return Refusal("not_found", f"There is no file {path!r} in memory.")
 
 
 def _statuses(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat_result]]:
     for entry in entries:
-        with suppress(FileNotFoundError):  # it vanished while we looked
+        with suppress(FileNotFoundError):  # it was removed in between
             yield entry.name, entry.stat(follow_symlinks=False)
 
 
 def _unread(handle: int, path: str) -> Iterator[UnreadEntry]:
-    """Yield the entries of an open folder that are not read; close the handle."""
+    """Yield the entries of an open folder that are not read, and close its descriptor."""
     with _closing(handle), os.scandir(handle) as entries:
         found = list(_statuses(entries))
         if any(name == ".git" for name, _ in found):
@@ -233,7 +243,7 @@ def _unread(handle: int, path: str) -> Iterator[UnreadEntry]:
 def _unread_below(handle: int, name: str, below: str) -> Iterator[UnreadEntry]:
     try:
         inner = os.open(name, _FOLDER, dir_fd=handle)
-    except FileNotFoundError:  # it vanished while we looked
+    except FileNotFoundError:  # it was removed in between
         return
     except OSError:
         yield _left(below, "folder", AccessDenied(below).reason)

@@ -1,5 +1,4 @@
-"""The files of a running instance in ``run/``: a lock that shows that it is alive, and a file with its
-address."""
+"""The files of a running instance in ``run/``: the lock that shows that it runs, and the run file with its address."""
 
 import fcntl
 import os
@@ -22,8 +21,9 @@ class AlreadyRunning(TrunklineError):
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The address of the running instance. ``gateway`` is its HTTP address. The file contains the bus
-    password, so its mode is 0600."""
+    """The address of the running instance. ``gateway`` is its HTTP address. The file holds the bus password, so its
+    mode is 0600.
+    """
 
     pid: int
     started_at: datetime
@@ -58,7 +58,7 @@ def write_run_file(home: Home, run: RunFile) -> None:
 
 
 def read_run_file(home: Home) -> RunFile | None:
-    """Return the run file of the running instance, or None. A file of a crashed instance does not count."""
+    """Return the run file of the running instance; None if no instance runs, even if a crashed instance left a file."""
     try:
         run = msgspec.json.decode(run_file_path(home).read_bytes(), type=RunFile)
     except (OSError, msgspec.DecodeError):
@@ -73,12 +73,12 @@ def remove_run_file(home: Home) -> None:
 
 @contextmanager
 def instance_lock(home: Home) -> Iterator[None]:
-    """Hold the instance lock of the home: one instance at a time. The kernel releases it when the process
+    """Hold the instance lock of the home; only one instance can hold it. The kernel releases the lock when the process
     ends.
 
     Raises:
-      AlreadyRunning: another process holds it; the sentence names its pid.
-      StorageError: the lock file cannot be written.
+        AlreadyRunning: another process holds the lock; the text names its pid.
+        StorageError: the lock file cannot be written.
     """
     path = lock_path(home)
     with storage_errors(path):
@@ -98,7 +98,7 @@ def _take(file: int, home: Home) -> None:
         try:
             return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            time.sleep(0.02)  # another process may only be checking (running_pid)
+            time.sleep(0.02)  # another process may hold the lock only for a check (running_pid)
     pid = _recorded(file)
     raise AlreadyRunning(
         f"Trunkline already runs on {home.path}" + (f" (pid {pid})." if pid else "."),
@@ -107,8 +107,7 @@ def _take(file: int, home: Home) -> None:
 
 
 def running_pid(home: Home) -> int | None:
-    """Return the pid of the process that holds the lock, None when none does, 0 while it is not recorded
-    yet."""
+    """Return the pid of the process that holds the lock; None if no process does, 0 if the pid is not recorded yet."""
     try:
         file = os.open(lock_path(home), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

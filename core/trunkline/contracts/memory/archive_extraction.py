@@ -1,6 +1,7 @@
-"""Unpacking archives of other systems (zip, and tar compressed or not) that may come from anybody.
+"""Unpacks untrusted archives of other systems (zip, and tar, compressed or not).
 
-Only plain files; no name leads out; no more than is reasonable in number, in size, and for the size of the archive.
+Only regular files are unpacked. No name may lead outside of the folder. The number of files, the size, and the size
+relative to the archive are limited.
 """
 
 import os
@@ -17,18 +18,18 @@ from trunkline.errors import TrunklineError
 MOST_FILES = 200_000
 MOST_BYTES = 16 * 1024 * 1024 * 1024
 MOST_TIMES = 200
-"""How many times larger than the archive its content may be, beyond the first ``FREE_BYTES``."""
+"""The maximum size of the content relative to the archive, beyond the first ``FREE_BYTES``."""
 
 FREE_BYTES = 64 * 1024 * 1024
 DEEPEST = 60
 
 
 def extract_archive(archive: Path, folder: Path) -> None:
-    """Unpack into an empty folder.
+    """Unpack an archive into an empty folder.
 
     Raises:
-        TrunklineError: it is no archive that is known, broken, or not to be trusted; the folder is to be dropped.
-        OSError: it cannot be read or unpacked.
+        TrunklineError: the format is unknown, or the archive is damaged or not safe. Delete the folder then.
+        OSError: the archive cannot be read or unpacked.
     """
     room = _SizeLimit(archive)
     try:
@@ -44,7 +45,7 @@ def extract_archive(archive: Path, folder: Path) -> None:
         ValueError,
     ) as error:
         raise _bad(archive, "it is damaged") from error
-    except RuntimeError as error:  # what zipfile says of a password
+    except RuntimeError as error:  # zipfile raises this for an encrypted archive
         raise _bad(archive, "it is locked with a password") from error
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise _bad(archive, "it holds names that this file system cannot store together") from error
@@ -67,7 +68,7 @@ def _zipped(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
             kind = info.external_attr >> 28
             if info.is_dir():
                 continue
-            if kind not in (0, 8):  # neither unsaid nor a plain file: a link, a device
+            if kind not in (0, 8):  # neither unspecified nor a regular file: a link or a device
                 raise _bad(archive, f"it holds {info.filename[:120]!r}, which is no plain file")
             yield info.filename, zipped.open(info)
 
@@ -84,7 +85,7 @@ def _tarred(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 class _SizeLimit:
-    """The number of bytes that may still come out of an archive."""
+    """The number of bytes and files that an archive may still unpack."""
 
     def __init__(self, archive: Path) -> None:
         self._archive = archive
@@ -92,13 +93,13 @@ class _SizeLimit:
         self._files = MOST_FILES
 
     def count_bytes(self, size: int) -> None:
-        """Count what came out. Raises TrunklineError when it was too much."""
+        """Count unpacked bytes. Raises TrunklineError if the limit is exceeded."""
         self._bytes -= size
         if self._bytes < 0:
             raise _bad(self._archive, "it unpacks to far more than it should")
 
     def count_file(self) -> None:
-        """Count a file."""
+        """Count a file. Raises TrunklineError if the limit is exceeded."""
         self._files -= 1
         if self._files < 0:
             raise _bad(self._archive, f"it holds more than {MOST_FILES} files")

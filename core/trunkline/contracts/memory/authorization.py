@@ -1,8 +1,8 @@
-"""AuthorizingTransport: what a tool's request may reach of memory, and what of the reply it is shown.
+"""AuthorizingTransport: checks which parts of memory a tool's request may reach, and filters the replies.
 
-The checks look at requests alone, so they hold for a tool in this process and for one behind the pipe of an isolated
-plugin, whatever that plugin writes into its requests. An operation that a tool may not call, and one whose reply nobody
-here knows how to filter, is refused.
+The checks use only the request, so they hold for a tool in this process and for an isolated plugin, whatever that
+plugin writes into its requests. An operation that a tool may not call, and an operation whose reply has no filter here,
+is refused.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -89,26 +89,28 @@ from trunkline_bus import RemoteFault
 Action = Literal["read", "write"]
 
 AccessCheck = Callable[[str, Action, bool], Awaitable[None]]
-"""Raises ToolError when a path of memory may not be read or written; with True, when anything below it may not."""
+"""Raises ToolError if a path of memory may not be read or written. With True it also raises if anything below the path
+may not be.
+"""
 
 Q = TypeVar("Q", bound=msgspec.Struct)
 A = TypeVar("A")
 
 MOST_HITS = 100
 MOST_CHUNKS = 1_000
-"""What is looked through when some of what was found may not be shown."""
+"""The number of chunks that are requested if some of the found chunks may not be shown."""
 
 
 async def allow_all(path: str, action: Action, whole: bool) -> None:
-    """Permits everything."""
+    """Allow everything."""
 
 
 class AuthorizingTransport:
-    """Sends on by ``sender`` what one actor may ask for in one block.
+    """Sends the permitted requests of one actor in one block through ``sender``.
 
-    Every request carries this ``block`` and this ``actor``, whatever it said. ``check_access`` decides about paths.
-    ``recipient`` is who is shown the replies: what was learned of somebody else, or in another block, is withheld.
-    None is for a caller that decides about that itself.
+    Every request gets this ``block`` and ``actor``, whatever it contained. ``check_access`` decides about paths.
+    ``recipient`` is who sees the replies: what was learned from another person or in another block is withheld. With
+    None nothing is withheld, and the caller must decide what to show.
     """
 
     def __init__(
@@ -158,12 +160,12 @@ class AuthorizingTransport:
         return await self._send(operation, self._identified(request))
 
     async def export(self, target: Path) -> int:
-        """Only for an actor who may read everything."""
+        """Export memory. Only for an actor that may read everything."""
         await self.check_access("/", "read", True)
         return await self._sender.export(target)
 
     async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
-        """Only for an actor who may write everything."""
+        """Import an archive. Only for an actor that may write everything."""
         await self.check_access("/", "write", True)
         return await self._sender.bring_in(source, kind=kind, dry_run=dry_run)
 
@@ -179,13 +181,15 @@ class AuthorizingTransport:
         self._check_private(request.path)
         found = await self._sender.call(MEMORY_SEARCH, request)
         hits = await self._shown_hits(found.hits)
-        if len(hits) < len(found.hits) and request.limit < MOST_HITS:  # others stand behind those left out
+        if (
+            len(hits) < len(found.hits) and request.limit < MOST_HITS
+        ):  # further hits may replace those left out
             more = await self._sender.call(MEMORY_SEARCH, replace(request, limit=MOST_HITS))
             hits = (await self._shown_hits(more.hits))[: request.limit]
         return replace(found, hits=tuple(hits))
 
     async def _list(self, request: ListMemory) -> MemoryListing:
-        """The visible names; what memory does not read is for guards, and stays untold."""
+        """Return the visible names. Entries that memory does not read are for guards only and are not returned."""
         self._check_private(request.path)
         found = (await self._sender.call(MEMORY_LIST, replace(request, unread=False))).entries
         return MemoryListing(entries=tuple([entry for entry in found if await self._visible(entry.path)]))
@@ -204,7 +208,7 @@ class AuthorizingTransport:
 
     async def _blame(self, request: BlameMemory) -> MemoryBlame:
         if self._recipient is not None and may_hold_learned(request.path):
-            # Whoever may not be shown the file is shown no line of it.
+            # A recipient that may not see the file may not see its lines.
             await self._read(ReadMemory(path=request.path, version=request.version))
         return await self._send(MEMORY_BLAME, request)
 
@@ -220,7 +224,7 @@ class AuthorizingTransport:
         return found
 
     async def _shown_hits(self, hits: Sequence[MemoryHit]) -> Sequence[MemoryHit]:
-        """The hits that may be shown."""
+        """Return the hits that may be shown."""
         shown = [hit for hit in hits if await self._visible(hit.path)]
         to = self._recipient
         if to is None or not (paths := tuple({hit.path for hit in shown if may_hold_learned(hit.path)})):
@@ -280,7 +284,9 @@ class AuthorizingTransport:
         return _version_only(await self._sender.call(MEMORY_FORGET, request))
 
     async def _writable_layer(self, layer: Layer | None) -> Layer | None:
-        """The layer to write to, named when not every layer may be written. Raises ToolError."""
+        """Return the layer to write to. If not every layer may be written, the default layer is resolved and checked.
+        Raises ToolError.
+        """
         if await self._is_unrestricted("write"):
             return layer
         named = layer or await self._first_layer()
@@ -289,12 +295,14 @@ class AuthorizingTransport:
         return named
 
     async def _check_layer(self, layer: Layer) -> None:
-        """Raises ToolError when a chunk that is new today may not be written there."""
+        """Raise ToolError if a new chunk may not be written to the layer."""
         chunks, today = f"/{layer_folder(layer, self._block, self._actor)}/chunks", datetime.now(UTC).date()
         await self.check_access(f"{chunks}/{today}/chunk-{today}-00000000.json", "write", False)
 
     async def _first_layer(self) -> Layer | None:
-        """Return the layer that the block writes to by default. Raises ToolError when its settings cannot be read."""
+        """Return the layer that the block writes to by default. Raises ToolError if the block's settings cannot be
+        read.
+        """
         settings = block_file_path(self._block)
         await self.check_access(f"/{settings}", "read", False)
         try:
@@ -302,7 +310,7 @@ class AuthorizingTransport:
             policy = msgspec.toml.decode(file.content, type=BlockConfig).memory
         except ToolError as error:
             if not isinstance(error.__cause__, RemoteFault):
-                raise  # memory is away; only a block without settings has the default ones
+                raise  # memory cannot be reached; only a block without settings has the default policy
             policy = MemoryPolicy()
         except msgspec.MsgspecError as error:
             raise ToolError(
@@ -311,7 +319,9 @@ class AuthorizingTransport:
         return next(iter(policy.write_layers), None)
 
     async def _check_change(self, chunk: str) -> None:
-        """Raises ToolError when the file of a chunk may not be written; if it cannot be told, when any may not."""
+        """Raise ToolError if the file of a chunk may not be written. If the chunk is not found, raise if any layer may
+        not be written.
+        """
         if await self._is_unrestricted("write"):
             return
         request = GetChunk(id=chunk, actor=self._actor, block=self._block, archived=True)
@@ -323,7 +333,7 @@ class AuthorizingTransport:
             await self._check_layer(layer)
 
     async def _require_chunk(self, chunk: str) -> None:
-        """Raises ToolError when there is no such chunk that may be shown."""
+        """Raise ToolError if there is no chunk of this id that may be shown."""
         if (await self._chunk(GetChunk(id=chunk, actor=self._actor, block=self._block))).chunk is None:
             raise ToolError(f"There is no chunk {chunk!r} here.", kind="not_found")
 
@@ -342,8 +352,10 @@ class AuthorizingTransport:
     # Paths and identity --------------------------------------------------------------------------------------
 
     def _identified(self, request: Q) -> Q:
-        """The request in the name of this block and this actor. The reason of a change of files becomes the message of
-        its commit, which nobody but memory words."""
+        """Return the request with this block and this actor.
+
+        The reason of a change becomes the message of its commit, which only memory writes, so it is removed.
+        """
         forced = {"actor": self._actor, "block": self._block, "reason": ""}
         if isinstance(request, ForgetChunk):
             del forced["reason"]
@@ -351,8 +363,8 @@ class AuthorizingTransport:
         return replace(request, **known)
 
     async def _send(self, operation: MemoryOperation[Q, A], request: Q) -> A:
-        """Send a request about a path, once the path is checked."""
-        path: str = getattr(request, "path", "")  # without one it is the whole memory
+        """Check the path of a request, then send the request."""
+        path: str = getattr(request, "path", "")  # no path means all of memory
         if operation.changes:
             self._check_writable(path)
         else:
@@ -373,7 +385,7 @@ class AuthorizingTransport:
         return True
 
     async def _is_unrestricted(self, action: Action) -> bool:
-        """Report whether all of memory may be read or written so, and no file need be looked at."""
+        """Report whether all of memory may be read or written, so that single files need no check."""
         try:
             await self.check_access("/", action, True)
         except ToolError:
@@ -381,12 +393,14 @@ class AuthorizingTransport:
         return True
 
     def _check_private(self, path: str) -> None:
-        """Raises ToolError for what is private to another actor."""
+        """Raise ToolError if a path is private to another actor."""
         if is_private_to_another(path, self._actor):
             raise ToolError(f"{self._name(path)} is private to another agent.", kind="permission_denied")
 
     def _check_writable(self, path: str) -> None:
-        """Raises ToolError for a path that is or holds what is the owner's: no agent lifts its own limits."""
+        """Raise ToolError if a path is or contains a file that only the owner may change, so that no agent changes its
+        own permissions.
+        """
         self._check_private(path)
         parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
         holds_settings = not parts or (parts[0] in (BLOCKS_FOLDER, "archive") and len(parts) < 3)
@@ -415,12 +429,14 @@ def _paths(file: FileDifference) -> tuple[str, ...]:
 
 
 def _version_only(changed: MemoryChanged) -> MemoryChanged:
-    """The reply to a change of a chunk: where chunks lie is not said to who named them by their ids."""
+    """Return the reply to a change of a chunk without the chunk's path, because the caller named the chunk by
+    its id.
+    """
     return replace(changed, paths=())
 
 
 def _without_hidden(found: RecallResult, shown: tuple[RecalledChunk, ...]) -> RecallResult:
-    """Return what is left of an answer: nothing in it tells of a chunk that may not be shown."""
+    """Return the reply to a recall with the shown chunks only. Nothing in it reveals a chunk that may not be shown."""
     ids = tuple(one.chunk.id for one in shown)
     best = shown[0].chunk if shown else None
     return replace(

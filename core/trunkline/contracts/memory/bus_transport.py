@@ -1,4 +1,4 @@
-"""BusTransport: memory's operations over the bus, and the ``Memory`` of a block that uses it."""
+"""BusTransport sends memory's operations over the bus. ``block_memory`` makes the ``Memory`` of a block with it."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -28,16 +28,16 @@ A = TypeVar("A")
 EXPORT_SECONDS = 600.0
 
 READ_BATCH = 200
-"""The files that one request reads, so that its reply stays small."""
+"""The maximum number of files in one request, so that the reply stays small."""
 
 
 def no_importers() -> Sequence[Importer]:
-    """None: only memory's own exports are recognised."""
+    """Return no importers. Then only Trunkline's own exports are recognised."""
     return ()
 
 
 async def read_files(bus: Bus, paths: tuple[str, ...], *, timeout: float = CALL_SECONDS) -> list[MemoryFile]:
-    """Return the files that exist, in one request for each ``READ_BATCH`` of them. Raises BusError."""
+    """Return the files that exist, with one request for each ``READ_BATCH`` of them. Raises BusError."""
     files: list[MemoryFile] = []
     for some in batched(paths, READ_BATCH):
         request = ReadManyMemory(paths=some)
@@ -56,11 +56,11 @@ def block_memory(
     recipient: Recipient | None = None,
     importers: Callable[[], Sequence[Importer]] = no_importers,
 ) -> Memory:
-    """The memory of one block for one actor. History names ``actor``, and the conversation and turn of ``scope``.
+    """Return the memory of one block for one actor. History records ``actor``, and the conversation and turn of
+    ``scope``.
 
-    ``check_access`` decides what may be read and written. ``recipient`` is who is shown the replies; None is for a
-    caller that decides by itself what it shows to whom, such as a context source. ``importers`` know archives of other
-    systems.
+    ``check_access`` decides what may be read and written. ``recipient`` is who sees the replies; None is for a caller
+    that itself decides what it shows to whom, such as a context source. ``importers`` read archives of other systems.
     """
     sender = BusTransport(bus, block, actor, scope, timeout=timeout, importers=importers)
     guarded = AuthorizingTransport(
@@ -95,7 +95,7 @@ class BusTransport:
         self._importers = importers
 
     async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
-        """Send a request. The ToolError of one that memory refused has the RemoteFault as its cause."""
+        """Send a request. If memory refuses it, the cause of the ToolError is the RemoteFault."""
         try:
             return await self._bus.call(operation, request, scope=self._scope, timeout=self._timeout)
         except RemoteFault as fault:
@@ -112,7 +112,7 @@ class BusTransport:
             raise ToolError("Memory cannot be reached right now.", kind="unavailable") from error
 
     async def export(self, target: Path) -> int:
-        """Have memory write the archive, and fetch it."""
+        """Let memory write the archive, and fetch it."""
         try:
             return (await export_memory(self._bus, target, timeout=EXPORT_SECONDS)).size
         except RemoteFault as fault:
@@ -123,7 +123,7 @@ class BusTransport:
             ) from error
 
     async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
-        """Prepare the archive, hand it over, and have memory import it."""
+        """Prepare the archive, upload it, and let memory import it."""
         with ExitStack() as held:
             from trunkline.contracts.memory.import_preparation import prepare_import
 

@@ -1,4 +1,4 @@
-"""A cache of values from memory that many requests need: read once, and again when memory reports a change."""
+"""A cache of values that are read from memory. A value is read once, and again after memory reports a change."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Answer(Generic[T]):
-    """A value, and when the read of it began."""
+    """A value, and the time when its read began."""
 
     at: float
     value: T
@@ -23,8 +23,11 @@ class _Answer(Generic[T]):
 
 @dataclass(slots=True)
 class _Read(Generic[T]):
-    """A read that is under way. ``answer`` and ``error`` are its result; both are None when its reader was cancelled
-    and when nobody else may have the result."""
+    """A read that is running.
+
+    ``answer`` and ``error`` are its result. Both are None if the read was cancelled, or if its value must not be
+    shared.
+    """
 
     began: float
     changes: int
@@ -34,12 +37,12 @@ class _Read(Generic[T]):
 
 
 class MemoryCache(Generic[T]):
-    """Answers by name. ``open`` before use.
+    """Cached values by name. Call ``open`` before use.
 
-    An answer is kept for ``fresh_for`` seconds, and no longer than until memory tells of a change of a file that
-    ``counts``. Everybody who asks meanwhile shares one read. What ``keeps`` refuses is asked for each time, so what was
-    just made is found at once. While memory does not answer, an answer counts for ``stale_for`` seconds, changed or
-    not.
+    A value is used for ``fresh_for`` seconds at most, and only until memory reports a change of a file for which
+    ``counts`` is True. Concurrent requests share one read. A value for which ``keeps`` is False is not cached, so that
+    a file that was just created is found at once. While memory does not answer, a value is used for ``stale_for``
+    seconds, even if it has changed.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class MemoryCache(Generic[T]):
         self._undo: Callable[[], None] | None = None
 
     async def open(self) -> None:
-        """Listen for changes from now on."""
+        """Subscribe to changes of memory."""
         await self._bus.subscribe(MEMORY_CHANGED, self._changed, limit=1, part="files")
         self._undo = self._bus.on_reconnect(self._reconnected)
 
@@ -74,7 +77,7 @@ class MemoryCache(Generic[T]):
             self._undo()
 
     async def get(self, name: str) -> T:
-        """The answer for a name. Raises what asking raises."""
+        """Return the value of a name. Raises what ``ask`` raises."""
         known = self._answers.get(name)
         age = anyio.current_time() - known.at if known is not None else 0.0
         if known is not None and age < self._fresh_for:
@@ -87,7 +90,7 @@ class MemoryCache(Generic[T]):
             raise
 
     def clear(self) -> None:
-        """Something was changed: whoever asks from now on has memory read again."""
+        """Mark all values as outdated: the next request for each reads memory again."""
         self._changes += 1
         old = anyio.current_time() - self._fresh_for
         self._answers = {
@@ -97,7 +100,7 @@ class MemoryCache(Generic[T]):
         }
 
     async def _read(self, name: str) -> T:
-        """Read a name now, or share a read that is as fresh as this caller needs it."""
+        """Read a value, or share a running read that is recent enough."""
         read = self._reads.get(name)
         if read is not None and self._is_shared(read):
             await read.ended.wait()
@@ -124,7 +127,7 @@ class MemoryCache(Generic[T]):
             read.ended.set()
 
     def _is_shared(self, read: _Read[T]) -> bool:
-        """Report whether a read began after the last change, and not too long ago."""
+        """Report whether a read began after the last change and less than ``fresh_for`` seconds ago."""
         return read.changes == self._changes and anyio.current_time() - read.began < self._fresh_for
 
     async def _changed(self, message: ReceivedMessage[MemoryChanged]) -> None:

@@ -1,8 +1,8 @@
-"""A chunk's file: its name, its place, its form. Pure text work; nothing here looks at a disk.
+"""The name, path and format of a chunk's file. No I/O.
 
-``<place>/chunks/YYYY-MM-DD/chunk-YYYY-MM-DD-<8 hex>.json``. A day with very many has them in folders by the first
-digit and then the second, because git writes a folder's list anew for each file in it. Archived ones lie in
-``chunks/archive/``.
+The path is ``<place>/chunks/YYYY-MM-DD/chunk-YYYY-MM-DD-<8 hex>.json``. The chunks of a day with very many are in
+folders by their first and second digit, because git writes the whole list of a folder again for each new file. Archived
+chunks are in ``chunks/archive/``.
 """
 
 import json
@@ -22,14 +22,14 @@ _PATH = re.compile(
     rf"(?:(?P<place>.+)/)?chunks/(?P<archive>archive/)?\d{{4}}-\d{{2}}-\d{{2}}/(?:[0-9a-f]/[0-9a-f]/)?(?P<id>{NAME})\.json"
 )
 CROWDED = 64
-"""Chunks of one day beyond which further ones go into folders of that day by their digits."""
+"""The number of chunks of one day above which further chunks are stored in folders by their digits."""
 
 
 _decoder = msgspec.json.Decoder(ChunkFile)
 
 
 class ChunkPath(msgspec.Struct, frozen=True):
-    """The parts of a chunk's path: the place before ``chunks/``, the id, and whether it is archived."""
+    """The parts of a chunk's path: the folder before ``chunks/``, the id, and whether the chunk is archived."""
 
     place: str
     id: str
@@ -47,7 +47,7 @@ def parse_chunk_path(path: str) -> ChunkPath | None:
 
 
 def new_chunk_id(created: datetime) -> str:
-    """An id of that day."""
+    """Return a new id for a chunk of that day."""
     return f"chunk-{created.astimezone(UTC):%Y-%m-%d}-{secrets.token_hex(4)}"
 
 
@@ -57,13 +57,15 @@ def is_chunk_id(text: str) -> bool:
 
 
 def day_folder(place: str, day: str, *, archived: bool = False) -> str:
-    """The folder of a day (``YYYY-MM-DD``)."""
+    """Return the folder of a day (``YYYY-MM-DD``)."""
     middle = "chunks/archive" if archived else "chunks"
     return f"{place}/{middle}/{day}" if place else f"{middle}/{day}"
 
 
 def chunk_path(place: str, chunk: str, *, archived: bool = False, crowded: bool = False) -> str:
-    """Where a chunk lies, on a day with few or with very many. Raises ValueError for what is no id."""
+    """Return the path of a chunk. ``crowded`` is True for a chunk in a folder by its digits. Raises ValueError for an
+    invalid id.
+    """
     found = _ID.fullmatch(chunk)
     if found is None:
         raise ValueError(chunk)
@@ -72,19 +74,21 @@ def chunk_path(place: str, chunk: str, *, archived: bool = False, crowded: bool 
 
 
 def archived_path(path: str) -> str:
-    """Where a chunk's file goes when it is archived."""
+    """Return the path of a chunk's file in the archive."""
     place, _, rest = path.rpartition("chunks/")
     return f"{place}chunks/archive/{rest}"
 
 
 def restored_path(path: str) -> str:
-    """Where an archived chunk's file goes when it is restored."""
+    """Return the path of an archived chunk's file after it is restored."""
     place, _, rest = path.rpartition("chunks/archive/")
     return f"{place}chunks/{rest}"
 
 
 def encode_chunk(chunk: ChunkFile) -> bytes:
-    """The file: one key a line, so that history and blame tell which changed."""
+    """Return the content of a chunk's file, with one key in each line, so that history and blame show which key
+    changed.
+    """
     data = msgspec.to_builtins(chunk)
     data["metadata"] = {key: value for key, value in data["metadata"].items() if _is_stored(key, value)}
     return (json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8", "replace")
@@ -95,7 +99,7 @@ def _is_stored(key: str, value: Any) -> bool:
 
 
 def decode_chunk(path: str, data: bytes) -> ChunkFile | str:
-    """The chunk that a file holds, or the code of what is wrong with it."""
+    """Return the chunk in a file, or the code of the problem."""
     named = parse_chunk_path(path)
     try:
         chunk = _decoder.decode(data)
@@ -107,7 +111,7 @@ def decode_chunk(path: str, data: bytes) -> ChunkFile | str:
 
 
 def _repair(named: ChunkPath | None, data: bytes) -> ChunkFile | str:
-    """A chunk that another program, or a person, wrote in another way."""
+    """Return a chunk that another program or a person wrote in another form, or the code of the problem."""
     try:
         raw = json.loads(data)
     except (ValueError, RecursionError):
@@ -125,7 +129,7 @@ def _repair(named: ChunkPath | None, data: bytes) -> ChunkFile | str:
 
 
 def _with_time_zones(chunk: ChunkFile) -> ChunkFile:
-    """The chunk with times that can be compared: those without a zone are of UTC."""
+    """Return the chunk with times that can be compared. A time without a zone is in UTC."""
     known = chunk.metadata
     times = {name: getattr(known, name) for name in ("created_at", "modified_at", "expires_at")}
     bare = {name: at.replace(tzinfo=UTC) for name, at in times.items() if at and at.tzinfo is None}

@@ -1,4 +1,4 @@
-"""Fetching what memory exported, a piece at a time: it may be larger than this process."""
+"""Fetches an export of memory in pieces, because the export may be larger than this process's memory."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -23,13 +23,13 @@ async def export_memory(
     timeout: float = EXPORT_SECONDS,
     on_progress: Callable[[int, int], None] = lambda done, size: None,
 ) -> MemoryExport:
-    """Have memory exported and write the archive to ``file``, which appears when it is whole.
+    """Export memory to ``file``. The file appears when the archive is complete.
 
-    ``derived`` takes the search index along. ``timeout`` is how long memory may take to write it, in seconds.
-    ``on_progress`` hears how many bytes of how many arrived.
+    ``derived`` includes the search index. ``timeout`` is how many seconds memory may take to write the archive.
+    ``on_progress`` is called with the number of bytes received and the size of the archive.
 
     Raises:
-        Unavailable: it did not arrive whole.
+        Unavailable: the archive did not arrive completely.
         StorageError: the file cannot be written.
         BusError: memory refused or does not answer.
     """
@@ -56,7 +56,7 @@ async def export_memory(
 async def _report_progress(
     file: Path, size: int, on_progress: Callable[[int, int], None]
 ) -> AsyncIterator[None]:
-    """Tells now and then how far a file has grown."""
+    """Report periodically how large the file has become."""
 
     async def watch() -> None:
         while True:

@@ -1,7 +1,7 @@
-"""The archive that an import sends to memory, made from any file or folder that a person names.
+"""Makes the archive that an import sends to memory, from any file or folder that a person names.
 
-An archive that Trunkline exported is sent as it is, and a memory root is packed with its history. Anything else is
-converted by an importer. This runs in the person's process: the memory worker reads archives of one format only.
+An archive that Trunkline exported is sent unchanged, and a memory root is packed with its history. An importer converts
+anything else. The conversion runs in the person's process; the memory worker reads archives of one format only.
 """
 
 import stat
@@ -21,7 +21,7 @@ from trunkline.errors import StorageError, TrunklineError
 IGNORED_FOLDERS = frozenset(
     {".git", ".hg", "node_modules", "__pycache__", ".venv", "venv", ".cache", ".obsidian"}
 )
-"""Folders of programs, caches and repositories: nothing in them was written to be remembered."""
+"""Folders of programs, caches and repositories, whose files nobody wrote to be remembered."""
 
 MAX_FILES = 200_000
 DEFAULT_BLOCK = "main"
@@ -36,13 +36,13 @@ def prepare_import(
     kind: str | None = None,
     block: str | None = None,
 ) -> Iterator[Path]:
-    """Yield an archive of ``source``, which is deleted when the context ends unless it is ``source`` itself.
+    """Yield an archive of ``source``. At the end of the block the archive is deleted, unless it is ``source`` itself.
 
     ``kind`` names the importer. Without it, the first importer that recognises the source converts it. ``block`` gets
     the conversations that name no block.
 
     Raises:
-        TrunklineError: no importer recognises the source, or it is broken.
+        TrunklineError: no importer recognises the source, or it is damaged.
         StorageError: the source does not exist, or cannot be read.
     """
     if not source.exists():
@@ -95,7 +95,7 @@ def _choose_importer(importers: Sequence[Importer], source: Source, kind: str | 
 
 
 def _plain_files(folder: Path) -> Iterator[str]:
-    """The plain files below a folder. Links are not followed."""
+    """Yield the regular files below a folder. Links are not followed."""
     root = folder.resolve()
     waiting, count = [root], 0
     while waiting:

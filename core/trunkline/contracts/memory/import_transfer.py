@@ -1,4 +1,6 @@
-"""Handing memory an archive to bring in, by the object store: it may be larger than this process."""
+"""Sends an archive to memory through the object store, in pieces, because the archive may be larger than this process's
+memory.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,7 @@ from trunkline.errors import Unavailable
 from trunkline_bus import Bus, Scope, new_id
 
 IDLE_SECONDS = 120.0
-"""How long memory may be silent. It shows life all the time, so then it is gone."""
+"""Seconds without a message after which the memory worker counts as ended. During an import it sends heartbeats."""
 
 Mode = Literal["merge", "restore"]
 
@@ -30,11 +32,12 @@ async def import_memory(
     scope: Scope = NOWHERE,
     on_progress: Callable[[ImportProgress], None] = lambda progress: None,
 ) -> MemoryImport:
-    """Have memory bring an archive in, and return its account. See ``ImportMemory`` for what the words mean.
+    """Import an archive into memory and return the result. ``ImportMemory`` describes the arguments.
 
     Raises:
-        Unavailable: memory ended before it was done; importing again does the rest.
-        RemoteFault: memory refused; ``bad_archive`` when the archive is why. Nothing was changed.
+        Unavailable: the memory worker ended before the import was done; importing again completes the import.
+        RemoteFault: memory refused the import; the code is ``bad_archive`` if the archive is not valid. Nothing was
+            changed.
         BusError: memory does not answer.
         OSError: the archive cannot be read.
     """

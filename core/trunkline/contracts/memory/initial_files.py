@@ -1,8 +1,8 @@
-"""The files of a new memory and of a new block: instructions that every agent is told, and short texts that help the
-person who opens the others.
+"""The files of a new memory and of a new block: instructions for every agent, and short texts that help people fill in
+the other files.
 
-Text in parentheses that is a paragraph of its own, and fields that are "(not set)", are there to be replaced: nobody is
-told of them as if they were said.
+A paragraph in parentheses, and a field "(not set)", is a placeholder. Agents do not get placeholders as if they were
+content.
 """
 
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
@@ -133,16 +133,20 @@ INITIAL_FILES = {
         "preferences.toml": PREFERENCES,
     }.items()
 }
-"""Path to content. Only what is missing in a memory without history is written."""
+"""The initial files of a memory: path to content. Only missing files are written, and only to a memory without
+history.
+"""
 
 
 INSTRUCTIONS = "AGENT.md"
-"""What every agent is told, as it came too: the other files only once somebody wrote in them."""
+"""The file that every agent gets even if nobody has edited it. Agents get the other files only after an edit."""
 
 
 def is_untouched(path: str, text: str) -> bool:
-    """Report whether a file of memory still is what memory began with, and so says nothing of this place or its owner
-    yet. The instructions in it count all the same; see ``INSTRUCTIONS``.
+    """Report whether a file of memory still has its initial content, and so says nothing about this installation or its
+    owner.
+
+    The instructions apply even if untouched; see ``INSTRUCTIONS``.
     """
     if path in INITIAL_FILES:
         return INITIAL_FILES[path] == text.encode(errors="surrogatepass")
@@ -151,7 +155,7 @@ def is_untouched(path: str, text: str) -> bool:
 
 
 def rename_monitor(monitor: str, name: str | None, emoji: str | None) -> str:
-    """A block's ``monitor.md`` with another name and emoji in the lines that are theirs, if it has these lines."""
+    """Return a block's ``monitor.md`` with another name and emoji in their lines, if it has these lines."""
     lines = monitor.split("\n")
     for label, value in (("Name", name), ("Emoji", emoji)):
         at = next((number for number, line in enumerate(lines) if line.startswith(f"- {label}:")), None)
@@ -161,7 +165,9 @@ def rename_monitor(monitor: str, name: str | None, emoji: str | None) -> str:
 
 
 def block_files(block: str, name: str | None, emoji: str | None) -> dict[str, str]:
-    """A new block's own files, by their paths in the block: who its agent is, and what it keeps in mind."""
+    """Return the initial files of a new block, by their paths in the block: the identity of its agent, and its memory
+    summary.
+    """
     identity = f"- Name: {name or '(not set)'}\n- Emoji: {emoji or '(not set)'}\n- Block: {block}"
     return {
         "monitor.md": (

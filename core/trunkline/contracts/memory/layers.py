@@ -1,7 +1,7 @@
-"""Layers: which chunks an actor may read and where it may write. Names and rules; no I/O.
+"""The layers of chunks: which layers an actor may read, and to which it may write. No I/O.
 
-A block is the project and the memory root is the user, so a layer is a place before ``chunks/``: ``blocks/B/agents/A``,
-``blocks/B``, ``agents/A``, or the root itself. Who acts is the agent.
+A project is a block, the user is the memory root, and an agent is an actor. A layer is the part of a chunk's path
+before ``chunks/``: ``blocks/B/agents/A``, ``blocks/B``, ``agents/A``, or the root itself.
 """
 
 import re
@@ -21,17 +21,17 @@ _PLACE = re.compile(rf"(?:{BLOCKS_FOLDER}/{BLOCK_NAME})?(?:(?:^|/)agents/{AGENT}
 
 
 class LayerLocation(msgspec.Struct, frozen=True):
-    """A layer, and the folder before its ``chunks/``."""
+    """A layer, and the folder that contains its ``chunks/``."""
 
     layer: Layer
     folder: str
 
 
 def layer_location(layer: Layer, block: str | None, actor: str) -> LayerLocation:
-    """Where a layer lies for an actor in a block.
+    """Return the location of a layer for an actor in a block.
 
     Raises:
-        Refusal: ``invalid_scope``: a project layer without a block, or a block that can have none.
+        Refusal: ``invalid_scope``: a project layer without a block, or with an invalid block name.
     """
     if layer.startswith("project") and block is None:
         raise Refusal("invalid_scope", f"The layer {layer} belongs to a block; say which.")
@@ -41,12 +41,12 @@ def layer_location(layer: Layer, block: str | None, actor: str) -> LayerLocation
 
 
 def is_no_layer(folder: str) -> bool:
-    """Report whether no layer lies at a folder."""
+    """Report whether a folder is not the folder of a layer."""
     return _PLACE.fullmatch(folder) is None
 
 
 def layer_of(folder: str) -> Layer:
-    """The layer that a folder is."""
+    """Return the layer of a folder."""
     project, agent = folder.startswith(f"{BLOCKS_FOLDER}/"), "agents/" in folder
     if project:
         return "project_agent" if agent else "project_global"
@@ -54,7 +54,9 @@ def layer_of(folder: str) -> Layer:
 
 
 def readable_layers(policy: MemoryPolicy, block: str | None, actor: str) -> tuple[LayerLocation, ...]:
-    """The places that an actor reads, the ones that count first in front. Empty when the policy turns memory off."""
+    """Return the layers that an actor may read, in the order of precedence. The result is empty if the policy turns
+    memory off.
+    """
     if not policy.enabled:
         return ()
     wanted: list[Layer] = [layer for layer in LAYERS if layer in policy.read_layers]
@@ -62,10 +64,11 @@ def readable_layers(policy: MemoryPolicy, block: str | None, actor: str) -> tupl
 
 
 def writable_layer(policy: MemoryPolicy, block: str | None, actor: str, layer: Layer | None) -> LayerLocation:
-    """The place to write to: that of ``layer``, or of the first one that the policy allows.
+    """Return the layer to write to: ``layer``, or the first layer that the policy allows.
 
     Raises:
-        Refusal: ``forbidden``: the policy does not let it be written. ``invalid_scope``: as ``layer_location``.
+        Refusal: ``forbidden``: the policy does not allow to write to the layer. ``invalid_scope``: as
+            ``layer_location``.
     """
     if not policy.enabled:
         raise Refusal("forbidden", "The policy of this block turns remembering off.")

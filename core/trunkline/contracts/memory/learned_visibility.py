@@ -1,8 +1,9 @@
-"""Whom memory's tools may tell what was learned: the person it was learned of, in the block where it was said (ADR 44).
+"""The rule of who may see what the learner stored: only the person from whom it was learned, in the block where it was
+said (ADR 44).
 
-A fact or note of the learner is a chunk whose source is ``learned``; an episode and a strategy are files of ``models/``
-that name their sources; the profile is the owner's. Rules on a path and what lies there. What is not learned is told to
-whoever may read it.
+A fact or note of the learner is a chunk whose source is ``learned``. An episode or a strategy is a file in ``models/``
+that names its sources. The profile belongs to the owner. The rule uses only the path and the content of a file. Other
+files are visible to everyone who may read them.
 """
 
 import re
@@ -15,7 +16,7 @@ from trunkline.contracts.memory.chunks import ChunkMetadata
 from trunkline.contracts.memory.paths import OWNER, is_chunk_path
 
 LEARNED_SOURCE = "learned"
-"""The source of a chunk that the learner made."""
+"""The ``source`` of a chunk that the learner made."""
 
 _PROFILE = "profile.json"
 _BLOCK = re.compile(rf"{BLOCKS_FOLDER}/([^/]+)/", re.IGNORECASE)
@@ -23,7 +24,7 @@ _FILE = re.compile(r"models/[^/]+/(?:episodes|playbook)(?:/|$)", re.IGNORECASE)
 
 
 class Recipient(NamedTuple):
-    """Who is told something: the block, and the person who speaks there, "" for the owner."""
+    """Who sees a reply: the block, and the person who speaks there ("" for the owner)."""
 
     block: str
     person: str
@@ -35,8 +36,9 @@ class _Source(msgspec.Struct, frozen=True):
 
 
 class _Learned(msgspec.Struct, frozen=True):
-    """The provenance in a file of the learner. An episode has one source; of a strategy ``source`` is who made it,
-    and ``sources`` are where.
+    """The origin in a file of the learner.
+
+    An episode has one ``source``. Of a strategy, ``source`` is who made it, and ``sources`` are where it was learned.
     """
 
     source: _Source | str = ""
@@ -49,19 +51,20 @@ class _LearnedChunk(msgspec.Struct, frozen=True):
 
 
 def recipient_of(block: str, actor: str) -> Recipient:
-    """Who hears what a tool finds. The owner also speaks through every channel."""
+    """Return who sees the results of a tool. An actor of a channel counts as the owner."""
     return Recipient(block, "" if actor == OWNER or actor.startswith("channel:") else actor)
 
 
 def may_hold_learned(path: str) -> bool:
-    """Report whether what lies at a path, from the memory root, may have been learned: then its text decides."""
+    """Report whether a file at a path from the memory root may contain learned content. Then its content decides."""
     plain = _plain(path)
     return is_chunk_path(plain) or _FILE.match(plain) is not None or plain.casefold() == _PROFILE
 
 
 def is_withheld(path: str, text: str, to: Recipient) -> bool:
-    """Report whether a file of memory holds what was learned of somebody else, or in another block. A damaged one is
-    shown to the owner alone, who has to mend it.
+    """Report whether a file of memory contains what was learned from another person or in another block.
+
+    A damaged file is visible to the owner only, who has to repair it.
     """
     if not may_hold_learned(path):
         return False
@@ -79,7 +82,9 @@ def is_withheld(path: str, text: str, to: Recipient) -> bool:
 
 
 def is_chunk_withheld(path: str, known: ChunkMetadata, to: Recipient) -> bool:
-    """The same of a chunk. One that lies in no block is of all blocks."""
+    """Report whether a chunk was learned from another person or in another block. A chunk outside of all blocks applies
+    to all blocks.
+    """
     if known.source != LEARNED_SOURCE:
         return False
     found = _BLOCK.match(_plain(path))
@@ -87,7 +92,9 @@ def is_chunk_withheld(path: str, known: ChunkMetadata, to: Recipient) -> bool:
 
 
 def _allowed_recipients(learned: _Learned) -> set[tuple[str, str]]:
-    """Where it may be told; empty for everywhere: the program's own advice, and what a person wrote, quote nobody."""
+    """Return the recipients who may see the file; empty if all may. The program's own advice, and what a person wrote,
+    quotes nobody.
+    """
     if isinstance(learned.source, _Source):
         return {(learned.source.block, learned.source.person)}
     if learned.source == "person" or (learned.source == "heuristic" and learned.outcome == "failure"):

@@ -1,4 +1,4 @@
-"""Operation: one row of the table of what memory can be asked. The rows stand below the request types.
+"""MemoryOperation: a row of the table of memory's operations. The rows are below the request types.
 
 ``acl.roles`` derives the NATS permissions of each process from ``callers``. ``AuthorizingTransport`` derives from
 ``scope`` what it checks before a tool's request reaches memory. The memory worker binds a handler to each row.
@@ -13,14 +13,14 @@ Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
 Caller = Literal["gateway", "monitor", "tools", "operator"]
-"""A process that may call an operation, by the name of its role on the bus."""
+"""A process that may call an operation, named by its role on the bus."""
 
 RequestScope = Literal["file", "tree", "reply"]
-"""What of memory a request reaches.
+"""The part of memory that a request reaches.
 
-``file``: the file at its path, and nothing else may be in the reply. ``tree``: everything below its path. ``reply``:
-what its reply shows, or the file of its chunk. A query with ``tree`` or ``reply`` needs a filter in
-``AuthorizingTransport``, which checks the reply piece by piece; without one every call of a tool is refused.
+``file`` is the file at the request's path; the reply contains nothing else. ``tree`` is everything below the path.
+``reply`` is whatever the reply shows, or the file of the chunk. A query with ``tree`` or ``reply`` needs a filter in
+``AuthorizingTransport``, which checks each part of the reply. Without a filter every call of a tool is refused.
 """
 
 CALL_SECONDS = 30.0
@@ -28,16 +28,16 @@ CALL_SECONDS = 30.0
 
 QUERY_CONCURRENCY = 64
 CHANGE_CONCURRENCY = 512
-"""How many queries are answered, and how many changes may wait for their commit, at once."""
+"""The number of changes that may wait for their commit at once."""
 
 
 @dataclass(frozen=True)
 class MemoryOperation(Endpoint[Req, Rep]):
-    """An operation of memory: its subject, its request and reply type, and who may call it.
+    """An operation of memory: its subject, its request and reply type, and its permitted callers.
 
-    ``callers`` are the processes that may call it; nobody else may. ``scope`` is what a tool's request reaches. Without
-    a scope no tool and no isolated plugin may call it. ``changes`` says that it commits. ``concurrency`` is how many
-    requests are handled at once.
+    Only the processes in ``callers`` may call the operation. ``scope`` is the part of memory that a tool's request
+    reaches; without a scope no tool and no isolated plugin may call the operation. ``changes`` is True if the operation
+    commits. ``concurrency`` is the number of requests that are handled at once.
     """
 
     callers: frozenset[Caller] = frozenset()
@@ -56,7 +56,7 @@ def query(
     scope: RequestScope | None = None,
     concurrency: int = QUERY_CONCURRENCY,
 ) -> MemoryOperation[Req, Rep]:
-    """An operation that commits nothing."""
+    """Return an operation that commits nothing."""
     return MemoryOperation(
         f"memory.{verb}", _subject(verb), request, reply, doc=doc, root=False,
         callers=frozenset(callers), scope=scope, concurrency=concurrency,
@@ -73,7 +73,7 @@ def change(
     scope: RequestScope | None = None,
     concurrency: int = CHANGE_CONCURRENCY,
 ) -> MemoryOperation[Req, Rep]:
-    """An operation that commits. Its change is published before the caller has the reply."""
+    """Return an operation that commits. Its change is published before the caller gets the reply."""
     return MemoryOperation(
         f"memory.{verb}", _subject(verb), request, reply, doc=doc, root=False,
         callers=frozenset(callers), scope=scope, changes=True, concurrency=concurrency,
@@ -83,7 +83,7 @@ def change(
 def stream(
     verb: str, request: type[Req], replies: type[Rep], doc: str, callers: tuple[Caller, ...]
 ) -> MemoryOperation[Req, Rep]:
-    """An operation that reports its progress and ends with its result. One runs at a time."""
+    """Return an operation that reports its progress and ends with its result. Only one runs at a time."""
     return MemoryOperation(
         f"memory.{verb}", _subject(verb), request, replies, doc=doc, streaming=True,
         callers=frozenset(callers), concurrency=1,

@@ -1,8 +1,8 @@
-"""Which paths memory allows. Rules on text only; nothing here looks at a disk.
+"""The rules for paths of memory. No I/O.
 
-A path is POSIX, relative to the memory root, of visible names. What is refused: absolute paths, ``..``, names that
-begin with ``~``, backslashes, control characters, text that is not UTF-8, over-long names, names that secrets go by,
-and whatever git uses for itself.
+A path is a POSIX path relative to the memory root. The rules refuse absolute paths, ``..``, names that begin with
+``~``, backslashes, control characters, text that is not UTF-8, names that are too long, names that are typical of files
+with secrets, and all names that git uses for itself.
 """
 
 import unicodedata
@@ -17,10 +17,10 @@ DEEPEST = 64
 
 
 def normalize_path(path: str) -> str:
-    """The path in its plain form (no ``.``, no doubled or trailing slashes).
+    """Return the path in its normal form (no ``.``, no double or trailing slashes).
 
     Raises:
-        Refusal: ``invalid_path``, with a sentence that says which rule it breaks.
+        Refusal: ``invalid_path``, with a sentence that names the rule.
     """
     plain = normalize_folder(path)
     if not plain:
@@ -29,7 +29,7 @@ def normalize_path(path: str) -> str:
 
 
 def normalize_folder(path: str) -> str:
-    """As ``normalize_path``, but the empty path is allowed and means the root."""
+    """Normalize the path of a folder as ``normalize_path`` does; the empty path is valid and means the root."""
     if path.startswith("/"):
         raise path_refusal(path, "it must be relative to the memory root")
     if len(path) > PATH_BYTES or len(_encoded(path)) > PATH_BYTES:
@@ -47,7 +47,7 @@ def normalize_folder(path: str) -> str:
 
 
 def is_normalized(path: str) -> bool:
-    """Report whether a path keeps the rules and is in its plain form."""
+    """Report whether a path is valid and in its normal form."""
     try:
         return normalize_path(path) == path
     except Refusal:
@@ -55,7 +55,7 @@ def is_normalized(path: str) -> bool:
 
 
 def name_problem(name: str) -> str:
-    """Return the rule that one name of a path breaks, "" when it is allowed."""
+    """Return the rule that a name in a path breaks; "" if the name is allowed."""
     if name == "..":
         return "it may not contain '..'"
     if name.startswith("~"):
@@ -72,7 +72,7 @@ def name_problem(name: str) -> str:
 
 
 def is_git_name(name: str) -> bool:
-    """Report whether some file system takes the name for one of git's (``.git``, ``.GIT``, ``.g\u200cit``,
+    """Report whether some file system treats the name as one of git's (``.git``, ``.GIT``, ``.g\u200cit``,
     ``git~1``).
     """
     plain = _folded(name)
@@ -80,13 +80,13 @@ def is_git_name(name: str) -> bool:
 
 
 def is_git_folder(name: str) -> bool:
-    """Report whether some file system takes the name for that of git's own folder."""
+    """Report whether some file system treats the name as that of git's own folder."""
     plain = _folded(name)
     return plain.split(":")[0].rstrip(" .") in (".git", "git~1")
 
 
 def is_protected(names: list[str]) -> bool:
-    """Report whether a path's names are those that keys and passwords go by."""
+    """Report whether the names of a path are typical of files that hold keys and passwords."""
     plain = [_folded(name) for name in names]
     if plain and plain[-1].endswith(PROTECTED_NAMES):
         return True
@@ -94,7 +94,7 @@ def is_protected(names: list[str]) -> bool:
 
 
 def _folded(name: str) -> str:
-    """A name as the most forgiving file system reads it."""
+    """Return a name in the form in which the most tolerant file system compares it."""
     if name.isascii():
         return name.lower().rstrip(" .")
     letters = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
@@ -102,29 +102,29 @@ def _folded(name: str) -> str:
 
 
 def path_refusal(path: str, why: str) -> Refusal:
-    """The refusal of a path. Control characters of the path are not repeated."""
+    """Return the refusal of a path. The text does not contain control characters of the path."""
     shown = path if len(path) <= 80 else path[:77] + "..."
     return Refusal("invalid_path", f"The path {ascii_safe(shown)!r} is not allowed: {why}.")
 
 
 def ascii_safe(text: str) -> str:
-    """Text without what cannot be encoded."""
+    """Return the text with characters that cannot be encoded replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def parents(path: str) -> list[str]:
-    """The folders above a path, outermost first, without the root."""
+    """Return the folders above a path, outermost first, without the root."""
     names = path.split("/")
     return ["/".join(names[:depth]) for depth in range(1, len(names))]
 
 
 def is_under(path: str, prefix: str) -> bool:
-    """Report whether a path is the prefix itself or lies below it; everything lies below the empty prefix."""
+    """Report whether a path is ``prefix`` or below it. Every path is below the empty prefix."""
     return not prefix or path == prefix or path.startswith(prefix + "/")
 
 
 def encode_text(path: str, text: str) -> bytes:
-    """Text as it is stored. Raises Refusal ``write_failure`` for text that cannot be."""
+    """Return a text as stored bytes. Raises Refusal ``write_failure`` if the text cannot be encoded."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
@@ -134,7 +134,7 @@ def encode_text(path: str, text: str) -> bytes:
 
 
 def decode_text(path: str, data: bytes) -> str:
-    """Return the text of a file. Raises Refusal ``invalid_path`` where it is no text."""
+    """Return the text of a file. Raises Refusal ``invalid_path`` if the file is not text."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

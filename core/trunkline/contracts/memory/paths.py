@@ -1,7 +1,7 @@
-"""Whose a folder of memory is, and which path is meant. Rules on text only.
+"""Rules about paths of memory: which file a path names, and who owns a folder. No I/O.
 
-An actor's private layer lies in ``agents/<actor>/`` or ``blocks/<block>/agents/<actor>/``, and no other actor's tools
-come to see it.
+An actor's private layer is in ``agents/<actor>/`` or ``blocks/<block>/agents/<actor>/``. No other actor's tools can
+read it.
 """
 
 import re
@@ -12,7 +12,7 @@ from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline_bus import key_of
 
 OWNER = "owner"
-"""The person whose memory it is: sees everything."""
+"""The actor name of the person who owns the memory. The owner can read everything."""
 
 AGENT = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}"
 _CHUNKS = re.compile(rf"(?:{BLOCKS_FOLDER}/[^/]+/)?(?:agents/[^/]+/)?chunks(?:/|$)", re.IGNORECASE)
@@ -20,16 +20,17 @@ _PRIVATE = re.compile(rf"(?:{BLOCKS_FOLDER}/[^/]+/)?agents(?:/([^/]+))?(?:/|$)",
 
 
 def agent_folder(actor: str) -> str:
-    """The name of an actor's private folder."""
+    """Return the name of an actor's private folder."""
     return actor if re.fullmatch(AGENT, actor) else key_of(actor)
 
 
 def root_path(block: str, path: str) -> str:
-    """A path from the memory root: one that begins with ``/`` is, every other is relative to the block's folder.
+    """Return the path from the memory root. A path with a leading ``/`` is relative to the root; any other path is
+    relative to the block's folder.
 
-    The files that every memory begins with are named without the slash too, as people and texts name them
-    (``AGENT.md``): in exactly these letters, so that no spelling of a path means one file here and another one to the
-    policies. A block's own file of that name is reached from the root (``/blocks/main/AGENT.md``).
+    The initial files of memory (``AGENT.md``) are relative to the root without the slash too, because people and texts
+    name them so. Only the exact spelling counts, so that no spelling of a path means one file here and another file to
+    the policies. A block's own file of that name has the path ``/blocks/main/AGENT.md``.
     """
     if path.startswith("/"):
         return path[1:]
@@ -39,22 +40,24 @@ def root_path(block: str, path: str) -> str:
 
 
 def path_in_block(block: str, whole: str) -> str:
-    """Return the name in a block of a path from the memory root: ``root_path`` makes the same path of it again."""
+    """Return the name in a block of a path from the memory root. ``root_path`` reverses this function."""
     name = whole.removeprefix(f"{block_folder(block)}/")
     return f"/{whole}" if name == whole or name in INITIAL_FILES else name
 
 
 def layer_folder(layer: Layer, block: str, actor: str) -> str:
-    """The folder of a layer of chunks, before its ``chunks/``."""
+    """Return the folder of a layer, which is the part of a chunk's path before ``chunks/``."""
     parts = [block_folder(block)] if layer.startswith("project") else []
     parts += [f"agents/{agent_folder(actor)}"] if layer.endswith("agent") else []
     return "/".join(parts)
 
 
 def is_owner_only(path: str) -> bool:
-    """Report whether a path is the owner's alone to change, by whatever way: what agents may do (policies and
-    each block's settings) and what was done. Preferences are choices and no limits, so agents may write them, by a
-    call that shows a person their text; they do not come unseen with an archive (``is_preferences``).
+    """Report whether only the owner may change a path, in any way: the permissions of agents (policies and each block's
+    settings) and the audit log.
+
+    The preferences are not owner-only, because they are choices and not limits. Agents may write them by a call that
+    shows a person the text. An import does not change them without notice (``is_preferences``).
     """
     parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
     settings = len(parts) == 3 and parts[0] in (BLOCKS_FOLDER, "archive") and parts[2] == BLOCK_FILE
@@ -62,20 +65,20 @@ def is_owner_only(path: str) -> bool:
 
 
 def is_preferences(path: str) -> bool:
-    """Report whether a path is that of the owner's preferences: which models are asked, for how much."""
+    """Report whether a path is the owner's preferences, which choose the models and their cost."""
     return [part.casefold() for part in path.split("/") if part not in ("", ".")] == ["preferences.toml"]
 
 
 def is_chunk_path(path: str) -> bool:
-    """Report whether a path lies in or is a folder of chunks: these are made and changed as chunks, within their
-    policy.
+    """Report whether a path is a folder of chunks or in one. Such files are created and changed by chunk operations
+    only, within their policy.
     """
     plain = "/".join(part for part in path.split("/") if part not in ("", "."))
     return _CHUNKS.match(plain) is not None
 
 
 def is_private_to_another(path: str, actor: str) -> bool:
-    """Report whether a path of memory lies in the private folder of somebody else, or is the folder that holds them."""
+    """Report whether a path is in the private folder of another actor, or is the folder of all private folders."""
     plain = "/".join(part for part in path.split("/") if part not in ("", "."))
     found = _PRIVATE.match(plain)
     return found is not None and actor != OWNER and found[1] != agent_folder(actor)

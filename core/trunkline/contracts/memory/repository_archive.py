@@ -1,4 +1,4 @@
-"""The archive of a memory root or of an unpacked export: its git history, packed as it is."""
+"""Archives the git history of a memory root, or of an unpacked export, unchanged."""
 
 import re
 import stat
@@ -17,12 +17,15 @@ HISTORY_FILES = (
     "objects/pack/*.pack",
     "objects/pack/*.idx",
 )
-"""The files below ``.git`` that hold history. Configuration, hooks and locks are not among them: an archive must not
-bring in a program that git would run."""
+"""The files below ``.git`` that hold history. They do not include configuration, hooks and locks, because an archive
+must not bring in a program that git would run.
+"""
 
 
 def find_memory_root(folder: Path) -> Path | None:
-    """The memory root in ``folder``, which is an unpacked export or a memory root itself; None if it is neither."""
+    """Return the memory root in ``folder``, which is an unpacked export or a memory root itself; None if it is
+    neither.
+    """
     for root in (folder / MEMORY, folder):
         if (root / ".git" / "HEAD").is_file() and (
             (root / "AGENT.md").is_file() or (root / BLOCKS_FOLDER).is_dir()
@@ -60,7 +63,7 @@ def archive_repository(root: Path, target: Path) -> None:
 
 
 def _head(git: Path) -> str:
-    """The commit of HEAD; "" if the refs do not name one."""
+    """Return the commit of HEAD; "" if the refs do not name one."""
     text = (git / "HEAD").read_text("utf-8", "replace").strip()
     name = text.removeprefix("ref: ")
     loose = git / name

@@ -1,4 +1,4 @@
-"""Applying the memory rules to a change. Every store does this before it commits, so that no rule can be bypassed."""
+"""Applies the memory rules to a change. Every store does this before each commit, so that no change bypasses a rule."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 def apply_rules(rules: Sequence[MemoryRule], change: Change) -> Change:
     """Return the change after all rules, in their order.
 
-    Raises Refusal when a rule refuses or fails, or names a path that is not allowed. Then nothing may be written.
+    Raises Refusal if a rule refuses or fails, or names a path that is not allowed. Then nothing may be written.
     """
     for rule in rules if change.files else ():
         change = _apply_rule(rule, change)
@@ -34,9 +34,9 @@ def _apply_rule(rule: MemoryRule, change: Change) -> Change:
 
 
 def missing_blocks(files: Mapping[str, object | None], exists: Callable[[str], bool]) -> frozenset[str]:
-    """Return the blocks that a change of these files writes into and that are not there once it is made.
+    """Return the blocks that a change writes into and that do not exist after the change.
 
-    A store passes them as ``Change.homeless``. ``exists`` tells whether memory has a file at a path.
+    A store passes them as ``Change.homeless``. ``exists`` reports whether memory has a file at a path.
     """
     return frozenset(
         home.split("/")[1]
@@ -46,7 +46,9 @@ def missing_blocks(files: Mapping[str, object | None], exists: Callable[[str], b
 
 
 def block_files(files: Mapping[str, object | None]) -> Iterator[str]:
-    """Yield the ``block.toml`` of each block that files are written into; files that are None are deleted."""
+    """Yield the ``block.toml`` of each block that ``files`` are written into. A file with the content None is
+    deleted.
+    """
     written = (path.split("/") for path, content in files.items() if content is not None)
     yield from {
         block_file_path(parts[1]) for parts in written if parts[0] == BLOCKS_FOLDER and len(parts) > 2

@@ -1,6 +1,6 @@
-"""The memory worker's operations, as one table, and the fact that memory changed.
+"""The table of the memory worker's operations, and the topic of memory's changes.
 
-The rows stand below their request types; this module joins them.
+The rows are below their request types; this module joins them.
 """
 # ruff: noqa: F403  one table in several files; to list its names here again would be a second table
 
@@ -19,7 +19,7 @@ from trunkline_bus import Subject, Topic
 MEMORY_OPERATIONS: tuple[MemoryOperation[Any, Any], ...] = tuple(
     value for value in tuple(globals().values()) if isinstance(value, MemoryOperation)
 )
-"""All operations of memory. What is not in here nobody may call."""
+"""All operations of memory. An operation that is not in this table cannot be called."""
 
 MEMORY_CHANGED: Topic[MemoryChanged] = Topic(
     name="memory changes", subject=Subject("trunkline.evt.memory.{part}.changed"), payload=MemoryChanged,

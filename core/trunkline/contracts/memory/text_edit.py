@@ -1,4 +1,4 @@
-"""Changing one file of memory by a function of its text, so that what another did meanwhile is never lost."""
+"""Edits a file of memory by a function of its text, so that concurrent changes are not lost."""
 
 from collections.abc import Callable
 
@@ -8,18 +8,18 @@ from trunkline.errors import ToolError
 TRIES = 5
 
 ABSENT = ""
-"""What a write expects of a file that is not there."""
+"""The ``expected`` hash of a file that does not exist."""
 
 
 async def read_text(memory: Memory, path: str) -> str:
-    """The file's text; "" of one that is not there."""
+    """Return the file's text; "" if there is no such file."""
     return (await _read_version(memory, path))[0]
 
 
 async def update_text(memory: Memory, path: str, edit: Callable[[str], str]) -> str:
-    """Put ``edit(text)`` in place of a file's text, "" being that of an absent one; returns the new text.
+    """Replace a file's text by ``edit(text)`` and return the new text. The text of a missing file is "".
 
-    Raises ToolError when ``edit`` does, or when others change the file all the time.
+    Raises ToolError if ``edit`` does, if memory refuses the change, or if other changes conflict on every attempt.
     """
     for _ in range(TRIES):
         text, version = await _read_version(memory, path)
@@ -38,8 +38,9 @@ async def update_text(memory: Memory, path: str, edit: Callable[[str], str]) -> 
 
 
 async def _read_version(memory: Memory, path: str) -> tuple[str, str]:
-    """The text and the hash that a write may expect. One that cannot be read counts as absent: if it is there after
-    all, the write is refused."""
+    """Return the text and the hash that a write may expect. A file that cannot be read counts as missing; if it exists,
+    the write is refused.
+    """
     try:
         file = await memory.read(path)
     except ToolError:

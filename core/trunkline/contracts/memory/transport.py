@@ -1,5 +1,7 @@
-"""Transport: how a ``Memory`` sends its requests. The bus is one (``bus_transport``), the pipe of an isolated plugin
-another (``workers.plugin_process.memory_pipe``); ``authorization`` checks the requests on their way."""
+"""Transport: sends the requests of a ``Memory``. ``bus_transport`` sends them over the bus,
+``workers.plugin_process.memory_pipe`` over the pipe of an isolated plugin. ``authorization`` checks the requests in
+between.
+"""
 
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -15,32 +17,32 @@ A = TypeVar("A")
 
 
 class Transport(Protocol):
-    """Sends requests to memory. Each method raises ToolError with a text for the model."""
+    """Sends requests to memory. Every method raises ToolError with a text for the model."""
 
     async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
         """Send a request and return the reply. Paths in both are relative to the memory root."""
         ...
 
     async def export(self, target: Path) -> int:
-        """Write an archive of the whole memory, history included, to ``target``; returns its size in bytes."""
+        """Write an archive of all of memory, with its history, to ``target``, and return its size in bytes."""
         ...
 
     async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
-        """Import an archive; ``kind`` names the system it comes from, None recognises it."""
+        """Import an archive. ``kind`` names the system that it is from; with None the system is recognised."""
         ...
 
 
 class NoTransport:
-    """Reaches no memory: on other hosts, and in tests that give none."""
+    """Refuses every request. For hosts without memory, and for tests."""
 
     async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
-        """Refuse."""
+        """Raise ToolError."""
         raise ToolError("Memory cannot be reached from here.", kind="unsupported")
 
     async def export(self, target: Path) -> int:
-        """Refuse."""
+        """Raise ToolError."""
         raise ToolError("Memory cannot be reached from here.", kind="unsupported")
 
     async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
-        """Refuse."""
+        """Raise ToolError."""
         raise ToolError("Memory cannot be reached from here.", kind="unsupported")

@@ -1,5 +1,6 @@
 """The memory worker, the only writer of a memory root. It does not summarise or interpret what it stores.
 
-``operations`` describe changes; ``executor`` and ``group_commit`` collect them; ``committer`` writes them as commits.
-``git_store`` puts all of it behind the contract ``MemoryStore``. ``worker`` serves the store on the bus.
+``worker`` serves a store (``MemoryStore``) of a plugin on the bus, and ``handlers`` answer the requests.
+``change_rules`` check every change before its commit. ``chunks`` stores and reads chunks, ``purge`` removes texts from
+memory and its history, and ``audit_writer`` copies the audit log into memory.
 """

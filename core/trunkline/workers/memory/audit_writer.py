@@ -1,7 +1,8 @@
-"""Writes the audit log into memory: ``audit/YYYY-MM-DD.jsonl``, a line an entry, many lines a commit.
+"""Copies the audit log from its stream into memory: ``audit/YYYY-MM-DD.jsonl``, one line for each entry, many lines in
+each commit.
 
-The stream has every line before; what was brought here is noted by its sequence in the cache folder. If that note is
-lost, lines that are in the files already are known by their ids.
+The stream stores every entry first. A file in the cache folder records the sequence of the last copied entry. If that
+file is lost, the entries that are already in memory are recognised by their ids.
 """
 
 import logging
@@ -23,16 +24,20 @@ log = logging.getLogger(__name__)
 FOLDER = "audit"
 ACTOR = "audit"
 COMMIT_INTERVAL = 10.0
-"""Between two commits while the day's file is small; each commit writes the whole file, so large ones wait longer."""
+"""Seconds between two commits while the day's file is small. Each commit writes the whole file, so the interval grows
+with the file.
+"""
 
 BYTES_PER_EXTRA_SECOND = 100_000
-"""Bytes of the day's file for each of which a second more is waited."""
+"""The size of the day's file, in bytes, that adds one second to the interval."""
 
 BATCH = 5_000
 
 
 class AuditLogWriter:
-    """Brings what is on the stream into the store. ``note`` is the file that says how far that went."""
+    """Copies the entries of the stream into the store. ``note`` is the file with the sequence of the last
+    copied entry.
+    """
 
     def __init__(self, store: MemoryStore, bus: Bus, note: Path) -> None:
         self._store = store
@@ -44,7 +49,7 @@ class AuditLogWriter:
         self._lock = anyio.Lock()
 
     async def run(self) -> None:
-        """Bring it, again and again, until cancelled. What goes wrong is told, and tried again."""
+        """Copy new entries periodically until cancelled. Failures are logged and the copy is repeated."""
         while True:
             await anyio.sleep(COMMIT_INTERVAL + self._size / BYTES_PER_EXTRA_SECOND)
             try:
@@ -53,19 +58,19 @@ class AuditLogWriter:
                 log.error("the audit log cannot be written into memory now: %s", error)
 
     async def write_pending(self) -> None:
-        """Bring all that is there. Raises BusError, Refusal or OSError."""
+        """Copy all new entries. Raises BusError, Refusal or OSError."""
         async with self._lock:
             while await self._write_batch():
                 continue
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Nothing is brought meanwhile."""
+        """Copy nothing while the block runs."""
         async with self._lock:
             yield
 
     async def _write_batch(self) -> bool:
-        """Bring the next lines; whether there may be more."""
+        """Copy the next entries. Return True if there may be more."""
         position = await self._last_written()
         lines: dict[str, list[AuditEntry]] = {}
         count = 0
@@ -81,7 +86,7 @@ class AuditLogWriter:
             return False
         files = {day: await self._appended(day, entries) for day, entries in lines.items()}
         await self._store.change(Change(dict(files), actor=ACTOR, reason=f"audit: {count} lines"))
-        self._ids_by_day = {  # of days that are over nothing is held: a worker lives for months
+        self._ids_by_day = {  # only the ids of the present days are held, because a worker runs for months
             day: self._ids_by_day[day] | {entry.id for entry in entries} for day, entries in lines.items()
         }
         self._size = max(map(len, files.values()))
@@ -90,7 +95,7 @@ class AuditLogWriter:
         return count == BATCH
 
     async def _last_written(self) -> int:
-        """The last sequence that was brought; 0 when the stream is another one than then."""
+        """Return the sequence of the last copied entry; 0 if the stream has been created anew since then."""
         if self._position is None:
             self._position = await anyio.to_thread.run_sync(_read_position, self._note)
         if await self._bus.last_seq(AUDIT) < self._position:
@@ -98,7 +103,7 @@ class AuditLogWriter:
         return self._position
 
     async def _appended(self, day: str, entries: list[AuditEntry]) -> bytes:
-        """The day's file with these lines too, but for those that are in it."""
+        """Return the day's file with the entries appended that it does not have yet."""
         try:
             before = (await self._store.read(day)).content
         except Refusal as refusal:
@@ -129,7 +134,7 @@ class _EntryId(msgspec.Struct):
 
 
 def ids_in(text: str) -> set[str]:
-    """The ids of the lines of a file; a line that is none has no id."""
+    """Return the ids of the lines of a file. A line that is not an entry is ignored."""
     found = set()
     for line in text.split("\n"):
         try:

@@ -1,4 +1,4 @@
-"""Work that outlives its asker, and tells how far it is to whoever listens."""
+"""Jobs that continue if their requester stops listening, and that report their progress."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Generic, TypeVar
@@ -10,26 +10,26 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 PROGRESS_INTERVAL = 0.5
-"""Seconds between two words about the progress."""
+"""Seconds between two progress reports."""
 
 
 class BackgroundJobs:
-    """Runs background jobs, for as long as ``run`` runs."""
+    """Runs background jobs while ``run`` runs."""
 
     def __init__(self) -> None:
         self._group: TaskGroup | None = None
         self._open = anyio.Event()
 
     async def run(self) -> None:
-        """Do what is asked for, until cancelled."""
+        """Run the jobs until cancelled."""
         async with anyio.create_task_group() as self._group:
             self._open.set()
             await anyio.sleep_forever()
 
     async def run_detached(self, work: Callable[[Callable[[P], None]], Awaitable[R]]) -> AsyncIterator[P | R]:
-        """The latest progress of ``work``, now and then, and at last what came of it; raises what the work raised.
+        """Yield the latest progress of ``work`` periodically, and its result at the end. Raise what ``work`` raises.
 
-        The work goes on when nobody listens any more. It may tell of its progress in any thread.
+        ``work`` continues if the caller stops iterating. It may report its progress in any thread.
         """
         await self._open.wait()
         assert self._group is not None
@@ -41,7 +41,7 @@ class BackgroundJobs:
 
 
 class _BackgroundJob(Generic[P, R]):
-    """One piece of work."""
+    """A job, with its latest progress and its result."""
 
     def __init__(self) -> None:
         self._done = anyio.Event()
@@ -50,7 +50,7 @@ class _BackgroundJob(Generic[P, R]):
         self._error: Exception | None = None
 
     async def run(self, work: Callable[[Callable[[P], None]], Awaitable[R]]) -> None:
-        """Do the work; what it raises is kept for the asker."""
+        """Run the work, and keep its exception for the requester."""
         try:
             self._outcome.append(await work(self._report))
         except Exception as error:
@@ -62,7 +62,7 @@ class _BackgroundJob(Generic[P, R]):
         self._latest = progress
 
     async def progress_updates(self) -> AsyncIterator[P]:
-        """The latest progress, now and then, until the work is done."""
+        """Yield the latest progress periodically until the work is done."""
         while not self._done.is_set():
             with anyio.move_on_after(PROGRESS_INTERVAL):
                 await self._done.wait()

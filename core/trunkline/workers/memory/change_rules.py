@@ -1,4 +1,4 @@
-"""The memory worker's own rules, which see every change before it is committed."""
+"""The memory worker's own rules, which check every change before its commit."""
 
 from collections.abc import Iterable
 
@@ -11,20 +11,20 @@ OWNER = "owner"
 
 
 class ExistingBlockRule:
-    """Refuses a change that writes into a block that is not there: no folder of a block is made by mistake.
+    """Refuses a change that writes into a block that does not exist, so that no block's folder is created by mistake.
 
-    A worker that still handles a turn of a block when the block is archived or deleted, such as a learner that waits
-    for a model, comes too late: a new folder would stand where the archive is to be restored to.
+    Such a change comes from a worker that still handles a turn when the block is archived or deleted, for example from
+    a learner that waits for a model. A new folder would occupy the path to which the archive is restored.
 
-    The owner's own commands may write into the ``default`` block before its first message has made it, so that a new
-    home can be given what another system kept.
+    The owner's own commands may write into the ``default`` block before its first message creates it, so that an import
+    into a new home can add files there.
     """
 
     def __init__(self, default: str) -> None:
         self._default = default
 
     def __call__(self, change: Change) -> Change:
-        """Raises Refusal."""
+        """Return the change. Raises Refusal ``not_found``."""
         by_hand = change.actor == OWNER and change.scope.conversation is None
         for block in sorted(change.homeless - ({self._default} if by_hand else set())):
             name = block[:80]
@@ -34,10 +34,10 @@ class ExistingBlockRule:
 
 
 class PurgedTurnRule:
-    """Refuses changes of turns that were purged; while nobody knows which, of every turn.
+    """Refuses changes of purged turns. If it is unknown which turns were purged, refuses changes of every turn.
 
-    A worker that still handles a turn of a purged conversation, such as a learner that waits for a model, may not store
-    what it learned there.
+    A worker that still handles a turn of a purged conversation, such as a learner that waits for a model, must not
+    store anything from that turn.
     """
 
     def __init__(self) -> None:
@@ -45,15 +45,17 @@ class PurgedTurnRule:
         self._unknown_reason = ""
 
     def add(self, turns: Iterable[str]) -> None:
-        """Refuse what comes of these turns from now on."""
+        """Refuse changes of these turns from now on."""
         self._turns.update(turns)
 
     def refuse_all(self, why: str) -> None:
-        """Refuse what comes of any turn: which ones were purged is not known. ``why`` is a sentence."""
+        """Refuse changes of every turn, because it is unknown which turns were purged. ``why`` is a sentence."""
         self._unknown_reason = why
 
     def __call__(self, change: Change) -> Change:
-        """The change, unless it comes of a purged turn. The conversation itself may begin anew."""
+        """Return the change. Raises Refusal if it belongs to a purged turn. Changes of conversation files alone are
+        allowed, because a purged conversation may begin again.
+        """
         if not change.scope.turn or all(map(conversation_of, change.files)):
             return change
         if self._unknown_reason:
@@ -66,27 +68,28 @@ class PurgedTurnRule:
 class RedactionRule:
     """Keeps keys and passwords out of memory.
 
-    ``api_key=...``, ``token: ...`` and the like become ``[REDACTED]``, in every file of text and in every layer. It is
-    a net under people and models who paste such things, and text alone cannot tell a password from a word: what is
-    plainly a reference, a type, a call or a placeholder is left as it is, so that notes and code about secrets survive.
+    ``api_key=...``, ``token: ...`` and similar values become ``[REDACTED]``, in every text file and in every layer. The
+    rule protects against secrets that people and models paste. It does not find every secret, because text alone does
+    not show whether a word is a password. A value that clearly is a reference, a type, a call or a placeholder stays,
+    so that notes and code about secrets are not damaged.
     """
 
     def __init__(self, secrets: Redactor) -> None:
         self._secrets = secrets
 
     def __call__(self, change: Change) -> Change:
-        """The change without the secrets in what it adds; the same one when there are none."""
+        """Return the change with the secrets in the added text redacted; the same object if there are none."""
         files = {path: self._file(data, change.known.get(path, 0)) for path, data in change.files.items()}
         if all(files[path] is data for path, data in change.files.items()):
             return change
         return Change(files, actor=change.actor, reason=change.reason, scope=change.scope, known=change.known)
 
     def redact(self, text: str) -> str:
-        """A text without the secrets in it."""
+        """Return the text with its secrets redacted."""
         return self._secrets.redact(text)
 
     def _file(self, data: bytes | None, known: int) -> bytes | None:
-        """Only what is new of a file that grew is looked at; a line is looked at whole."""
+        """Redact the new part of a file, from the beginning of the line in which it starts."""
         if data is None:
             return None
         start = data.rfind(b"\n", 0, known) + 1 if known else 0

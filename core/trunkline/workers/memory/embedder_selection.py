@@ -1,4 +1,4 @@
-"""The choice of the embedder for the vectors: a plugin's, or a model adapter with a model."""
+"""The selection of the embedder: the embedder of a plugin, or a model adapter with an embedding model."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from trunkline.plugins import Plugins
 
 
 class AdapterEmbedder(Embedder):
-    """The embedding model of a vendor, through the adapter that also answers."""
+    """The embedding model of a provider, called through the provider's model adapter."""
 
     def __init__(self, adapter: ModelAdapter, model: str) -> None:
         self._adapter = adapter
@@ -18,19 +18,19 @@ class AdapterEmbedder(Embedder):
         self.model = f"{adapter.name}/{model}"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Ask the vendor. Raises ModelError."""
+        """Call the provider. Raises ModelError."""
         return await self._adapter.embed(texts, model=self._wanted)
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close the adapter's connections."""
         await self._adapter.aclose()
 
 
 def select_embedder(plugins: Plugins, wanted: str | None) -> Embedder | None:
-    """The embedder that ``[memory] embedder`` names; None when it names none.
+    """Return the embedder that ``[memory] embedder`` names; None if the setting is empty.
 
     Raises:
-        ConfigError: there is none of that name.
+        ConfigError: there is no embedder of that name.
     """
     if not wanted:
         return None

@@ -1,4 +1,6 @@
-"""Chooses the memory store among those of the plugins, and who makes the indexes of chunks and documents."""
+"""The selection of the memory store from the plugins, and of the store that makes the indexes of chunks and
+documents.
+"""
 
 from trunkline.config.settings import DEFAULT_STORE
 from trunkline.contracts.memory.chunk_index import IndexProvider
@@ -8,10 +10,10 @@ from trunkline.plugins import Plugins
 
 
 def choose_store(plugins: Plugins, name: str | None) -> MemoryStore:
-    """Return the store of the plugin ``name``, or of the default one.
+    """Return the store of the plugin ``name``, or of the default plugin.
 
     Raises:
-        ConfigError: no plugin of that name offers a store.
+        ConfigError: no plugin of that name provides a store.
     """
     wanted = name or DEFAULT_STORE
     for owned in plugins.memory_stores():
@@ -32,7 +34,7 @@ def choose_store(plugins: Plugins, name: str | None) -> MemoryStore:
 
 
 def _absence(plugins: Plugins, name: str) -> tuple[str, str]:
-    """Return why a plugin provides no store, as the end of a sentence, and what to do where that is known."""
+    """Return why a plugin provides no store, as the end of a sentence, and what to do, if known."""
     state = next((one for one in plugins.report.plugins if name in (one.owner, one.name)), None)
     if state is None:
         return f"{name} is not installed", ""
@@ -43,7 +45,7 @@ def _absence(plugins: Plugins, name: str) -> tuple[str, str]:
 
 
 def index_provider(plugins: Plugins, store: MemoryStore) -> IndexProvider:
-    """Return what makes the indexes of a store: the store itself, or the first other one that can.
+    """Return the store that makes the indexes: ``store`` itself, or the first other store that can.
 
     Raises:
         ConfigError: no loaded plugin makes indexes.

@@ -1,4 +1,4 @@
-"""The memory worker: a store, served on the bus. Every change that is committed is told to whoever listens."""
+"""The memory worker: it serves a store on the bus, and publishes every committed change."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
@@ -38,15 +38,15 @@ DAY = 86_400.0
 
 
 class Handlers(Protocol):
-    """A group of handlers that answers the requests of some endpoints."""
+    """The handlers of a group of endpoints."""
 
     async def register(self, endpoints: EndpointRegistry) -> None:
-        """Answer from now on."""
+        """Register the handlers."""
         ...
 
 
 class MemoryWorker(Worker):
-    """Serves one store: chooses it, says what is here, and lets ``answers`` answer."""
+    """Serves one store, which it selects, configures and opens. ``handlers`` answer the requests."""
 
     kind: ClassVar[WorkerKind] = "memory"
 
@@ -75,12 +75,13 @@ class MemoryWorker(Worker):
         self._chunk_writer, self._handlers = self._make_handlers()
 
     def with_status(self, heartbeat: WorkerHeartbeat) -> WorkerHeartbeat:
-        """Report whether it can write."""
+        """Return the heartbeat with the reason why memory cannot be written, if any."""
         return replace(heartbeat, trouble=self._writes.problem)
 
     def _installed(self) -> InstalledComponents:
-        """Return the installed plugins, adapters and tools. With isolated plugins the tools are not known
-        here, so none are listed."""
+        """Return the installed plugins, adapters and tools. If plugins are isolated, their tools are not known here, so
+        no tools are listed.
+        """
         plugins = self.context.plugins
         apart = any(plugin.status == "isolated" for plugin in plugins.report.plugins)
         return InstalledComponents(
@@ -90,7 +91,7 @@ class MemoryWorker(Worker):
         )
 
     def _make_purge_service(self) -> PurgeService:
-        """Return the service that purges in memory and in external data."""
+        """Return the service that purges memory and external data."""
         context = self.context
         retention = context.config.settings.retention
         external_data = ExternalData(
@@ -102,7 +103,9 @@ class MemoryWorker(Worker):
         return PurgeService(self._store, purgers, external_data, self._purged_turns, own)
 
     def _unqueried_plugins(self) -> list[str]:
-        """The plugins that are here and cannot be asked what they keep: those that are not loaded, and broken ones."""
+        """Return the installed plugins that a purge cannot query: those that are not loaded, and those whose purgers
+        failed.
+        """
         report = self.context.plugins.report
         broken = {trouble.owner for trouble in report.troubles if trouble.hook == "trunkline_purgers"}
         return [
@@ -110,7 +113,7 @@ class MemoryWorker(Worker):
         ]
 
     def _make_handlers(self) -> tuple[ChunkWriter, Sequence[Handlers]]:
-        """Everything that is answered, and who looks after chunks."""
+        """Return the writer of chunks, and the handlers of all endpoints."""
         store, plugins, redact = self._store, self.context.plugins, self._redaction.redact
         policies = BlockPolicies(store, self._default_block)
         reader = ChunkReader(self._indexes.chunk_index(store), policies)
@@ -132,7 +135,7 @@ class MemoryWorker(Worker):
         )
 
     async def open(self) -> None:
-        """Take the memory root and answer. Raises StorageError when history cannot be established."""
+        """Open the store and register the handlers. Raises StorageError if history cannot be prepared."""
         home, memory = self.context.home, self.context.config.settings.memory
         await self._store.open(
             StoreContext(
@@ -158,7 +161,7 @@ class MemoryWorker(Worker):
         endpoints.check_complete(MEMORY_OPERATIONS)
 
     async def serve(self) -> None:
-        """Look after the store and tell of its commits, until cancelled."""
+        """Maintain the store and publish its changes until cancelled."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._store.tend)
             group.start_soon(self._jobs.run)

@@ -1,5 +1,4 @@
-"""Checks whether memory can be written: by a test on its disk every few seconds, and from each change that
-failed."""
+"""Checks whether memory can be written: by a test on its disk every few seconds, and from every failed change."""
 
 import errno
 import logging
@@ -17,15 +16,18 @@ CHECK_INTERVAL = 2.0
 """Seconds between two tests."""
 
 REQUIRED_BYTES = 256 * 1024
-"""Bytes that there must be room for: a commit is several files."""
+"""The number of bytes that must be free, because a commit consists of several files."""
 
 FAILURE_SECONDS = 15.0
-"""Seconds for which a change that failed counts, though the disk looks well: who must store tries again sooner."""
+"""Seconds for which a failed change counts as a problem even if the test of the disk succeeds. A program that must
+store its data retries more often than that.
+"""
 
 
 class WriteCheck:
-    """The check of the folder ``root``. ``problem`` is a sentence with the reason; "" while it can be
-    written."""
+    """Checks whether the folder ``root`` can be written. ``problem`` is a sentence with the reason if not, otherwise
+    "".
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -34,11 +36,11 @@ class WriteCheck:
         self.problem = ""
 
     def note(self, failure: str) -> None:
-        """A change failed for this reason, or succeeded ("")."""
+        """Record that a change failed, with the reason, or that it succeeded ("")."""
         self._failed, self._failed_at = failure, anyio.current_time()
 
     async def run(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Look again and again, until cancelled. ``changed`` is called when it is otherwise than before."""
+        """Repeat the check until cancelled. ``changed`` is called when ``problem`` changes."""
         while True:
             problem = await anyio.to_thread.run_sync(self._probe_disk) or self._recent_failure()
             if problem != self.problem:
@@ -54,11 +56,12 @@ class WriteCheck:
         return self._failed if anyio.current_time() - self._failed_at < FAILURE_SECONDS else ""
 
     def _probe_disk(self) -> str:
-        """Return why the disk refuses to write. The test file has no name, so it is never taken for a part of
-        memory."""
+        """Return why the disk cannot be written; "" if it can. The test file has no name, so it is never part of
+        memory.
+        """
         for folder in (self._root, self._root / ".git" / "objects"):
             if folder is not self._root and not folder.exists():
-                continue  # another store than the git store
+                continue  # not the git store
             try:
                 with tempfile.TemporaryFile(dir=folder) as file:
                     _reserve(file.fileno())
@@ -68,7 +71,7 @@ class WriteCheck:
 
 
 def _reserve(handle: int) -> None:
-    """Take the room without writing it, where the system can."""
+    """Allocate the bytes without writing them, if the system supports that."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, 0, REQUIRED_BYTES)
     else:

@@ -1,4 +1,6 @@
-"""The policy of each block, read from its ``block.toml`` whenever it is needed. Fails closed."""
+"""The memory policy of each block, read from its ``block.toml`` on every use. Without a valid policy nothing is
+allowed.
+"""
 
 from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig, MemoryPolicy
@@ -8,19 +10,21 @@ from trunkline_bus import Refusal
 
 
 class BlockPolicies:
-    """Reads policies through the store, so that a change counts from the next request on. The ``default`` block has the
-    default policy before its first message has made it."""
+    """Reads policies through the store, so that a changed policy applies from the next request on.
+
+    The ``default`` block has the default policy until its first message creates it.
+    """
 
     def __init__(self, store: MemoryStore, default: str) -> None:
         self._store = store
         self._default = default
 
     async def get(self, block: str | None) -> MemoryPolicy:
-        """The policy of a block; without a block the default one.
+        """Return the policy of a block; for None return the default policy.
 
         Raises:
-            Refusal: ``not_found``: there is no such block. ``invalid_policy``: its file cannot be used, so nothing of
-                the block's is remembered or read.
+            Refusal: ``not_found``: the block does not exist. ``invalid_policy``: its ``block.toml`` is not valid, so no
+                chunk of the block is stored or read.
         """
         if block is None:
             return MemoryPolicy()

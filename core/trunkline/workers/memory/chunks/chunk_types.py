@@ -1,6 +1,6 @@
-"""Types of chunks and of links: the built-in ones, those that plugins add, and which type a text is by its words.
+"""The types of chunks and of links: the built-in types and those of plugins, and the detection of a text's type.
 
-Reading a type off words is indexing, not understanding: no model is asked.
+The type is detected from words. No model is called.
 """
 
 import re
@@ -32,7 +32,7 @@ _FAMILIES = tuple(
         ("fact", FACT),
     )
 )
-"""The first family with a hit decides."""
+"""The word patterns of each type. The first pattern that matches determines the type."""
 
 CHUNK_TYPES = (
     ChunkType("fact", "Something that is so."),
@@ -46,26 +46,26 @@ LINK_TYPES = (
     LinkType("contradicts", "The chunk speaks against the other one."),
 )
 AUTOMATIC_LINK_TYPES = ("context_of", "follows", "related_to")
-"""Links that are read off the chunks and that nobody makes by hand."""
+"""The types of links that are derived from chunks. A request cannot make such a link."""
 
 
 def detect_type(text: str) -> str:
-    """The type of a text by its words: decision, pattern, preference, fact, else note."""
+    """Return the type of a text from its words: decision, pattern, preference, fact, or otherwise note."""
     return next((kind for kind, words in _FAMILIES if words.search(text)), "note")
 
 
 class TypeRegistry:
-    """The types that there are here."""
+    """The chunk types and link types of this installation."""
 
     def __init__(self, chunks: Iterable[ChunkType] = (), links: Iterable[LinkType] = ()) -> None:
         self._chunks = {one.name: one for one in (*chunks, *CHUNK_TYPES)}
         self._links = {one.name: one for one in (*links, *LINK_TYPES)}
 
     def check_chunk_type(self, name: str, fields: dict[str, Any]) -> None:
-        """Refuse an unknown type, a custom one without its required fields, and fields that it does not have.
+        """Refuse an unknown type, a custom type without its required fields, and fields that the type does not have.
 
         Raises:
-            Refusal: ``invalid_type`` or ``missing_required_fields``, with what would be right.
+            Refusal: ``invalid_type``, ``missing_required_fields`` or ``invalid_fields``. The text says what is valid.
         """
         kind = self._chunks.get(name)
         if kind is None:
@@ -82,7 +82,7 @@ class TypeRegistry:
                 raise Refusal("invalid_fields", f"A chunk of type {name} has no field {strange[0][:80]!r}.")
 
     def check_link_type(self, name: str) -> None:
-        """Refuse a type of link that nobody makes by hand. Raises Refusal ``invalid_type``."""
+        """Refuse a link type that a request cannot make. Raises Refusal ``invalid_type``."""
         if name in AUTOMATIC_LINK_TYPES:
             raise Refusal("invalid_type", f"Links of type {name} are made by themselves.")
         if name not in self._links:

@@ -1,4 +1,4 @@
-"""Answers questions about chunks: restricts them to the chunks that the caller may see. Changes no file."""
+"""Reads chunks, and restricts every request to the chunks that its actor may see. Changes no file."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ from trunkline_bus import Refusal
 
 
 class ChunkReader:
-    """Answers for one memory. ``now`` tells the time."""
+    """Reads the chunks of one memory. ``now`` returns the time."""
 
     def __init__(
         self,
@@ -41,29 +41,29 @@ class ChunkReader:
         self._now = now
 
     async def get(self, request: GetChunk) -> ChunkFound:
-        """One chunk, which counts as an access."""
+        """Return a chunk, and count the access."""
         visible = await self._visible(request.block, request.actor)
         return ChunkFound(chunk=await self._index.get(visible, request.id, archived=request.archived))
 
     async def page(self, request: ListChunks) -> ChunkPage:
-        """Chunks by what is known of them."""
+        """Return the chunks that match the request's fields."""
         return await self._index.page(
             await self._visible(request.block, request.actor, only=request.layer), request
         )
 
     async def linked(self, request: FindLinked) -> ChunksLinked:
-        """The links of a chunk. Raises Refusal ``not_found``."""
+        """Return the links of a chunk. Raises Refusal ``not_found``."""
         found = await self._index.linked(await self._visible(request.block, request.actor), request)
         if found is None:
             raise chunk_not_found(request.id)
         return found
 
     async def recall(self, request: Recall) -> RecallResult:
-        """The chunks that answer a question."""
+        """Return the chunks that answer a question."""
         return await self._index.recall(await self._visible(request.block, request.actor), request)
 
     async def counts(self, request: CountChunks) -> ChunkCounts:
-        """Return the numbers of chunks: those of a block with the owner's own, or all of memory."""
+        """Return the numbers of chunks of a block and the owner, or of all of memory."""
         folders = None
         if request.block is not None:
             folders = [
@@ -74,14 +74,14 @@ class ChunkReader:
     async def row(
         self, chunk: str, block: str | None, actor: str, *, archived: bool = False
     ) -> ChunkLocation:
-        """Return the location of a chunk that the caller may see. Raises Refusal ``not_found``."""
+        """Return the location of a chunk that the actor may see. Raises Refusal ``not_found``."""
         found = await self._index.locate(await self._visible(block, actor), chunk, archived=archived)
         if found is None:
             raise chunk_not_found(chunk)
         return found
 
     async def stale(self, block: str | None, days: int | None) -> Sequence[ChunkLocation]:
-        """Chunks that have expired, and those that were neither made nor used for so many days."""
+        """Return the chunks that have expired, and those that were neither changed nor accessed for ``days``."""
         folder = "" if block is None else layer_location("project_global", block, "").folder
         return await self._index.stale(folder, self._now(), days)
 
@@ -94,5 +94,5 @@ class ChunkReader:
 
 
 def chunk_not_found(chunk: str) -> Refusal:
-    """There is no such chunk, or not for this asker."""
+    """Return the refusal for a chunk that does not exist or that the actor may not see."""
     return Refusal("not_found", f"There is no chunk {chunk[:80]!r} here.")

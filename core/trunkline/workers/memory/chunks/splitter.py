@@ -1,7 +1,7 @@
-"""Cutting a text into chunks of bounded length. Pure text work.
+"""Splits a text into chunks of limited length. No I/O.
 
-Paragraphs; short ones joined to their neighbour of the same type; long ones split at sentence ends, then at spaces. A
-block of code stays whole while it fits, and one word is never cut.
+A text is split into paragraphs. A short paragraph is joined with a neighbour of the same type; a long one is split at
+sentence ends, then at spaces. A code block stays whole if it fits. A word is never split.
 """
 
 import re
@@ -14,17 +14,17 @@ from trunkline.workers.memory.chunks.tokens import Counter, load_counter
 
 MIN_TOKENS = 100
 MAX_TOKENS = 800
-"""Tokens of a chunk."""
+"""The maximum number of tokens of a chunk."""
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _BLANK = re.compile(r"\n[ \t]*\n\s*")
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])[\"')\]»”’]*\s+|(?<=[。！？])")
 _WORD = re.compile(r"\S{1,8000}\s*")
-"""One word is never cut; 8 000 letters without a space are no word any more."""
+"""A word. A sequence of more than 8 000 characters without a space is not treated as one word."""
 
 
 class TextPiece(msgspec.Struct, frozen=True):
-    """A part of the text with its type and its length in tokens."""
+    """A part of a text, with its type and its number of tokens."""
 
     text: str
     type: str
@@ -32,7 +32,7 @@ class TextPiece(msgspec.Struct, frozen=True):
 
 
 class TextSplitter:
-    """Cuts texts. ``detect`` gives the type of a piece, ``count`` its tokens."""
+    """Splits texts. ``detect`` returns the type of a piece, ``count`` its number of tokens."""
 
     def __init__(self, detect: Callable[[str], str], count: Counter | None = None) -> None:
         self._detect = detect
@@ -40,17 +40,19 @@ class TextSplitter:
 
     @property
     def is_ready(self) -> bool:
-        """Report whether what counts tokens is loaded, which takes a moment."""
+        """Report whether the token counter is loaded. Loading it takes a moment."""
         return self._count is not None
 
     def count(self, text: str) -> int:
-        """The tokens of a text."""
+        """Return the number of tokens of a text."""
         if self._count is None:
             self._count = load_counter()
         return self._count(text)
 
     def split(self, text: str, forced: str | None = None) -> list[TextPiece]:
-        """The pieces in order; with ``forced`` all of that type. Joined they are the text, but for white space."""
+        """Return the pieces of a text in order; with ``forced`` all have that type. Joined, the pieces are the text
+        except for white space.
+        """
         pieces = [
             self._piece(part, forced) for paragraph in _paragraphs(text) for part in self._split(paragraph)
         ]
@@ -66,7 +68,7 @@ class TextSplitter:
     # Splitting -----------------------------------------------------------------------------------------------
 
     def _split(self, paragraph: str) -> Iterator[str]:
-        """A paragraph that is too long, in pieces of about the same length."""
+        """Yield a paragraph; if it is too long, yield pieces of it that have about the same length."""
         if self.count(paragraph) <= MAX_TOKENS:
             yield paragraph
             return
@@ -83,7 +85,7 @@ class TextSplitter:
             yield held
 
     def _words(self, sentence: str) -> Iterable[str]:
-        """A sentence that is too long falls into its words."""
+        """Return the sentence; if it is too long, return its words."""
         return [sentence] if self.count(sentence) <= MAX_TOKENS else _WORD.findall(sentence)
 
     # Joining -------------------------------------------------------------------------------------------------
@@ -91,7 +93,7 @@ class TextSplitter:
     def _joined(
         self, pieces: list[TextPiece], allowed: Callable[[TextPiece, TextPiece], bool]
     ) -> list[TextPiece]:
-        """Short pieces go to a neighbour while both fit into one."""
+        """Join short pieces with a neighbour if both fit into one piece."""
         found: list[TextPiece] = []
         for piece in pieces:
             both = self._both(found[-1], piece) if found and allowed(found[-1], piece) else None
@@ -106,7 +108,9 @@ class TextSplitter:
         return found
 
     def _balanced(self, pieces: list[TextPiece]) -> list[TextPiece]:
-        """A piece that is still short shares with the long one that follows, unless that is code."""
+        """Join a piece that is still short with the piece that follows, and split both evenly, unless that piece is
+        code.
+        """
         found: list[TextPiece] = []
         for piece in pieces:
             short = bool(found) and found[-1].tokens < MIN_TOKENS and not _FENCE.search(piece.text)
@@ -123,7 +127,7 @@ class TextSplitter:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Paragraphs and blocks of code, in order, without those that are blank."""
+    """Yield the paragraphs and code blocks in order, without blank ones."""
     at = 0
     for fence in _FENCE.finditer(text):
         yield from _plain(text[at : fence.start()])
@@ -139,6 +143,6 @@ def _plain(text: str) -> Iterator[str]:
 
 
 def _pieces(text: str, end: re.Pattern[str]) -> list[str]:
-    """The text cut behind each end, white space kept, so that the pieces joined are the text."""
+    """Return the text split after each match of ``end``. White space is kept, so the joined pieces are the text."""
     cuts = [0, *(found.end() for found in end.finditer(text)), len(text)]
     return [text[a:b] for a, b in pairwise(cuts) if b > a]

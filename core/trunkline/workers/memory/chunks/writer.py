@@ -1,5 +1,4 @@
-"""Changes chunks, within the policy of the layer they belong to. Every change is an ordinary change of the
-store."""
+"""Changes chunks if the policy of their layer allows the change. Every change is an ordinary change of the store."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -49,25 +48,25 @@ from trunkline_bus import Refusal, Scope
 _log = logging.getLogger(__name__)
 
 ATTEMPTS = 8
-"""Attempts at a change that concurrent changes overtake."""
+"""The maximum number of attempts at a change that conflicts with concurrent changes."""
 
 THREAD_LETTERS = 20_000
-"""Letters beyond which a text is cut in a thread."""
+"""The number of characters above which a text is split in a thread."""
 
 PRUNE_SECONDS = 3_600.0
 PLATFORM = "trunkline"
-"""The actor of what nobody asked for."""
+"""The actor of changes that no request asked for."""
 
 MAX_TAGS, MAX_TAG_LETTERS = 32, 64
 ChunkRequest = DeleteChunk | ForgetChunk | RestoreChunk | LinkChunks | UpdateChunk
 
 
 _KNOWN_DAYS = 1_000
-"""Days whose number of chunks is kept in mind."""
+"""The maximum number of days whose number of chunks is cached."""
 
 
 class ChunkWriter:
-    """Keeps the chunks of one store. ``clean`` takes secrets out of a text, ``now`` tells the time."""
+    """Changes the chunks of one store. ``clean`` redacts secrets in a text, ``now`` returns the time."""
 
     def __init__(
         self,
@@ -87,10 +86,10 @@ class ChunkWriter:
         self._splitter = TextSplitter(detect_type)
         self._days = DayFolders(lambda folder: store.list(folder, recursive=False))
 
-    # Making --------------------------------------------------------------------------------------------------
+    # Creating ------------------------------------------------------------------------------------------------
 
     async def remember(self, request: Remember, scope: Scope) -> RememberResult:
-        """Keep a text as chunks, all in one commit.
+        """Store a text as chunks, in one commit.
 
         Raises:
             Refusal: ``invalid_value`` (no conversation, confidence out of range), ``invalid_type``,
@@ -142,7 +141,7 @@ class ChunkWriter:
     def _chunk(
         self, request: Remember, piece: TextPiece, number: int, parts: int, made: datetime, scope: Scope
     ) -> ChunkFile:
-        created = made + timedelta(microseconds=number)  # so that the pieces of a text have an order
+        created = made + timedelta(microseconds=number)  # orders the pieces of a text
         return ChunkFile(
             id=new_chunk_id(created),
             content=piece.text,
@@ -168,7 +167,7 @@ class ChunkWriter:
     # Changing ------------------------------------------------------------------------------------------------
 
     async def update(self, request: UpdateChunk, scope: Scope) -> MemoryChanged:
-        """Change what is given of a chunk. Raises Refusal ``not_found``, ``forbidden``, or as ``remember``."""
+        """Change the given fields of a chunk. Raises Refusal ``not_found``, ``forbidden``, or as ``remember``."""
         if request.confidence is not None:
             _check_confidence(request.confidence)
         if request.content is not None and not request.content.strip():
@@ -183,7 +182,7 @@ class ChunkWriter:
         return await self._rewrite(request, f"Change {request.id}", changed, scope)
 
     async def link(self, request: LinkChunks, scope: Scope) -> MemoryChanged:
-        """Link two chunks by hand, or take the link out. Linking twice changes the strength."""
+        """Link two chunks, or with ``remove`` remove the link. Linking again changes the strength."""
         self._kinds.check_link_type(request.link_type)
         if not 0 <= request.strength <= 1:
             raise Refusal("invalid_value", "The strength of a link is between 0 and 1.")
@@ -201,7 +200,7 @@ class ChunkWriter:
         job: Callable[[ChunkFile], ChunkFile],
         scope: Scope,
     ) -> MemoryChanged:
-        """Change a chunk's file from what it is at that moment."""
+        """Apply ``job`` to the present content of a chunk's file, and retry if the file changes in between."""
         row = await self._owned_chunk(
             request, request.source_id if isinstance(request, LinkChunks) else request.id
         )
@@ -221,15 +220,15 @@ class ChunkWriter:
                     raise
         raise AssertionError("not reached")
 
-    # Taking away ---------------------------------------------------------------------------------------------
+    # Removing ------------------------------------------------------------------------------------------------
 
     async def delete(self, request: DeleteChunk, scope: Scope) -> MemoryChanged:
-        """Put a chunk into the archive of its place."""
+        """Move a chunk to the archive of its layer."""
         row = await self._owned_chunk(request, request.id)
         return await self._move(row, archived_path(row.path), request.actor, "Archive", scope)
 
     async def restore(self, request: RestoreChunk, scope: Scope) -> MemoryChanged:
-        """Bring a chunk back from the archive."""
+        """Move a chunk from the archive back to its layer."""
         row = await self._owned_chunk(request, request.id, archived=True)
         return await self._move(row, restored_path(row.path), request.actor, "Restore", scope)
 
@@ -242,7 +241,7 @@ class ChunkWriter:
         return MemoryChanged(paths=(row.path, target), version=version, actor=actor)
 
     async def forget(self, request: ForgetChunk, scope: Scope) -> MemoryChanged:
-        """Take a chunk out of the files, and so out of the indexes; the archive does not keep it either."""
+        """Delete a chunk's file, archived or not, and so remove the chunk from the indexes."""
         try:
             row = await self._owned_chunk(request, request.id)
         except Refusal as refusal:
@@ -253,10 +252,12 @@ class ChunkWriter:
         version = await self._store.delete(row.path, actor=request.actor, reason=reason, scope=scope)
         return MemoryChanged(paths=(row.path,), version=version, actor=request.actor)
 
-    # Caring --------------------------------------------------------------------------------------------------
+    # Pruning -------------------------------------------------------------------------------------------------
 
     async def prune(self, request: PruneChunks, scope: Scope) -> ChunksPruned:
-        """Archive what has expired, and what was neither made nor used for ``days`` (the policy's, when not given)."""
+        """Archive the chunks that have expired, and those that were neither changed nor accessed for ``days``. The
+        default is the policy's ``retention_days``.
+        """
         days = request.days or (await self._policies.get(request.block)).retention_days
         found = await self._reader.stale(request.block, days)
         version = ""
@@ -267,7 +268,7 @@ class ChunkWriter:
         return ChunksPruned(chunk_ids=tuple(row.id for row in found), version=version)
 
     async def run_pruning(self) -> None:
-        """Archive what has expired, and what a block's policy gives up, every hour. Runs until it is cancelled."""
+        """Prune all chunks every hour. Runs until it is cancelled."""
         while True:
             await anyio.sleep(PRUNE_SECONDS)
             try:
@@ -276,7 +277,7 @@ class ChunkWriter:
                 _log.warning("chunks could not be pruned: %s", refusal.message)
 
     async def prune_all(self) -> None:
-        """Prune the owner's chunks and those of every block; one whose policy is broken is left alone."""
+        """Prune the owner's chunks and those of every block. A block with an invalid policy is skipped."""
         entries = await self._store.list("", recursive=False)
         there = any(entry.path == BLOCKS_FOLDER and entry.kind == "folder" for entry in entries)
         folders = await self._store.list(BLOCKS_FOLDER, recursive=False) if there else ()
@@ -289,7 +290,9 @@ class ChunkWriter:
     async def _owned_chunk(
         self, request: ChunkRequest, chunk: str, *, archived: bool = False
     ) -> ChunkLocation:
-        """The chunk, if the asker may change what lies in its layer. Raises Refusal ``not_found`` or ``forbidden``."""
+        """Return the chunk's location if the actor may write to its layer. Raises Refusal ``not_found`` or
+        ``forbidden``.
+        """
         row = await self._reader.row(chunk, request.block, request.actor, archived=archived)
         if request.actor != OWNER:
             writable_layer(
@@ -345,19 +348,21 @@ Listing = Callable[[str], Awaitable[Sequence[MemoryEntry]]]
 
 
 class DayFolders:
-    """Counts the chunks of each day by looking once. ``listing`` names what lies in a folder."""
+    """Counts the chunks of each day, and lists each folder only once. ``listing`` returns the entries of a folder."""
 
     def __init__(self, listing: Listing) -> None:
         self._listing = listing
         self._counts: dict[str, int] = {}
 
     async def path(self, place: str, chunk: str) -> str:
-        """The path for a new chunk."""
+        """Return the path for a new chunk."""
         folder = day_folder(place, chunk[6:16])
         if folder not in self._counts:
             if len(self._counts) > _KNOWN_DAYS:
                 self._counts.clear()
-            self._counts.setdefault(folder, await self._count(folder))  # another may have looked meanwhile
+            self._counts.setdefault(
+                folder, await self._count(folder)
+            )  # another call may have counted in between
         self._counts[folder] += 1
         return chunk_path(place, chunk, crowded=self._counts[folder] > CROWDED)
 

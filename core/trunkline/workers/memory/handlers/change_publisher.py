@@ -1,4 +1,4 @@
-"""Telling of changes: every one that is committed is published, edits made by hand included."""
+"""Publishes every committed change, edits by hand included."""
 
 import logging
 from collections import deque
@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class ChangePublisher:
-    """Publishes the changes of memory that are pending on ``bus``."""
+    """Publishes the changes of memory on ``bus``."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -22,12 +22,12 @@ class ChangePublisher:
         self._has_pending = anyio.Event()
 
     def note(self, changed: MemoryChanged) -> None:
-        """A change is committed."""
+        """Add a committed change to the pending changes."""
         self._pending.append(changed)
         self._has_pending.set()
 
     async def publish_pending(self) -> None:
-        """Tell of all that is noted. What cannot be told is in the log."""
+        """Publish the pending changes. A change that cannot be published is logged."""
         while self._pending:
             changed = self._pending.popleft()
             try:
@@ -36,7 +36,7 @@ class ChangePublisher:
                 _log.warning("the change %s could not be published: %s", changed.version, error)
 
     async def run(self) -> None:
-        """Tell of what nobody asked for, edits made by hand, until cancelled."""
+        """Publish the changes that no request made, such as edits by hand, until cancelled."""
         while True:
             await self._has_pending.wait()
             self._has_pending = anyio.Event()
@@ -44,5 +44,7 @@ class ChangePublisher:
 
 
 def _subject_part(changed: MemoryChanged) -> str:
-    """Conversations change with every turn, and few want to hear of that."""
+    """Return the subject part of a change. Conversations have their own part, because they change with every turn and
+    few subscribers need these changes.
+    """
     return "conversations" if all(map(parse_conversation_path, changed.paths)) else "files"

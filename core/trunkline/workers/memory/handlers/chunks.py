@@ -43,14 +43,14 @@ from trunkline_bus import Request
 
 
 class ChunkHandlers:
-    """Answers with a reader and a keeper."""
+    """Answers requests with a ``ChunkReader`` and a ``ChunkWriter``."""
 
     def __init__(self, reader: ChunkReader, writer: ChunkWriter) -> None:
         self._reader = reader
         self._writer = writer
 
     async def register(self, endpoints: EndpointRegistry) -> None:
-        """Answer from now on."""
+        """Register the handlers."""
         await endpoints.add(MEMORY_RECALL, self._recall)
         await endpoints.add(MEMORY_CHUNK, self._get)
         await endpoints.add(MEMORY_CHUNKS, self._page)

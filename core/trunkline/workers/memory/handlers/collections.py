@@ -1,4 +1,4 @@
-"""The endpoints of collections."""
+"""The endpoints of collected documents."""
 
 from collections.abc import Callable
 
@@ -23,14 +23,14 @@ from trunkline_bus import Request
 
 
 class CollectionHandlers:
-    """Answers from ``collections``. ``redact`` takes secrets out of what comes in."""
+    """Answers requests from ``collections``. ``redact`` redacts secrets in added texts."""
 
     def __init__(self, collections: DocumentCollections, redact: Callable[[str], str]) -> None:
         self._collections = collections
         self._redact = redact
 
     async def register(self, endpoints: EndpointRegistry) -> None:
-        """Answer from now on."""
+        """Register the handlers."""
         await endpoints.add(MEMORY_COLLECTION_ADD, self._collect)
         await endpoints.add(MEMORY_COLLECTION_LIST, self._collected)
         await endpoints.add(MEMORY_COLLECTION_SEARCH, self._search)

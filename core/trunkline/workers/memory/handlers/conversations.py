@@ -22,13 +22,13 @@ from trunkline_bus import Request
 
 
 class ConversationHandlers:
-    """Answers from a store."""
+    """Answers requests from a store."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
     async def register(self, endpoints: EndpointRegistry) -> None:
-        """Answer from now on."""
+        """Register the handlers."""
         await endpoints.add(MEMORY_APPEND_CONVERSATION, self._append)
         await endpoints.add(MEMORY_LOAD_CONVERSATION, self._load)
         await endpoints.add(MEMORY_LIST_CONVERSATIONS, self._page)

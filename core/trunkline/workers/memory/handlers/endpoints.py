@@ -13,7 +13,9 @@ A = TypeVar("A")
 
 
 class EndpointRegistry:
-    """The endpoints of ``service``. ``telling`` tells of changes, ``writes`` learns which of them failed."""
+    """Registers the endpoints of ``service``. ``publisher`` publishes changes; ``writes`` records which changes
+    failed.
+    """
 
     def __init__(self, service: Service, publisher: ChangePublisher, writes: WriteCheck) -> None:
         self._service = service
@@ -24,8 +26,11 @@ class EndpointRegistry:
     async def add(
         self, operation: MemoryOperation[Q, A], handler: Callable[[Request[Q]], Awaitable[A]]
     ) -> None:
-        """Serve an operation, ``operation.concurrency`` requests at once. The changes of one that commits are published
-        before the caller has the reply, so that the caller's next request finds every listener up to date."""
+        """Serve an operation, with at most ``operation.concurrency`` requests at once.
+
+        The changes of an operation are published before the caller gets the reply, so that every subscriber knows them
+        before the caller's next request.
+        """
 
         async def commit(request: Request[Q]) -> A:
             try:
@@ -46,18 +51,18 @@ class EndpointRegistry:
     async def add_stream(
         self, operation: MemoryOperation[Q, A], handler: Callable[[Request[Q]], AsyncIterator[A]]
     ) -> None:
-        """Serve an operation that answers with several replies."""
+        """Serve an operation that has several replies."""
         self._registered.add(operation.name)
         await self._service.add(operation, handler, limit=operation.concurrency)
 
     def check_complete(self, operations: Iterable[MemoryOperation[Any, Any]]) -> None:
-        """Raises RuntimeError when an operation has no handler: its callers would wait for nobody."""
+        """Raise RuntimeError if an operation has no handler, because its callers would get no reply."""
         missing = sorted({one.name for one in operations} - self._registered)
         if missing:
             raise RuntimeError(f"no handler serves {', '.join(missing)}")
 
 
 def scope_of(request: Request[Any]) -> Scope:
-    """Return the scope of a change: that of its request's envelope."""
+    """Return the scope of a change, which is the scope of the request's envelope."""
     envelope = request.envelope
     return Scope(block=envelope.block, conversation=envelope.conversation, turn=envelope.turn)

@@ -48,14 +48,14 @@ Rank = Callable[[SearchMemory, Sequence[MemoryHit]], Sequence[MemoryHit]]
 
 
 class FileHandlers:
-    """Answers from a store. ``rank`` puts what was found into its last order."""
+    """Answers requests from a store. ``rank`` orders the hits of a search."""
 
     def __init__(self, store: MemoryStore, rank: Rank) -> None:
         self._store = store
         self._rank = rank
 
     async def register(self, endpoints: EndpointRegistry) -> None:
-        """Answer from now on."""
+        """Register the handlers."""
         await endpoints.add(MEMORY_READ, self._read)
         await endpoints.add(MEMORY_READ_MANY, self._read_many)
         await endpoints.add(MEMORY_LIST, self._list)

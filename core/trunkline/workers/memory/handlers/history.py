@@ -1,4 +1,4 @@
-"""The endpoints of what files were: who wrote what, what differs, what is taken back, whether all of it is whole."""
+"""The endpoints of history: history, blame, diff, revert, and the check for damage."""
 
 from trunkline.contracts.memory.messages import (
     BlameMemory,
@@ -25,13 +25,13 @@ from trunkline_bus import Request
 
 
 class HistoryHandlers:
-    """Answers from a store's history."""
+    """Answers requests from a store's history."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
     async def register(self, endpoints: EndpointRegistry) -> None:
-        """Answer from now on."""
+        """Register the handlers."""
         await endpoints.add(MEMORY_HISTORY, self._history)
         await endpoints.add(MEMORY_BLAME, self._blame)
         await endpoints.add(MEMORY_DIFF, self._diff)

@@ -1,4 +1,4 @@
-"""The endpoints that maintain memory: its index, and purges."""
+"""The endpoints that maintain memory: index statistics, rebuilding the index, and purges."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -13,14 +13,14 @@ from trunkline_bus import BusError, Refusal, Request
 
 
 class IndexHandlers:
-    """Answers from a store; ``jobs`` is where long work is done."""
+    """Answers requests from a store. ``jobs`` runs long work."""
 
     def __init__(self, store: MemoryStore, jobs: BackgroundJobs) -> None:
         self._store = store
         self._jobs = jobs
 
     async def register(self, endpoints: EndpointRegistry) -> None:
-        """Answer from now on."""
+        """Register the handlers."""
         await endpoints.add(MEMORY_INDEX_STATS, self._stats)
         await endpoints.add_stream(MEMORY_REINDEX, self._reindex)
 
@@ -35,13 +35,13 @@ class IndexHandlers:
 
 
 class PurgeHandlers:
-    """Answers with what purges; one at a time."""
+    """Answers requests with the purge service. Only one purge runs at a time."""
 
     def __init__(self, purges: PurgeService) -> None:
         self._purges = purges
 
     async def register(self, endpoints: EndpointRegistry) -> None:
-        """Answer from now on."""
+        """Register the handlers."""
         await endpoints.add(MEMORY_PURGE, self._purge)
 
     async def _purge(self, request: Request[PurgeMemory]) -> MemoryPurged:

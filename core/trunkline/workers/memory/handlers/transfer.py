@@ -1,4 +1,4 @@
-"""The endpoints of archives: memory is written into one, and what one holds is brought in. They travel as objects."""
+"""The endpoints of export and import. Archives are transferred as objects of the bus."""
 
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class TransferHandlers:
-    """Answers from a store, with files in ``cache`` that do not stay; ``errands`` is where long work is done."""
+    """Answers requests from a store. Temporary files are in ``cache``; ``jobs`` runs long work."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class TransferHandlers:
         self._jobs = jobs
 
     async def register(self, endpoints: EndpointRegistry) -> None:
-        """Answer from now on."""
+        """Register the handlers."""
         await endpoints.add(MEMORY_EXPORT, self._export)
         await endpoints.add_stream(MEMORY_IMPORT, self._import)
 
@@ -80,7 +80,7 @@ class TransferHandlers:
     async def _fetch_and_import(
         self, command: ImportMemory, on_progress: Callable[[ImportProgress], None]
     ) -> MemoryImport:
-        """Fetch the archive and bring it in. What came is told before the asker is answered, as every change."""
+        """Fetch the archive and import it. The changes are published before the reply is sent."""
         file = self._cache / f"import-{new_id()}.tar"
         objects = self._bus.objects(IMPORT_STORE)
         try:

@@ -1,5 +1,6 @@
-"""Data outside of memory that a purge concerns: on the server, in collections of conversations, in folders of
-the home."""
+"""The data outside of memory that a purge erases or reports: on the server, in the documents of conversations, and in
+folders of the home.
+"""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -21,7 +22,7 @@ UNQUERIED = "It does not run in the memory worker, so it was not asked what it k
 
 
 class ExternalData:
-    """Around one memory. ``unasked`` names the plugins that cannot be asked."""
+    """The data outside of one memory. ``unasked`` returns the plugins that a purge cannot query."""
 
     def __init__(
         self,
@@ -40,14 +41,17 @@ class ExternalData:
         self._unasked = unasked
 
     async def prepare(self, purge: Purge) -> Purge:
-        """Refuse while a turn runs; else the purge with the turns that are known here. What the audit log has on the
-        stream is brought into memory: nothing of it may be lost. Raises Refusal, BusError, OSError."""
+        """Return the purge with the turns that the server knows. Raises Refusal if a turn is running, BusError,
+        OSError.
+
+        First copies the audit log from its stream into memory, so that the purge loses none of its entries.
+        """
         await self._streams.refuse_running(purge)
         await self._audit.write_pending()
         return msgspec.structs.replace(purge, turns=purge.turns | await self._streams.turns(purge))
 
     async def erase(self, purge: Purge) -> list[Erased]:
-        """Erase it, for the conversations. Raises BusError."""
+        """Erase the data of the conversations. Raises BusError."""
         erased = await self._streams.erase(purge)
         for conversation in sorted(purge.conversations):
             if count := await self._collections.clear(conversation):
@@ -56,7 +60,7 @@ class ExternalData:
 
     @asynccontextmanager
     async def audit_paused(self) -> AsyncIterator[None]:
-        """Nobody adds to the audit log's files meanwhile."""
+        """Add nothing to the audit log's files while the block runs."""
         async with self._audit.paused():
             yield
 

@@ -1,5 +1,6 @@
-"""Purges the data that memory itself derived from a text: lines of the audit log lose their content, and
-chunks of the conversation are removed. Pure."""
+"""Purges the data that memory itself derived from a text. Lines of the audit log lose their content, and chunks of the
+conversation are removed. No I/O.
+"""
 
 import re
 import unicodedata
@@ -18,7 +19,7 @@ _ENTRY = msgspec.json.Decoder(AuditEntry)
 
 
 class MemoryPurger(Purger):
-    """The audit log, and chunks; for one purge."""
+    """Purges the audit log and chunks. Each purge needs its own instance."""
 
     name = "memory"
 
@@ -27,8 +28,9 @@ class MemoryPurger(Purger):
         self._paths: dict[str, str] | None = None
 
     def without(self, path: str, data: bytes, purge: Purge) -> bytes | None:
-        """A day of the audit log with the same lines, those of the conversations without content; no chunk that came of
-        them."""
+        """Return a file of the audit log without the content of the purged conversations' lines, None for a chunk of
+        such a conversation, and otherwise ``data``.
+        """
         if path.startswith("audit/") and path.endswith(".jsonl"):
             return b"\n".join(self._line(line, purge) for line in data.split(b"\n"))
         if parse_chunk_path(path) is not None:
@@ -36,7 +38,7 @@ class MemoryPurger(Purger):
         return data
 
     def _line(self, line: bytes, purge: Purge) -> bytes:
-        """One line; versions of a day repeat them."""
+        """Return one line after the purge. Results are cached, because the versions of a file repeat its lines."""
         if line not in self._lines:
             if self._paths is None:
                 plain = map(_normalized, purge.paths)
@@ -54,7 +56,7 @@ class _ChunkFields(msgspec.Struct):
 
 
 def _chunk_conversation(data: bytes) -> str | None:
-    """The conversation that a chunk came of, wherever its file lies."""
+    """Return the conversation of a chunk, whatever layer the chunk is in."""
     try:
         return msgspec.json.decode(data, type=_ChunkFields).metadata.conversation_id
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -62,8 +64,10 @@ def _chunk_conversation(data: bytes) -> str | None:
 
 
 def _without_content(line: bytes, purge: Purge, paths: Mapping[str, str]) -> bytes:
-    """A line without what a call was given and gave, if it belongs to what is purged. That it was made, by whom,
-    when, and how it was decided and ended, stays."""
+    """Return a line without the arguments and output of its call, if the line belongs to the purge.
+
+    The line keeps that the call was made, by whom and when, how it was decided, and how it ended.
+    """
     try:
         entry = _ENTRY.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -80,8 +84,10 @@ def _without_content(line: bytes, purge: Purge, paths: Mapping[str, str]) -> byt
 
 
 def _mentions(entry: AuditEntry, paths: Mapping[str, str]) -> bool:
-    """Report whether a call was given or told one of these files by its path, as seen from the memory root or from
-    its block: in other letters too, and among other words. A longer path of another folder is another file.
+    """Report whether a call's arguments, output or reason name one of the files by its path from the memory root or
+    from the block.
+
+    The comparison ignores case and finds a path within other words. A longer path in another folder is another file.
     """
     said = "\n".join((*(entry.arguments or {}).values(), entry.output, entry.why))
     if not said.strip():
@@ -96,7 +102,7 @@ def _mentions(entry: AuditEntry, paths: Mapping[str, str]) -> bool:
 
 
 def _normalized(text: str) -> str:
-    """The text without differences of case, of how letters are composed, and of slashes."""
+    """Return the text in one form of case, Unicode composition and slashes."""
     return re.sub(r"(?:/(?:\./)*)+", "/", unicodedata.normalize("NFC", text).casefold().replace("\\", "/"))
 
 

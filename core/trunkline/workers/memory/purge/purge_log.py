@@ -1,5 +1,7 @@
-"""The notes of purges: ``audit/purges.jsonl``, a line each. A line is there before anything is gone, and says when
-all is done; so a purge that was cut short is known, and an archive of before does not bring back what it took.
+"""The log of purges, ``audit/purges.jsonl``, with one line for each purge.
+
+A line is written before anything is removed, and updated when the purge is done. So an interrupted purge is known, and
+an import of an older archive does not restore purged texts.
 """
 
 from datetime import datetime
@@ -14,7 +16,7 @@ from trunkline_bus import Refusal, Scope, new_id
 
 
 class PurgeRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One purge."""
+    """A record of one purge."""
 
     id: str = ""
     state: Literal["begun", "done"] = "done"
@@ -41,12 +43,14 @@ class PurgeRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _lines(text: str) -> list[str]:
-    """The notes' lines. Names and reasons may hold other characters that Python takes for ends of lines."""
+    """Return the lines of the log. Names and reasons may contain other characters that ``str.splitlines`` takes for
+    line ends.
+    """
     return [line for line in text.split("\n") if line]
 
 
 def parse_purge_log(text: str) -> tuple[list[PurgeRecord], list[int]]:
-    """The notes in a text, and the numbers of the lines that are none."""
+    """Return the records in a text, and the numbers of the lines that are not records."""
     notes, damaged = [], []
     for number, line in enumerate(text.split("\n"), 1):
         try:
@@ -57,23 +61,23 @@ def parse_purge_log(text: str) -> tuple[list[PurgeRecord], list[int]]:
 
 
 class PurgeLog:
-    """The notes of one store."""
+    """The purge log of one store."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
     async def all(self) -> tuple[list[PurgeRecord], list[int]]:
-        """Every note that can be read, and the numbers of the lines that cannot."""
+        """Return every record that can be read, and the numbers of the other lines."""
         return parse_purge_log(await self._text())
 
     async def unfinished(self, target: str) -> PurgeRecord | None:
-        """The note of a purge of this that was cut short."""
+        """Return the record of an interrupted purge of ``target``; None if there is none."""
         notes, _ = await self.all()
         found = [note for note in notes if note.state == "begun" and note.target == target]
         return found[-1] if found else None
 
     async def begin(self, request: PurgeMemory, purge: Purge, at: datetime, scope: Scope) -> PurgeRecord:
-        """Note that a purge begins; one that was cut short goes on under its note."""
+        """Record that a purge begins. A repeated purge continues under the record of the interrupted one."""
         earlier = await self.unfinished(request.target)
         note = PurgeRecord(
             id=earlier.id if earlier else new_id("purge"),
@@ -90,7 +94,7 @@ class PurgeLog:
         return note
 
     async def finish(self, note: PurgeRecord, purged: PurgeResult, scope: Scope) -> str:
-        """Note what came of it; returns the version."""
+        """Record the result of a purge, and return the version."""
         done = msgspec.structs.replace(
             note,
             state="done",
@@ -110,7 +114,7 @@ class PurgeLog:
         )
 
     async def _text(self) -> str:
-        """The notes so far. Raises Refusal when there are some that cannot be read."""
+        """Return the log; "" if there is none. Raises Refusal if the log cannot be read."""
         try:
             return (await self._store.read(PURGE_LOG_PATH)).content
         except Refusal as refusal:

@@ -1,8 +1,8 @@
-"""A purge from its begin to its report: what the server keeps, what plugins keep, then memory with its history.
+"""Runs a purge: it erases data on the server and in plugins, then memory with its history, and reports the result.
 
-The note of it is written first and ended last. What leads to the rest goes last too, so a purge that was cut short goes
-on when it is asked for again. While a turn of a conversation is not over, that conversation is not purged: what the
-turn stores at its end would come back.
+The record in the purge log is written first and completed last. Data that leads to other data is erased last too, so
+that an interrupted purge can be completed by repeating it. A conversation with a running turn is not purged, because
+the turn would store its messages again at its end.
 """
 
 import logging
@@ -29,8 +29,11 @@ log = logging.getLogger(__name__)
 
 
 class PurgeService:
-    """Purges one store. ``purgers`` are those of plugins, ``around`` is all that is kept besides memory, ``late`` the
-    rule that learns which turns are gone, ``own`` are the program's own words."""
+    """Purges one store.
+
+    ``purgers`` are the purgers of plugins. ``external_data`` is the data outside of memory. ``purged_turns`` is the
+    rule that refuses changes of purged turns. ``own`` are lines that the program itself writes.
+    """
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class PurgeService:
         self._purge_log = PurgeLog(store)
 
     async def load(self) -> None:
-        """Know again which turns were purged before, and tell of purges that were cut short."""
+        """Read the purge log: tell the rule which turns were purged, and log interrupted purges."""
         try:
             notes, damaged = await self._purge_log.all()
         except Refusal as refusal:
@@ -64,7 +67,7 @@ class PurgeService:
                 )
 
     def _refuse_all_turns(self, what: str) -> None:
-        """Nobody knows which turns were purged."""
+        """Refuse changes of all turns, because it is unknown which turns were purged."""
         text = (
             f"{what}, so it is not known what was purged, and agents cannot write to memory. Take the file back with "
             f'"trunkline memory history {PURGE_LOG_PATH}" and "trunkline memory revert", and start again.'
@@ -73,12 +76,12 @@ class PurgeService:
         self._purged_turns.refuse_all(text)
 
     async def purge(self, request: PurgeMemory, scope: Scope) -> MemoryPurged:
-        """Take something out for good, and say what is gone and what is left.
+        """Remove a text permanently, and return what was removed and what remains.
 
         Raises:
-            Refusal: ``not_confirmed``, ``not_found`` (history never had it), ``invalid_path``, ``not_supported``,
-                ``turn_running``, and whatever a plugin's purger says. BusError: what was begun goes on when it is asked
-                for again.
+            Refusal: ``not_confirmed``, ``not_found`` (history never had the target), ``invalid_path``,
+                ``not_supported``, ``turn_running``, or the refusal of a plugin's purger.
+            BusError: the purge is incomplete; repeating it completes it.
         """
         _validate(request)
         purge = await self._resolve(request)
@@ -91,7 +94,7 @@ class PurgeService:
         erased = await self._erase(purge)
         left = [copy for purger in self._purgers for copy in await purger.erase(purge)]
         purged = await self._take_out(purge, request.actor)
-        erased += await self._erase(purge)  # what was under way when the first look was
+        erased += await self._erase(purge)  # messages that were in flight during the first pass
         kept = (
             *purged.kept,
             *left,
@@ -102,8 +105,9 @@ class PurgeService:
         )
 
     async def _resolve(self, request: PurgeMemory) -> Purge:
-        """Return everything that the target stands for, including what an earlier attempt found. A
-        conversation that memory does not have may still be on the server."""
+        """Return all files, conversations and lines of the target, including those of an interrupted purge. A
+        conversation that memory does not have may still be on the server.
+        """
         found = await self._store.trace(request.target)
         begun = await self._purge_log.unfinished(request.target)
         known = found if begun is None else found.merged(begun.purge)
@@ -158,7 +162,7 @@ def _validate(request: PurgeMemory) -> None:
 
 
 def _sum_by_place(erased: Sequence[Erased]) -> tuple[Erased, ...]:
-    """One line a place."""
+    """Return one entry for each place."""
     counts: dict[str, int] = {}
     for one in erased:
         counts[one.where] = counts.get(one.where, 0) + one.count
@@ -166,7 +170,7 @@ def _sum_by_place(erased: Sequence[Erased]) -> tuple[Erased, ...]:
 
 
 def merge_by_conversation(kept: Sequence[RemainingCopy]) -> tuple[RemainingCopy, ...]:
-    """The same with all that is kept of one conversation in one line, and these first."""
+    """Return the copies with one entry for each conversation. These entries come first."""
     places: dict[str, list[RemainingCopy]] = {}
     for one in kept:
         if one.conversation:
@@ -187,8 +191,11 @@ def _merge_kept(conversation: str, kept: Sequence[RemainingCopy]) -> RemainingCo
 
 
 def boilerplate_lines(texts: Iterable[str], tools: Iterable[ToolSpec]) -> frozenset[bytes]:
-    """The lines of what the program itself writes: fixed ``texts`` of plugins, what ``tools`` say of themselves, marks,
-    and the files that memory begins with. They stand in many places, and no text is recognised by them."""
+    """Return the lines that the program itself writes: fixed ``texts`` of plugins, descriptions of ``tools``, notes,
+    and the initial files of memory.
+
+    These lines are in many files, so no text is recognised by them.
+    """
     data = [*INITIAL_FILES.values(), *(text.encode() for text in block_files("main", None, None).values())]
     data += [
         text.encode()

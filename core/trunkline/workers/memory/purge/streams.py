@@ -1,8 +1,8 @@
-"""Erases conversations from the server's streams, byte for byte, and reports other messages with the same
+"""Erases conversations from the server's streams by overwriting their bytes, and reports other messages with the same
 text.
 
-A message that was handled, replaced or has expired cannot be erased any more; its bytes stay in the server's
-file until the messages beside it are gone too. That is reported as well.
+A message that was handled, replaced or has expired can no longer be erased. Its bytes stay in the server's file until
+the other messages in that file are deleted too. The report says so.
 """
 
 import re
@@ -46,12 +46,13 @@ from trunkline_bus.connection.claim_check import CLAIM_HEADER
 RecordFilter = Callable[[StoredRecord, bytes], bool]
 
 ORPHAN_AGE = 30.0
-"""Seconds after which a large body whose message no stream has is no part of a message on its way: longer than the
-answers last that are waited for."""
+"""Seconds after which a body that no message claims is not part of a message in flight. This is longer than any reply
+is waited for.
+"""
 
 
 class _Attribution(msgspec.Struct):
-    """The part of a message that names its conversation and turn."""
+    """The fields of a message that name its conversation and turn."""
 
     conversation: str = ""
     turn: str = ""
@@ -72,8 +73,11 @@ SCANNED_STREAMS = (
 
 
 def id_matcher(ids: Iterable[str]) -> Callable[[bytes], bool]:
-    """Tells whether a body names one of these conversations and turns: an id of ours wherever it stands as a whole
-    word, another one, which may be any word of an import, only where it is said to be a conversation or a turn."""
+    """Return a function that reports whether a body names one of these conversations and turns.
+
+    An id that Trunkline made matches wherever it is a whole word. Another id, which an import may have made from any
+    word, matches only as the value of a field for a conversation or a turn.
+    """
     ours: list[bytes] = []
     others: list[bytes] = []
     for id in ids:
@@ -88,7 +92,7 @@ def id_matcher(ids: Iterable[str]) -> Callable[[bytes], bool]:
 
 
 class StreamEraser:
-    """The streams and stores of one server."""
+    """Erases conversations from the streams and buckets of one server."""
 
     def __init__(self, bus: Bus, retention: Retention) -> None:
         self._bus = bus
@@ -96,10 +100,10 @@ class StreamEraser:
         self._ages = {stream.name: stream.max_age for stream in whole.streams}
         self._result_age = next(store.ttl for store in whole.objects if store.name == RESULT_STORE.name)
 
-    # Before --------------------------------------------------------------------------------------------------
+    # Preparing -----------------------------------------------------------------------------------------------
 
     async def refuse_running(self, purge: Purge) -> None:
-        """Refuse while a turn of the conversations is not over. Raises Refusal ``turn_running``, BusError."""
+        """Raise Refusal ``turn_running`` if a turn of the conversations is not finished. Raises BusError."""
         for conversation in sorted(purge.conversations):
             async for _ in self._bus.records(INBOX_STREAM, f"trunkline.turn.part.*.{conversation}"):
                 raise _running_refusal(conversation, "has a message that is not answered yet")
@@ -112,7 +116,7 @@ class StreamEraser:
                     raise _running_refusal(conversation, f"has a turn that is not over: {turn}")
 
     async def turns(self, purge: Purge) -> frozenset[str]:
-        """The turns of the conversations that the journal knows. Raises BusError."""
+        """Return the turns of the conversations that the journal has. Raises BusError."""
         found = set()
         for conversation in purge.conversations:
             async for record in self._bus.records(JOURNAL_STREAM, f"trunkline.journal.turn.{conversation}.*"):
@@ -122,9 +126,11 @@ class StreamEraser:
     # Erasing -------------------------------------------------------------------------------------------------
 
     async def erase(self, purge: Purge) -> list[Erased]:
-        """Erase all that is kept of the conversations. What leads to the rest goes last, so that it can be done again
-        after a crash. Large bodies that no message names any more go too, as far as they hold the text. Raises
-        BusError."""
+        """Erase all data of the conversations. Raises BusError.
+
+        Data that leads to other data is erased last, so that the call can be repeated after a crash. Large bodies that
+        no message claims are erased too, if they contain the text.
+        """
         if not purge.conversations:
             return _counted({CLAIM_STORE.stream_name: await self._erase_orphans(purge)})
         calls, traces = await self._related_keys(purge)
@@ -152,7 +158,7 @@ class StreamEraser:
         return _counted(counts | {CLAIM_STORE.stream_name: await self._erase_orphans(purge)})
 
     async def _related_keys(self, purge: Purge) -> tuple[set[str], set[str]]:
-        """The ledger keys of the calls, and the ids of the traces."""
+        """Return the ledger keys of the conversations' calls, and the ids of their traces."""
         calls: set[str] = set()
         traces: set[str] = set()
         for conversation in purge.conversations:
@@ -197,10 +203,10 @@ class StreamEraser:
         return len(gone)
 
     async def _erase_orphans(self, purge: Purge) -> int:
-        """Erase bodies whose message is gone: what was handled leaves them until they expire.
+        """Erase bodies whose message was deleted. The body of a handled message stays until it expires.
 
-        A body is stored before its message, and some messages are in no stream. So a body counts as left behind only
-        when it is older than any message on its way, and still has none.
+        A body is stored before its message, and some messages are in no stream. So a body without a message counts as
+        left behind only if it is older than any message in flight.
         """
         wording, names = TextMatcher(purge.lines), id_matcher(purge.conversations)
         objects, found = self._bus.objects(CLAIM_STORE), []
@@ -217,18 +223,19 @@ class StreamEraser:
         return sum([await objects.erase(info.name) for info in found if info.name not in named])
 
     async def _named(self) -> set[str | None]:
-        """The bodies that messages of streams name."""
+        """Return the bodies that the messages of streams claim."""
         return {
             record.headers.get(CLAIM_HEADER)
             for stream in STREAMS
             async for record in self._bus.records(stream.name)
         }
 
-    # Telling -------------------------------------------------------------------------------------------------
+    # Reporting -----------------------------------------------------------------------------------------------
 
     async def remaining(self, purge: Purge) -> list[RemainingCopy]:
-        """Return the messages that still contain lines of the text: their conversations, and until when.
-        Raises BusError."""
+        """Return the messages that still contain lines of the text: their conversations, and when they expire. Raises
+        BusError.
+        """
         copies: list[RemainingCopy] = []
         wording = TextMatcher(purge.lines)
         known = await self._call_conversations() if purge.lines else {}
@@ -250,7 +257,9 @@ class StreamEraser:
     async def _conversations_holding(
         self, stream: str, wording: TextMatcher, known: Mapping[str, str]
     ) -> dict[str, datetime | None]:
-        """The conversations whose messages hold it ("": messages of none), each with when the last of it is gone."""
+        """Return the conversations whose messages contain the text, each with the time when its last message expires.
+        The key "" is for messages without a conversation.
+        """
         found: dict[str, datetime | None] = {}
         age = self._ages[stream]
         async for record, body in self._bodies(stream):
@@ -260,7 +269,7 @@ class StreamEraser:
         return found
 
     async def _call_conversations(self) -> dict[str, str]:
-        """The conversations of the calls in the ledger, by their keys there."""
+        """Return the conversation of each call in the ledger, by the call's key."""
         return {
             entry.key: conversation
             async for conversation, _, entries in self._journal_records("*")
@@ -286,15 +295,16 @@ class StreamEraser:
         return datetime.fromisoformat(info.mtime.replace("Z", "+00:00")) + timedelta(seconds=self._result_age)
 
     async def _turns_of(self, conversation: str) -> AsyncIterator[tuple[str, tuple[JournalEntry, ...]]]:
-        """The turns in the journal with what is written of them, by record."""
+        """Yield the turns of a conversation in the journal, with their entries, record by record."""
         async for _, turn, entries in self._journal_records(conversation):
             yield turn, entries
 
     async def _journal_records(
         self, conversation: str
     ) -> AsyncIterator[tuple[str, str, tuple[JournalEntry, ...]]]:
-        """Conversation, turn and what is written of it, by record; nothing of one that cannot be read. ``*`` is any
-        conversation."""
+        """Yield the conversation, turn and entries of each record. A record that cannot be decoded has no entries.
+        ``*`` is any conversation.
+        """
         async for record, body in self._bodies(JOURNAL_STREAM, f"trunkline.journal.turn.{conversation}.*"):
             try:
                 entries = msgspec.json.decode(body, type=_JournalBody).data.entries
@@ -308,7 +318,7 @@ class StreamEraser:
         return False
 
     async def _bodies(self, stream: str, filter: str = ">") -> AsyncIterator[tuple[StoredRecord, bytes]]:
-        """The messages with their bodies; of one whose body is gone nothing is left but its head."""
+        """Yield the messages with their bodies. If a claimed body was deleted, yield the record's own data."""
         async for record in self._bus.records(stream, filter):
             try:
                 yield record, await self._bus.body(record)
@@ -341,7 +351,7 @@ def _last(record: StoredRecord) -> str:
 
 
 def _attribution(body: bytes) -> _Attribution:
-    """Return the conversation and turn of a message; empty when it names none."""
+    """Return the conversation and turn of a message; empty if the message names none."""
     try:
         return msgspec.json.decode(body, type=_Message).data
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -349,7 +359,7 @@ def _attribution(body: bytes) -> _Attribution:
 
 
 def _conversation_of_record(record: StoredRecord, body: bytes, known: Mapping[str, str]) -> str:
-    """The conversation that a message is of, or that its call is ``known`` to be of; "" when it is of none."""
+    """Return the conversation of a message, or of its call according to ``known``; "" if there is none."""
     parts = record.subject.split(".")
     if parts[1:3] == ["turn", "part"]:
         return parts[-1]

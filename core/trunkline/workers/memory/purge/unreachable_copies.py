@@ -1,5 +1,6 @@
-"""Copies that no purge reaches: places outside of memory and of the server. They are reported with place and
-time."""
+"""The copies that a purge cannot reach, because they are outside of memory and of the server. A purge reports them with
+place and time.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -31,7 +32,7 @@ ALWAYS_UNREACHABLE = (
 
 
 def unreachable_copies(home: Home, retention: Retention, now: datetime) -> Iterator[RemainingCopy]:
-    """Yield the places that may contain copies, as far as they exist."""
+    """Yield the places that may hold copies and that exist."""
     if _has_files(home.logs):
         days = timedelta(days=retention.log_days)
         yield RemainingCopy(
