@@ -60,9 +60,8 @@ class Subject:
         """Return the keys of a subject that was made from this template. Raises ``SubjectError`` if the subject does
         not match.
         """
-        if (
-            self._pattern is None
-        ):  # compiled on first use: of a hundred templates a process parses the subjects of a few
+        # Compiled on first use: of a hundred templates a process parses the subjects of a few.
+        if self._pattern is None:
             self._pattern = re.compile(r"\.".join(_group(name, is_key) for name, is_key in self._tokens))
         match = self._pattern.fullmatch(subject)
         if match is None:

@@ -68,7 +68,7 @@ class UnrecordedSpan(NonRecordingSpan):
         """The type of the exception; None without a failure."""
 
     def set_status(self, status: trace.Status | trace.StatusCode, description: str | None = None) -> None:
-        """Remember a failure."""
+        """Record a failure."""
         self.failure = description
 
 

@@ -68,7 +68,7 @@ class NatsConnection:
         self._on_lame_duck: list[ConnectionListener] = []
         self._on_slow: dict[int, ConnectionListener] = {}
 
-    # Life
+    # Opening and closing
 
     async def open(self) -> None:
         """Connect. Raises ``ConnectionFailed`` or ``ServerTooOld``."""

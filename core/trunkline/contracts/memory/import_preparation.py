@@ -21,7 +21,7 @@ from trunkline.errors import StorageError, TrunklineError
 IGNORED_FOLDERS = frozenset(
     {".git", ".hg", "node_modules", "__pycache__", ".venv", "venv", ".cache", ".obsidian"}
 )
-"""Folders of programs, caches and repositories, whose files nobody wrote to be remembered."""
+"""The folders of programs, caches and repositories. Their files are not notes that a person wrote."""
 
 MAX_FILES = 200_000
 DEFAULT_BLOCK = "main"

@@ -139,7 +139,7 @@ history.
 
 
 INSTRUCTIONS = "AGENT.md"
-"""The file that every agent gets even if nobody has edited it. Agents get the other files only after an edit."""
+"""The file that every agent gets even if it has its initial content. Agents get the other files only after an edit."""
 
 
 def is_untouched(path: str, text: str) -> bool:

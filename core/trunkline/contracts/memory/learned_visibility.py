@@ -92,8 +92,8 @@ def is_chunk_withheld(path: str, known: ChunkMetadata, to: Recipient) -> bool:
 
 
 def _allowed_recipients(learned: _Learned) -> set[tuple[str, str]]:
-    """Return the recipients who may see the file; empty if all may. The program's own advice, and what a person wrote,
-    quotes nobody.
+    """Return the recipients who may see the file; empty if all may. The program's own advice and a strategy that a
+    person wrote contain no quotes, so all may see them.
     """
     if isinstance(learned.source, _Source):
         return {(learned.source.block, learned.source.person)}

@@ -94,9 +94,9 @@ class Change:
 class PurgeResult:
     """The texts that a purge removed from history, and the number of commits that it rewrote.
 
-    ``paths`` were removed entirely; of ``changed`` a part was removed. ``versions`` are versions that were removed from
-    paths that now hold other files, with the ids of their contents. ``kept`` are the files that still hold some of the
-    same text.
+    ``paths`` were removed entirely; of ``changed`` a part was removed. ``versions`` are removed versions of paths that
+    also held other files: pairs of the path and the id of the removed content. ``kept`` are copies that still hold some
+    of the same text.
     """
 
     paths: tuple[str, ...]
@@ -216,8 +216,8 @@ class MemoryStore(ABC):
         """
 
     async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
-        """Return several small files as they are now, in the order of the paths; a Refusal stands for each file that
-        cannot be read.
+        """Return several small files as they are now, in the order of the paths, with a Refusal in place of each file
+        that cannot be read.
 
         Every turn begins with such a request. A store that can read several files at once overrides this method.
         """
@@ -358,12 +358,14 @@ class MemoryStore(ABC):
         mainline: bool = False,
     ) -> MemoryBlame:
         """Return the commits that wrote the lines ``first`` to ``last`` of a file; with ``mainline`` the commits that
-        brought the lines into this memory. A store that cannot tell refuses with ``not_found``.
+        brought the lines into this memory. A store that does not support this refuses with ``not_found``.
         """
         raise _cannot("say who wrote a line")
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
-        """Return the differences at a path between versions. A store that cannot tell refuses with ``not_found``."""
+        """Return the differences at a path between versions. A store that does not support this refuses with
+        ``not_found``.
+        """
         raise _cannot("compare versions")
 
     @abstractmethod

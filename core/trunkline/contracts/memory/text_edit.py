@@ -30,9 +30,8 @@ async def update_text(memory: Memory, path: str, edit: Callable[[str], str]) -> 
             await memory.write(path, new, expected=version)
             return new
         except ToolError:
-            if (await _read_version(memory, path))[
-                1
-            ] == version:  # nobody was in the way: it is refused for good
+            # Without a concurrent change the refusal is final.
+            if (await _read_version(memory, path))[1] == version:
                 raise
     raise ToolError(f"{path} is being changed by others all the time. Try again.", kind="conflict")
 

@@ -360,9 +360,8 @@ class DayFolders:
         if folder not in self._counts:
             if len(self._counts) > _KNOWN_DAYS:
                 self._counts.clear()
-            self._counts.setdefault(
-                folder, await self._count(folder)
-            )  # another call may have counted in between
+            # Another call may have counted in between.
+            self._counts.setdefault(folder, await self._count(folder))
         self._counts[folder] += 1
         return chunk_path(place, chunk, crowded=self._counts[folder] > CROWDED)
 
