@@ -126,9 +126,7 @@ class RootReader:
 
     def unread(self, path: str) -> list[UnreadEntry]:
         """Return the entries under a folder, at any depth, that are neither listed nor read, sorted; none if the folder
-        does not exist.
-
-        Raises as ``entries`` if the path is not a folder.
+        does not exist. Raises as ``entries`` if the path is not a folder.
         """
         try:
             handle = self._folder(path)

@@ -105,9 +105,8 @@ class Memory:
         return replace(file, path=self._relative(file.path))
 
     async def write(self, path: str, content: str, *, expected: str | None = None) -> str:
-        """Write a whole file and return the version.
-
-        ``expected`` is the hash that the file must have; "" requires that the file does not exist.
+        """Write a whole file and return the version. ``expected`` is the hash that the file must have; "" requires that
+        the file does not exist.
         """
         request = WriteMemory(path=self._root_path(path), content=content, actor=SELF, expected=expected)
         return (await self.transport.call(MEMORY_WRITE, request)).version
@@ -139,9 +138,8 @@ class Memory:
         conversation: str = "",
         min_confidence: float = 0.0,
     ) -> MemoryHits:
-        """Search text (``content``) or names (``filename``) under a path, best first.
-
-        The other arguments restrict a search of text, as in ``SearchMemory``. Times without a zone are local.
+        """Search text (``content``) or names (``filename``) under a path, best first. The other arguments restrict a
+        search of text, as in ``SearchMemory``. Times without a zone are local.
         """
         try:
             request = msgspec.convert(
@@ -215,17 +213,15 @@ class Memory:
         return replace(done, paths=tuple(map(self._relative, done.paths)))
 
     async def export(self, target: Path) -> int:
-        """Write an archive of all of memory, with its history, to ``target``, and return its size in bytes.
-
-        An isolated plugin may not call this method.
+        """Write an archive of all of memory, with its history, to ``target``, and return its size in bytes. An isolated
+        plugin may not call this method.
         """
         return await self.transport.export(target)
 
     async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
-        """Import an archive that Trunkline exported, or an archive of another system.
-
-        ``kind`` names that system; without it the system is recognised from the files. An import leaves the files that
-        only the owner may change as they are, and the reply lists them. An isolated plugin may not call this method.
+        """Import an archive that Trunkline exported, or an archive of another system. ``kind`` names that system;
+        without it the system is recognised from the files. An import does not change the files that only the owner may
+        change, and the reply lists them. An isolated plugin may not call this method.
         """
         return await self.transport.bring_in(source, kind=kind, dry_run=dry_run)
 

@@ -136,14 +136,12 @@ class Importer(ABC):
 
     @abstractmethod
     def recognises(self, source: Source) -> bool:
-        """Report whether the source is a memory of this system.
-
-        Must read few files, and must not accept a folder of another system.
+        """Report whether the source is a memory of this system. Must read few files, and must not accept a folder of
+        another system.
         """
 
     @abstractmethod
     def read(self, source: Source) -> Iterator[Imported]:
-        """Yield all items of the source.
-
-        Never yield passwords or keys; yield a gap that says that they were left out.
+        """Yield all items of the source. Never yield passwords or keys; for these, yield a gap that says that they were
+        left out.
         """

@@ -28,7 +28,7 @@ class MemoryFile(Payload, frozen=True, kw_only=True, tag="memory.file.v1"):
     """The content and hash of a file of memory.
 
     ``hash`` identifies the content. ``modified_at`` is when the file was last changed. If the content cannot be read,
-    ``unread`` is a sentence that says why and ``content`` is ``UNREADABLE``; otherwise ``unread`` is "".
+    ``unread`` is a sentence that says why and ``content`` is ``UNREADABLE`` (U+FFFD); otherwise ``unread`` is "".
     """
 
     path: str

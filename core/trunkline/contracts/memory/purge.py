@@ -56,8 +56,8 @@ class MemoryPurged(Payload, frozen=True, kw_only=True, tag="memory.purged.v1"):
     ``paths`` are removed from memory and from all of history; ``conversations`` are the conversations among them. From
     each file in ``changed`` a part is removed, in all of history too: lines of the audit log lose their content,
     learned items lose a source. ``erased`` lists what was erased from the streams and stores of the server. ``kept``
-    lists all copies that remain. ``commits`` is the number of rewritten commits. ``version`` is the commit that records
-    the purge in ``audit/purges.jsonl``.
+    lists the known copies that remain, with their places. ``commits`` is the number of rewritten commits. ``version``
+    is the commit that records the purge in ``audit/purges.jsonl``.
     """
 
     paths: tuple[str, ...]

@@ -54,8 +54,7 @@ class Purger:
         return data
 
     async def erase(self, purge: Purge) -> Sequence[RemainingCopy]:
-        """Erase the purged text from the plugin's own store, and return the copies that remain there.
-
-        May be called again for the same purge. Raise Refusal to stop the purge before memory is changed.
+        """Erase the purged text from the plugin's own store, and return the copies that remain there. May be called
+        again for the same purge. Raise Refusal to stop the purge before memory is changed.
         """
         return ()

@@ -110,9 +110,8 @@ class MemoryRule(Protocol):
     """Checks every change before its commit, for redaction, retention or limits."""
 
     def __call__(self, change: Change) -> Change:
-        """Return the change, or another change in its place.
-
-        Raise Refusal to refuse the change. Any other exception refuses the change too.
+        """Return the change, or another change in its place. Raise Refusal to refuse the change. Any other exception
+        refuses the change too.
         """
         ...
 
@@ -167,15 +166,13 @@ class MemoryStore(ABC):
     """
 
     def health_checks(self, root: Path, cache: Path) -> Iterable[HealthCheck]:
-        """Return the checks that ``trunkline doctor`` runs on a root, whether or not a process has the root open.
-
-        A check changes nothing. Called on a store that is not open.
+        """Return the checks that ``trunkline doctor`` runs on a root, whether or not a process has the root open. A
+        check changes nothing. Called on a store that is not open.
         """
         return ()
 
     def holder(self, root: Path) -> int | None:
         """Return the id of the process that has the root open; None if no process has, or if the store cannot tell.
-
         Takes no lock, so that a worker that starts at the same time is not disturbed.
         """
         return None
@@ -217,9 +214,8 @@ class MemoryStore(ABC):
 
     async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
         """Return several small files as they are now, in the order of the paths, with a Refusal in place of each file
-        that cannot be read.
-
-        Every turn begins with such a request. A store that can read several files at once overrides this method.
+        that cannot be read. Every turn begins with such a request. A store that can read several files at once
+        overrides this method.
         """
         found: list[MemoryFile | Refusal] = []
         for path in paths:
@@ -333,9 +329,8 @@ class MemoryStore(ABC):
 
     async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
         """Return the entries under a folder, at any depth, that memory does not read, such as links. Return nothing if
-        the folder does not exist.
-
-        A guard that keeps its rules in the folder uses this method to detect rules that memory does not read.
+        the folder does not exist. A guard that keeps its rules in the folder uses this method to detect rules that
+        memory does not read.
         """
         return ()
 
