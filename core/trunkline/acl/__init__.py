@@ -1,5 +1,5 @@
 """The NATS accounts: the permissions of each kind of process on the bus, generated from the subject table.
 
-``python -m trunkline.acl`` prints the accounts; ``deploy/README.md`` says how to use them. No running worker uses this
-package.
+``python -m trunkline.acl`` prints the accounts; ``deploy/README.md`` describes how to use them. No running worker
+uses this package.
 """

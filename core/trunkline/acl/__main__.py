@@ -9,7 +9,7 @@ from trunkline.acl.accounts import accounts_config
 
 
 def main(arguments: list[str]) -> int:
-    """Print the accounts. Returns the exit status."""
+    """Print the accounts, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m trunkline.acl", description="Print the NATS accounts.")
     parser.add_argument("channels", nargs="*", metavar="CHANNEL", help="a channel with a worker of its own")
     parser.add_argument(

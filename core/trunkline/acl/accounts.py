@@ -1,5 +1,4 @@
-"""Grants as the ``accounts_config`` block of a nats-server's configuration. Passwords are names of environment
-variables."""
+"""The ``accounts_config`` block of a nats-server's configuration. Passwords are references to environment variables."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -10,7 +9,7 @@ from trunkline.contracts.blocks.paths import is_block_name
 
 ACCOUNT = "TRUNKLINE"
 ANSWER_WITHIN = "1h"
-"""How long after a request a plugin may answer it."""
+"""The time after a request within which a plugin may answer it."""
 
 HEAD = """\
 # Made by `python -m trunkline.acl` from core/trunkline/acl/roles.py. Do not edit it here.
@@ -24,12 +23,12 @@ def accounts_config(
     plugins: tuple[str, ...] = (),
     delegations: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> str:
-    """The configuration for an installation with these channels and remotes (public keys by their names), with
-    these isolated plugins, and with the blocks that other agents may use, by the names of the agents (``delegations``).
+    """Return the configuration of an installation with these channels, remotes (public keys by name), isolated
+    plugins and delegations (blocks that other agents may use, by the agents' names).
 
     Raises:
-        ValueError: a channel's name is none, stands there twice, or is one that the operator speaks under; or a
-            plugin's or agent's name is none or stands there twice, or a block's name is none.
+        ValueError: a name of a channel, plugin, agent or block is invalid; a name of a channel, plugin or agent is
+            given twice; or a name is reserved for the operator or the gateway.
     """
     _checked(tuple(delegations))
     for block in (block for blocks in delegations.values() for block in blocks):
@@ -44,7 +43,7 @@ def accounts_config(
 
 
 def password_variable(user: str) -> str:
-    """The environment variable that holds a user's password on the server."""
+    """Return the environment variable that holds a user's password on the server."""
     return "TRUNKLINE_NATS_" + user.upper().replace("-", "_")
 
 

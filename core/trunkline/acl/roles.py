@@ -1,7 +1,7 @@
-"""The roles: each kind of process and its use of the bus, in terms of ``contracts.subjects``. A table: no NATS
-subjects in here.
+"""The roles: each kind of process and its use of the bus, in terms of ``contracts.subjects``. The module is a table
+and contains no NATS subjects.
 
-A new endpoint, topic or bucket is denied to everybody until it stands here.
+A new endpoint, topic or bucket is denied to every role until it is listed here.
 """
 
 from collections.abc import Mapping
@@ -17,37 +17,40 @@ Endpoints = tuple[Endpoint[Any, Any], ...]
 Topics = tuple[Topic[Any], ...]
 
 CHANNEL_OPERATIONS: Endpoints = tuple(row for row in s.GATEWAY_OPERATIONS if row.callers == "channels")
-"""What every channel may ask of the gateway."""
+"""The gateway operations that every channel may call."""
 
 PLUGIN_ENDPOINTS: Endpoints = (s.LIST_PLUGIN_TOOLS, s.RUN_PLUGIN_TOOL, s.HOST_CALL_REPLY)
-"""What a plugin in a process of its own answers."""
+"""The endpoints that an isolated plugin serves."""
 
 FEED_STREAMS: tuple[str, ...] = (s.FEED_STREAM, s.JOURNAL_STREAM, s.INBOX_STREAM)
 """The streams that ``contracts/turns/feed_reader.py`` reads to show a turn without a gap."""
 
 CHANNEL_READER: tuple[str, ...] = (*FEED_STREAMS, s.APPROVAL_STREAM)
-"""The streams that a channel is shown turns and approvals from."""
+"""The streams from which a channel reads turns and approvals."""
 
 
 def _memory_calls(caller: Caller) -> Endpoints:
-    """The operations of memory that name a process as their caller."""
+    """Return the memory operations that list a process among their callers."""
     return tuple(operation for operation in s.MEMORY_OPERATIONS if caller in operation.callers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """One kind of process; ``name`` is its NATS user.
+    """One kind of process. ``name`` is its NATS user.
 
-    ``serves`` and ``calls`` are endpoints, ``says`` topics it publishes or stores, ``hears`` topics it listens to.
-    ``reads`` are streams that it reads stored messages of, ``removes`` those it deletes single messages of, and
-    ``consumes`` the consumers it pulls from. ``measures`` are streams whose settings it may see. ``keeps`` are
-    buckets it writes, ``looks`` those it reads. ``brings`` are object buckets it puts objects in, ``fetches`` those
-    whose objects it reads and deletes. ``channels`` are the names under which it speaks to the gateway. ``lends`` are
-    the agent and the block under whose names it calls tools. ``keys``
-    are parts of what it serves that it serves under one value alone. ``discovers`` lets it ask services who they
-    are, ``watches`` lets it see the settings and sizes of every stream. ``prepares`` lets it make and change
-    streams and nothing else. ``away``: it runs on a leaf node with streams of its own, or apart, so it has nothing
-    of ours but what stands in the fields above. ``answers`` lets it reply to whatever it is asked.
+    ``serves`` and ``calls`` are endpoints. ``publishes`` are topics to which the process publishes or which it
+    stores; ``subscribes`` are topics to which it subscribes. ``reads_streams`` are streams whose stored messages it
+    reads, ``deletes`` streams from which it deletes single messages, ``pulls`` the consumers from which it pulls,
+    ``reads_info`` streams whose settings it may read. ``writes_buckets`` and ``reads_buckets`` are key-value buckets.
+    ``puts_objects`` are object stores in which it puts objects; ``takes_objects`` are those whose objects it reads
+    and deletes.
+
+    ``channels`` are the channel names under which the process calls the gateway. ``delegations`` are the pairs of
+    agent and block under which it calls tools. ``keys`` restrict an endpoint that it serves to one value of a subject
+    key. ``discovers`` permits service discovery. ``reads_all_info`` permits reading the settings and sizes of every
+    stream. ``manages_streams`` permits creating and changing streams, and withholds the permissions that other roles
+    share. ``is_restricted`` marks a process on a leaf node with its own streams, or an isolated process: it has only
+    the permissions listed in its fields. ``allows_responses`` permits a reply to every request that it receives.
     """
 
     name: str
@@ -86,7 +89,7 @@ GATEWAY = Role(
     pulls=(s.DEADLINE_CONSUMER,),
     writes_buckets=(s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET),
     reads_buckets=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET),
-    reads_all_info=True,  # /metrics tells how full the streams are
+    reads_all_info=True,  # /metrics reports the sizes of the streams
 )  # fmt: skip
 
 MONITOR = Role(
@@ -140,7 +143,7 @@ PURGED: tuple[str, ...] = (
     s.JOURNAL_STREAM, s.FEED_STREAM, s.EFFECT_STREAM, s.FACT_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM, s.DEAD_STREAM,
     s.RESULT_STORE.stream_name, s.CLAIM_STORE.stream_name, s.TRANSCRIPT_BUCKET.stream_name,
 )  # fmt: skip
-"""The streams and stores out of which a purge takes what a conversation left there."""
+"""The streams and stores from which a purge deletes the data of a conversation."""
 
 MEMORY = Role(
     name="memory",
@@ -157,7 +160,7 @@ OPERATOR = Role(
     calls=(
         *s.GATEWAY_OPERATIONS, *_memory_calls("operator"),
         s.REMOTE_LIST_TOOLS,
-        s.LIST_TOOLS,  # `trunkline permissions rules add` says when there is no such tool
+        s.LIST_TOOLS,  # `trunkline permissions rules add` checks whether the tool exists
     ),
     publishes=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead-letters retry` puts a message back
     subscribes=(s.FEED, s.APPROVAL, s.PANIC_STOPPED),
@@ -177,7 +180,7 @@ OPERATOR = Role(
 
 STREAMS = Role(
     name="streams",
-    publishes=(s.MOVED_INBOX,),  # `trunkline partitions` deals what waits in the inbox anew
+    publishes=(s.MOVED_INBOX,),  # `trunkline partitions` redistributes the inbox
     reads_streams=(s.INBOX_STREAM,),
     deletes=(s.INBOX_STREAM,),
     reads_buckets=(s.WORKER_BUCKET,),
@@ -187,7 +190,7 @@ STREAMS = Role(
 
 
 def channel_role(name: str) -> Role:
-    """The channels worker that runs the channel ``name`` and speaks for no other."""
+    """Return the role of the channels worker that runs the channel ``name``. It can use no other channel's name."""
     return Role(
         name=f"channel-{name}",
         serves=(s.TELL_OWNER,),
@@ -200,7 +203,9 @@ def channel_role(name: str) -> Role:
 
 
 def delegate_role(agent: str, blocks: tuple[str, ...]) -> Role:
-    """``trunkline mcp serve BLOCK --as AGENT``: it calls tools of these blocks, through all guards, as that agent."""
+    """Return the role of ``trunkline mcp serve BLOCK --as AGENT``: it calls tools of these blocks as that agent; all
+    guards apply.
+    """
     return Role(
         name=f"delegate-{agent}",
         calls=(s.DELEGATED_LIST_TOOLS, s.DELEGATED_CALL_TOOL),
@@ -211,7 +216,7 @@ def delegate_role(agent: str, blocks: tuple[str, ...]) -> Role:
 
 
 def remote_role(name: str) -> Role:
-    """A tools worker on another host, by its name: it answers what that host is asked, and can ask nothing."""
+    """Return the role of a tools worker on another host: it serves requests to that host and can call no endpoint."""
     return Role(
         name=f"remote-{name}",
         serves=(s.REMOTE_LIST_TOOLS, s.REMOTE_CALL_TOOL),
@@ -223,7 +228,7 @@ def remote_role(name: str) -> Role:
 
 
 def plugin_role(name: str, channels: tuple[str, ...] = ()) -> Role:
-    """The plugin ``name`` in a process of its own, and the channels that it speaks for."""
+    """Return the role of the isolated plugin ``name``, with the channels whose names it may use."""
     served = Role(
         name=f"plugin-{name}",
         serves=PLUGIN_ENDPOINTS,
@@ -249,8 +254,9 @@ def all_roles(
     plugins: tuple[str, ...] = (),
     delegations: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> tuple[Role, ...]:
-    """Every role of an installation with these channels and remotes, these plugins in processes of their own, and these
-    blocks that other agents may use, by the names of the agents."""
+    """Return every role of an installation with these channels, remotes, isolated plugins and delegations (blocks
+    that other agents may use, by the agents' names).
+    """
     delegates = (delegate_role(agent, blocks) for agent, blocks in delegations.items())
     extra = (*map(channel_role, channels), *map(remote_role, remotes), *map(plugin_role, plugins), *delegates)
     return (GATEWAY, MONITOR, TOOLS, MEMORY, *extra, OPERATOR, STREAMS)

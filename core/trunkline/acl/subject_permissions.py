@@ -1,8 +1,8 @@
-"""Roles as NATS subjects: what each user may publish and subscribe to. Everything else is denied. Pure.
+"""The NATS subjects to which each role may publish and subscribe. Everything else is denied. Pure.
 
-An answer goes to the asker's inbox, so whoever serves an endpoint may publish to the inboxes of those who may call it.
-That is narrower than NATS' own ``allow_responses``, which follows any reply subject that an asker writes down: a
-request with the reply subject ``trunkline.journal.…`` would have the service write there.
+A reply is sent to the caller's inbox, so a process that serves an endpoint may publish to the inboxes of the roles
+that may call that endpoint. This is narrower than NATS' own ``allow_responses``, which permits any reply subject that
+the caller chooses: a request with the reply subject ``trunkline.journal.…`` would make the service write there.
 """
 
 from collections.abc import Iterator
@@ -17,8 +17,9 @@ DISCOVERY = ("$SRV.PING", "$SRV.INFO", "$SRV.STATS")
 
 @dataclass(frozen=True)
 class SubjectPermissions:
-    """Sorted subjects, wildcards included. ``answers`` lets it reply to what it was asked, wherever the asker says:
-    that is narrower than the askers' inboxes as long as only workers may ask it."""
+    """Sorted subjects, wildcards included. ``allows_responses`` permits replies to any reply subject of a received
+    request. It is narrower than the callers' inboxes as long as only workers may call the role.
+    """
 
     publish: tuple[str, ...]
     subscribe: tuple[str, ...]
@@ -26,7 +27,7 @@ class SubjectPermissions:
 
 
 def inbox_prefix(user: str) -> str:
-    """The first part of a user's reply subjects: ``bus.inbox_prefix`` filled in."""
+    """Return the first part of a user's reply subjects: ``bus.inbox_prefix`` with the user's name."""
     return f"_INBOX_{user}"
 
 
@@ -73,7 +74,7 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
     elif not role.is_restricted:
         yield s.DEAD_LETTER_SUBJECT
         yield from _claims()
-    elif role.channels:  # what the gateway shows may be large
+    elif role.channels:  # the gateway's replies may be large
         yield from _readable(s.CLAIM_STORE.stream_name)
     if role.discovers:
         for verb in DISCOVERY:
@@ -89,7 +90,7 @@ def _called(role: Role) -> Iterator[str]:
 
 
 def _fill_subject(role: Role, subject: Subject) -> Iterator[str]:
-    """A subject under every name that the role speaks under."""
+    """Yield the subject under every name that the role may use."""
     if "channel" in subject.keys:
         yield from (subject.wildcard_filter(channel=name) for name in role.channels)
     elif "agent" in subject.keys:
@@ -99,7 +100,7 @@ def _fill_subject(role: Role, subject: Subject) -> Iterator[str]:
 
 
 def _askers_inboxes(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
-    """The inboxes of those who ask this role; and of those whose streaming answers it may break off."""
+    """Yield the inboxes of the roles that call this role, and of the roles whose streaming replies it may cancel."""
     for other in everybody:
         asks = any(endpoint in role.serves for endpoint in other.calls)
         streams = any(endpoint.streaming and endpoint in other.serves for endpoint in role.calls)
@@ -112,7 +113,9 @@ def _readable(stream: str) -> tuple[str, str]:
 
 
 def _stored(role: Role) -> Iterator[str]:
-    """Reading, and deleting one by one; who appends also looks whether a repeated append was its own."""
+    """Yield the permissions for reading and deleting single messages. A role that appends to a stream may read it, to
+    see whether a repeated append was its own.
+    """
     for stream in role.reads_streams:
         yield from _readable(stream)
     for topic in role.publishes:
@@ -136,7 +139,7 @@ def _objects(role: Role) -> Iterator[str]:
 
 
 def _claims() -> Iterator[str]:
-    """Bodies too large for a message travel through one bucket that all share."""
+    """Yield the permissions for the object store of bodies that are too large for a message, which all roles share."""
     store = s.CLAIM_STORE
     yield f"$JS.API.STREAM.INFO.{store.stream_name}"
     yield from (*_readable(store.stream_name), f"$O.{store.name}.C.*", f"$O.{store.name}.M.*")

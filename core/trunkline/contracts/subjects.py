@@ -5,7 +5,7 @@ The docs page, the NATS permissions in ``deploy/``, the stream filters and the s
 durable inbox), ``journal``, ``feed``, ``evt`` (facts), ``ctl`` (operators; never queued), ``x`` (plugins' own) and
 ``dead`` (dead letters).
 """
-# ruff: noqa: F403  one table in several files; to list its names here again would be a second table
+# ruff: noqa: F403  one table in several files; listing its names here would repeat the table
 
 from trunkline.contracts.approvals.subjects import *
 from trunkline.contracts.audit.subjects import *

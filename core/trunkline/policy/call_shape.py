@@ -1,7 +1,7 @@
-"""The shape of a call: its tool and the values of its arguments, except those that the tool declares unbound.
-Paths are given here as their targets.
+"""The shape of a call: its tool and the values of its arguments, except those that the tool declares unbound. A path
+argument is represented by the path to which it resolves.
 
-A page's address counts by its host: a lasting approval of one page covers that host.
+A page's address is represented by its host: a lasting approval of one page covers that host.
 """
 
 import json
@@ -27,8 +27,7 @@ def shape_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
 
 
 def bound_arguments(spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that a lasting approval binds, by name: whole values, and the hosts of
-    addresses."""
+    """Return the arguments that a lasting approval fixes, by name: complete values, and the hosts of addresses."""
     return {
         name: _host(value) if name in spec.urls else value
         for name, value in arguments.items()

@@ -15,10 +15,9 @@ Specificity = tuple[bool, bool, bool, bool, int, int, int]
 
 
 def applies(policy: Policy, asked: "AccessRequest", now: datetime) -> bool:
-    """Report whether the policy applies to the request now. A restricting policy applies by any name of the
-    target.
+    """Report whether the policy applies to the request now. A restricting policy applies by any name of the target.
 
-    With an unknown time zone a denial applies at all times, and a permission at none.
+    With an unknown time zone a denial applies at all times, and a permission never applies.
     """
     if policy.subject not in asked.subjects or not matches_action(policy.action, asked.action):
         return False
@@ -72,13 +71,13 @@ def specificity(policy: Policy) -> Specificity:
 
 
 def quota_day(conditions: Conditions, now: datetime) -> str:
-    """Return the day on which a daily limit is counted. Raises ValueError for an unknown time zone."""
+    """Return the day on which a daily limit is counted. Raise ValueError for an unknown time zone."""
     return now.astimezone(load_zone(conditions.zone)).date().isoformat()
 
 
 @lru_cache(maxsize=256)
 def load_zone(name: str) -> tzinfo:
-    """Return the time zone. Raises ValueError when it is unknown."""
+    """Return the time zone. Raise ValueError if it is unknown."""
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (KeyError, OSError, ValueError) as error:
@@ -106,8 +105,7 @@ def matches_action(pattern: str, action: str) -> bool:
 
 
 def nested_resource(resource: str, folder: str) -> str | None:
-    """Return a name that begins with ``folder`` and that the policy's resource matches; None when there is
-    none."""
+    """Return a name that begins with ``folder`` and that the policy's resource matches; None if there is none."""
     literal, star, rest = resource.partition("*")
     if literal.startswith(folder):
         return resource.replace("*", "")

@@ -13,15 +13,17 @@ SCOPES: tuple[FileScope, ...] = ("block", "workspace", "system")
 """The scopes of files from near to far; each includes those before it."""
 
 DEFAULT_ACTIONS = ("read", "write", "send")
-"""The actions that every agent's tools may have, with or without approval. Running programs needs a
-permission of its own."""
+"""The actions that every agent's tools may have, with or without approval. Running programs needs a separate
+permission.
+"""
 
 READ_ONLY_EXEC = "exec:look"
 """The action of running a program that only reads, recognised by its argument vector."""
 
 HOST_NETWORK = "system:host-network"
-"""This machine's own network, including its loopback. No table permits it; only the owner does, for a limited
-time."""
+"""This machine's own network, including its loopback. No permission table grants it; only the owner does, for a
+limited time.
+"""
 
 PLAN_ACTION = "write:plan"
 """The action of writing a plan."""
@@ -31,7 +33,7 @@ NOTE_ACTION = "write:note"
 """The action of writing a plan or a to-do list to memory with a tool that can write nothing else."""
 
 
-@lru_cache(maxsize=1024)  # every call asks several times
+@lru_cache(maxsize=1024)  # each call evaluates the table several times
 def table_policies(block: str, table: PermissionTable) -> tuple[Policy, ...]:
     """Return the policies of a permission table, for the agent of this block. Their ids begin with
     ``preset:``."""
@@ -88,8 +90,9 @@ class _PolicyBuilder:
         return self._build(name, resource, action, "allow", asks)
 
     def allow_outward(self, name: str, resource: str, action: str) -> Policy:
-        """Allow reading from a host that the model chooses. The address alone can disclose information to
-        that host."""
+        """Allow reading from a host that the model chooses, with approval unless approvals are off: the address alone
+        can disclose information to that host.
+        """
         return self._build(name, resource, action, "allow", self._approvals != "none")
 
     def allow_without_approval(self, name: str, resource: str, action: str) -> Policy:

@@ -1,8 +1,8 @@
 """Recognises programs that only read, by their argument vector. No shell is involved.
 
-A program counts only with options that are known here by their complete names: an unknown option might write
-(``sort -o``), run another program (``find -exec``), or be short for an option that does (``--outp``). A
-program that is wrongly not recognised costs a question to a person. One that is wrongly recognised changes
+A program is recognised only with options listed here by their complete names: an unlisted option might write (``sort
+-o``), run another program (``find -exec``), or abbreviate an option that does (``--outp``). If a program that only
+reads is not recognised, a person is asked needlessly. If a program that writes is recognised by mistake, it changes
 nothing, because it runs in a read-only sandbox (``workers/tools/sandboxes.py``).
 """
 
@@ -39,13 +39,13 @@ PLAIN: dict[str, tuple[str, frozenset[str]]] = {
     "cut": ("dfcbs", frozenset({"delimiter", "fields"})),
     "sort": ("nrufkth", frozenset({"numeric-sort", "reverse", "unique"})),
 }
-"""Programs, the letters of their short options, and the whole names of their long ones."""
+"""Programs, the letters of their short options, and the complete names of their long options."""
 
 FIND = frozenset(
     """
     -name -iname -path -ipath -regex -iregex -type -size -mtime -mmin -newer -maxdepth -mindepth -empty
     -print -print0 -prune -not -a -o -and -or -H -L -P
-    """.split()  # noqa: SIM905  as a table it can be read
+    """.split()  # noqa: SIM905  easier to read as a table
 )
 GIT: dict[str, frozenset[str]] = {
     "status": frozenset({"--short", "-s", "--branch", "-b", "--porcelain"}),
@@ -72,8 +72,8 @@ GIT: dict[str, frozenset[str]] = {
 def is_read_only_call(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
     """Report whether a call only runs programs that only read.
 
-    That holds when all calls of the tool do, or when the parameter named by ``spec.argv`` is such an argument
-    vector or a plain command line without shell syntax.
+    This holds if the tool is ``read_only``, or if the parameter named by ``spec.argv`` is the argument vector of such
+    a program or a plain command line without shell syntax.
     """
     if spec.effect != "exec" or spec.read_only:
         return spec.read_only and spec.effect == "exec"
@@ -115,8 +115,9 @@ def _find(words: Sequence[str]) -> bool:
 
 
 def _sed(words: Sequence[str]) -> bool:
-    """Report whether the arguments are ``-n 1,10p FILE…`` only: sed's language can write files and run
-    programs."""
+    """Report whether the arguments are only ``-n 1,10p FILE…``. The language of sed can write files and run
+    programs.
+    """
     return (
         len(words) >= 2 and words[0] == "-n" and bool(_ROWS.fullmatch(words[1])) and not _options(words[2:])
     )

@@ -1,5 +1,6 @@
-"""The upper bound of a turn's permissions: the intersection of those of the credential that began it and of
-every credential that steered it. Pure."""
+"""The upper bound of a turn's permissions: the intersection of the permissions of the credential that started the
+turn and of every credential that steered it. Pure.
+"""
 
 from collections.abc import Iterable
 
@@ -15,8 +16,8 @@ OWNER_ACTOR, CHANNEL_ACTOR_PREFIX = "owner", "channel:"
 def initial_permissions(request: TurnRequested) -> ActorPermissions:
     """Return the permissions of the credential that sent a message.
 
-    An earlier version did not record them: then the owner and the owner's channels have all permissions,
-    others none.
+    A request of an earlier version has none recorded: then the owner and the owner's channels have all permissions,
+    and every other sender has none.
     """
     if not isinstance(request.permissions, UnsetType):
         return ActorPermissions(request.permissions)

@@ -1,7 +1,6 @@
-"""Checks policies for words that no call can ever match: such a mistake would make a denial ineffective.
-Pure.
+"""Checks policies for words that no call can ever match. Such a mistake would make a denial ineffective. Pure.
 
-A block or tool that does not exist may be created later, and is no mistake here.
+A name of a block or tool that does not exist is not a mistake here, because the block or tool may be created later.
 """
 
 import re
@@ -38,7 +37,7 @@ class PolicyMistake(msgspec.Struct, frozen=True):
 
 
 def find_mistake(policy: Policy) -> PolicyMistake | None:
-    """Return the first word of a policy that no call can ever match; None when there is none."""
+    """Return the first word of a policy that no call can ever match; None if there is none."""
     if said := _subject_fault(policy.subject):
         return PolicyMistake("subject", said)
     if not _is_resource(policy):

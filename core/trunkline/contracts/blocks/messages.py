@@ -36,9 +36,9 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     ``model`` is ``adapter/model`` or a model of the default adapter; ``vision_model`` is the model for messages with
     images. ``tools`` limits the catalogue to these names. ``discovery`` decides whether the model receives all tools
     (``off``) or loads most of them on demand (``on``); ``auto`` decides by their number. ``always_send`` names the
-    tools that the model receives in any case, where ``*`` matches any text; None selects the tools whose authors
-    advise it. A ``model``, ``vision_model``, ``discovery`` or ``always_send`` that is not set is taken from the
-    owner's ``preferences.toml``.
+    tools that the model receives in any case, where ``*`` matches any text. A ``model``, ``vision_model``,
+    ``discovery`` or ``always_send`` that is not set is taken from the owner's ``preferences.toml``. If neither file
+    sets ``always_send``, the model receives the tools whose authors advise it.
     """
 
     description: str = ""

@@ -1,9 +1,10 @@
 """The hooks. A hook is a synchronous function that returns objects, and the objects do the work.
 
-There are four ways to take part: **add** (a plural noun that yields objects), **decide** (the first answer that is not
-None counts; pure, synchronous), **change** (yield a middleware), **know** (subscribe on the bus, from a lifespan).
-An implementation names only the arguments it wants. ``settings`` is the plugin's own ``PluginSettings``.
-Each example below is a whole plugin; the tests load it and check that its objects arrive.
+There are four ways to take part: **add** objects (the hook has a plural noun as its name and returns an iterable),
+**decide** (the first result that is not None counts; the hook is pure and synchronous), **change** (return a
+middleware), and **observe** (subscribe on the bus, from a lifespan). An implementation declares only the arguments
+that it needs. ``settings`` is the plugin's own ``PluginSettings``. Each example below is a complete plugin; the tests
+load it and check that its objects are registered.
 """
 
 from trunkline.contracts.hooks.channels import trunkline_channels, trunkline_render

@@ -1,10 +1,10 @@
-"""Hooks that every worker asks."""
+"""The hooks that every worker calls."""
 
 # A specification has no body.
 # pyright: reportReturnType=false
 
 # mypy: disable-error-code="empty-body"
-# A specification is never called: pluggy reads its name and its arguments, people read its docstring.
+# A specification is never called: pluggy reads its name and arguments, people read its docstring.
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

@@ -7,4 +7,4 @@ PROJECT = "trunkline"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Marks a function as the implementation of the hook whose name it bears."""
+"""Marks a function as the implementation of the hook with the function's name."""

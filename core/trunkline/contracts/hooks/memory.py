@@ -1,10 +1,10 @@
-"""The memory worker's hooks: where memory is kept, what may enter, what comes first."""
+"""The memory worker's hooks: stores, rules, types, importers, embedders, purgers and the ranking of hits."""
 
 # A specification has no body.
 # pyright: reportReturnType=false
 
 # mypy: disable-error-code="empty-body"
-# A specification is never called: pluggy reads its name and its arguments, people read its docstring.
+# A specification is never called: pluggy reads its name and arguments, people read its docstring.
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING

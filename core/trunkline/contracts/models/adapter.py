@@ -136,7 +136,7 @@ class ModelAdapter(ABC):
             ErrorCode.PROVIDER_ERROR, "refused", f"the model adapter {self.name} makes no vectors"
         )
 
-    async def aclose(self) -> None:  # noqa: B027  most adapters hold nothing
+    async def aclose(self) -> None:  # noqa: B027  most adapters have no connections
         """Close the connections. Called once, when the worker drains."""
 
 

@@ -24,7 +24,9 @@ async def program(argv: Sequence[str], text: str) -> AsyncIterator[AsyncIterator
         ModelError: ``unavailable`` if the program cannot be started; ``interrupted``, at the end of the output, if it
             exits with a status other than 0.
     """
-    with TemporaryFile() as question:  # a pipe would block both when the program prints before it reads
+    with (
+        TemporaryFile() as question
+    ):  # with a pipe both sides would block if the program prints before it reads
         question.write(text.encode())
         question.seek(0)
         try:

@@ -1,1 +1,1 @@
-"""The sandbox: the backend's contract, the limits of a program, and the record of its end."""
+"""The sandbox: the contract of a backend, the limits of a program, and the record of a detached program."""

@@ -1,4 +1,4 @@
-"""A bounded buffer of output: it keeps the beginning and the end of a stream."""
+"""A bounded buffer of output, which keeps the beginning and the end of a stream."""
 
 from collections import deque
 from contextlib import suppress
@@ -8,7 +8,9 @@ from anyio.abc import ByteReceiveStream
 
 
 class BoundedOutput:
-    """At most ``most`` bytes of all that is added: half from the beginning, the rest from the end."""
+    """Keeps at most ``most`` bytes of everything added: half of them from the beginning, the rest from the end.
+    ``dropped`` is the number of bytes not kept.
+    """
 
     def __init__(self, most: int) -> None:
         self._most_head = most // 2
@@ -19,7 +21,7 @@ class BoundedOutput:
         self.dropped = 0
 
     def add(self, piece: bytes) -> None:
-        """Keep what there is room for; of the end, the newest."""
+        """Add bytes. If there is no room, the oldest bytes after the beginning are dropped."""
         room = self._most_head - len(self._head)
         self._head += piece[:room]
         if rest := piece[room:]:
@@ -35,13 +37,13 @@ class BoundedOutput:
             self.dropped += gone
 
     def content(self) -> bytes:
-        """Return the kept bytes, with a line where something is missing."""
+        """Return the kept bytes, with a line where bytes were dropped."""
         missing = b"\n[... %d bytes left out ...]\n" % self.dropped if self.dropped else b""
         return b"".join((bytes(self._head), missing, *self._tail))
 
 
 async def read_into(stream: ByteReceiveStream, kept: BoundedOutput) -> None:
-    """Read a stream to its end."""
+    """Read a stream to its end into the buffer."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async for piece in stream:
             kept.add(piece)

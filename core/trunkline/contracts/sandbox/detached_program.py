@@ -1,13 +1,15 @@
-"""The record of a program that outlives the worker that began it: files in a folder, where any process finds it again.
+"""The record of a program that outlives the worker which started it: files in a folder, where any process can find
+it.
 
 ::
 
-    order.json  what was to be run     lock    held by the keeper as long as it lives
-    output      what was printed       ended.json  how it ended
-    cancel      that it is to end, and why
+  order.json  the program to run         lock        held by the keeper while it lives
+  output      the program's output       ended.json  how the program ended
+  cancel      the request to end, with the reason
 
-Whether it runs is told by the lock, which the kernel takes from a dead process: no number of a process can be taken for
-another's, and after a restart of the machine nothing is held. Nothing is begun here; ``keeper.py`` does that.
+The lock tells whether the program runs. The kernel releases the lock when the keeper dies, so no reused process id
+can be mistaken for the program, and after a restart of the machine no lock is held. This module starts no program;
+``keeper.py`` does.
 """
 
 import fcntl
@@ -27,12 +29,12 @@ from trunkline.errors import ToolError
 ProgramStatus = Literal["running", "ended", "lost"]
 
 HALF_OUTPUT = 4 * 1024 * 1024
-"""Bytes of a file of output; of a longer one the newest are kept, in twice as many at most."""
+"""The largest number of bytes of one output file. Of longer output the newest bytes are kept, in two files."""
 
 
 class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A program to run. ``backend`` is the sandbox that was chosen for it, ``seconds`` how long it may live, ``at``
-    when it was ordered (UTC); the others are those of ``Sandbox.start``.
+    """A program to run. ``backend`` is the name of the sandbox backend, ``seconds`` the longest run of the program,
+    ``at`` the time of the order (UTC). The other fields are the arguments of ``Sandbox.start``.
     """
 
     home: str
@@ -52,9 +54,9 @@ class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a program, and its time (UTC). ``exit_code`` is None when it was killed, and ``killed`` says why;
-    ``fault`` says what failed: alone, when it never began, and beside ``killed = "broken"`` when the sandbox
-    failed around it.
+    """The end of a program, and its time (UTC). ``exit_code`` is None if the program was killed; ``killed`` is then
+    the reason. ``fault`` is the cause of a failure: without ``killed`` the program never started; with ``killed =
+    "broken"`` the sandbox failed while the program ran.
     """
 
     at: datetime
@@ -64,21 +66,21 @@ class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DetachedProgram:
-    """A record, by its folder."""
+    """The record of one program, in the folder ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @property
     def name(self) -> str:
-        """The name of the program: that of its folder."""
+        """The name of the program, which is the name of its folder."""
         return self.folder.name
 
     def create(self, order: ProgramSpec) -> int:
-        """Make the folder with the order in it; a handle that holds its lock, for the keeper to inherit.
+        """Create the folder with the order. Return a file descriptor that holds the lock, for the keeper to inherit.
 
         Raises:
-            ToolError: there is such a record already, or the disk refuses it.
+            ToolError: the record exists already, or the folder cannot be written.
         """
         try:
             make_private(self.folder.parent)
@@ -94,40 +96,42 @@ class DetachedProgram:
         return handle
 
     def spec(self) -> ProgramSpec | None:
-        """Return the spec of the program; None when that cannot be read."""
+        """Return the spec of the program; None if it cannot be read."""
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self.folder / "order.json").read_bytes(), type=ProgramSpec)
         return None
 
     def exit_record(self) -> ExitRecord | None:
-        """Return the record of the program's end; None while it runs, and when it was lost."""
+        """Return the record of the program's end; None while the program runs, and if it was lost."""
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self.folder / "ended.json").read_bytes(), type=ExitRecord)
         return None
 
     def status(self) -> ProgramStatus:
-        """Report whether it runs, has ended, or was lost with its keeper: to a crash or a restart of the machine."""
+        """Return whether the program runs, has ended, or was lost because its keeper died in a crash or a restart of
+        the machine.
+        """
         held = self._is_held()
         if self.exit_record() is not None:
             return "ended"
         return "running" if held else "lost"
 
     def write_exit(self, ending: ExitRecord) -> None:
-        """For the keeper: write down how it ended. Raises OSError."""
+        """Store how the program ended. Called by the keeper. Raise OSError."""
         _write(self.folder / "ended.json", msgspec.json.encode(ending))
 
     def request_cancel(self, why: str) -> None:
-        """Have its keeper end it. Raises OSError."""
+        """Ask the keeper to end the program. Raise OSError."""
         _write(self.folder / "cancel", why.encode())
 
     def cancel_reason(self) -> str:
-        """Why it is to end; "" when it is not."""
+        """Return the reason of the request to end the program; "" if there is no request."""
         with suppress(OSError):
             return (self.folder / "cancel").read_text(errors="replace") or "cancelled"
         return ""
 
     def tail(self, lines: int, most: int) -> str:
-        """The last lines that it printed, and of these the last characters."""
+        """Return the last ``lines`` lines of the output, and of these at most the last ``most`` characters."""
         kept: deque[str] = deque(maxlen=lines)
         for name in ("output.1", "output"):
             with suppress(OSError), (self.folder / name).open(errors="replace") as file:
@@ -135,7 +139,7 @@ class DetachedProgram:
         return "".join(kept)[-most:]
 
     def remove(self) -> None:
-        """Away with it; one that runs would go on unseen, so end it first."""
+        """Delete the record. End a running program first: without its record it would run on unseen."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _is_held(self) -> bool:
@@ -153,14 +157,16 @@ class DetachedProgram:
 
 
 class OutputFile:
-    """Where a keeper puts what is printed. A full disk loses some of it, and stops nothing."""
+    """The file into which a keeper writes the program's output. If the disk is full, output is lost, and the program
+    continues.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "output"
         self._size = 0
 
     def add(self, piece: bytes) -> None:
-        """Append it; once the file is long it becomes the older half."""
+        """Append output. If the file is too long, rename it to ``output.1`` and start a new file."""
         with suppress(OSError):
             if self._size + len(piece) > HALF_OUTPUT:
                 self._file.replace(self._file.with_name("output.1"))
@@ -171,12 +177,14 @@ class OutputFile:
 
 
 def programs_folder(home: Path, block: str) -> Path:
-    """Where the records of a block's programs lie in a home: those in there end when their block is stopped."""
+    """Return the folder of the records of a block's programs in a home. Programs recorded there end when their block
+    is stopped.
+    """
     return home / "tasks" / block
 
 
 def list_programs(folder: Path) -> list[DetachedProgram]:
-    """All records in a folder, the oldest first."""
+    """Return all records in a folder, oldest first."""
     with suppress(OSError):
         orders = [(_made(entry), entry) for entry in folder.iterdir() if entry.is_dir()]
         return [DetachedProgram(entry) for _, entry in sorted(orders)]
@@ -190,12 +198,12 @@ def _made(folder: Path) -> int:
 
 
 def utc_now() -> datetime:
-    """The time, as records have it."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Whole, or not at all."""
+    """Write the file atomically."""
     made = file.with_name(f".{file.name}.{os.getpid()}")
     with made.open("wb") as out:
         out.write(content)

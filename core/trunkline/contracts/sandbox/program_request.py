@@ -1,4 +1,4 @@
-"""The checks of a request to start a program in a sandbox. For backends: what each has to refuse is refused here."""
+"""Checks of a request to start a program in a sandbox, shared by all backends."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from trunkline.errors import ToolError
 
 @dataclass(frozen=True, slots=True)
 class ProgramRequest:
-    """The arguments of ``start``, checked.
+    """The arguments of ``start``, checked. Create it with ``check_program``.
 
-    ``folder`` is relative to the workspace, ``""`` for itself. Make it with ``check_program``.
+    ``folder`` is relative to the workspace, ``""`` for the workspace itself.
     """
 
     argv: tuple[str, ...]
@@ -25,15 +25,17 @@ class ProgramRequest:
 
     @property
     def working_directory(self) -> str:
-        """Where the program begins, as it sees it."""
+        """The working directory of the program, as a path inside the sandbox."""
         return f"{WORKSPACE}/{self.folder}" if self.folder else WORKSPACE
 
 
 MAX_ARGUMENT_BYTES = 128 * 1024 - 1
-"""Bytes of one argument or ``NAME=value`` (MAX_ARG_STRLEN of Linux, with its NUL)."""
+"""The largest number of bytes of one argument or ``NAME=value`` (MAX_ARG_STRLEN of Linux, without its NUL)."""
 
 MAX_ARGV_BYTES = 1024 * 1024
-"""Bytes of all arguments and the environment together: half of what Linux gives to a stack of 8 MiB."""
+"""The largest number of bytes of all arguments and the environment together: half of what Linux permits with a stack
+of 8 MiB.
+"""
 
 BASE_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}
 
@@ -48,10 +50,11 @@ def check_program(
     limits: SandboxLimits = DEFAULT_LIMITS,
     label: str = "",
 ) -> ProgramRequest:
-    """Check the arguments of a program, and return them in plain form. For backends.
+    """Check the arguments of ``start`` and return them in normal form.
 
     Raises:
-        ToolError: words that no program can be given, a folder outside the workspace, or a place that is none.
+        ToolError: an argument or environment variable is invalid, the folder is outside the workspace, or a path in
+            ``read_only`` is invalid.
     """
     whole = {**BASE_ENV, **env}
     _refuse_words([*argv], whole)

@@ -1,10 +1,10 @@
-"""The report about a program for a model: exit code, standard output, standard error, within a bound."""
+"""The report about a program for a model: exit code, standard output and standard error, bounded in length."""
 
 from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
 from trunkline.errors import ToolError, ToolErrorKind
 
 MAX_OUTPUT = 50_000
-"""Characters of output that are told."""
+"""The largest number of characters of output in a report."""
 
 _ENDED = {
     "timeout": "It did not end in its time, so it was ended after {seconds:.1f} s, with all that it had begun.",
@@ -25,10 +25,10 @@ _KINDS: dict[str, ToolErrorKind] = {
 
 
 def describe_run(ran: SandboxResult, limits: SandboxLimits) -> str:
-    """The result as text; ``limits`` are those that it had.
+    """Return the result as text. ``limits`` are the limits of the run.
 
     Raises:
-        ToolError: the program was ended before it had; the text has what it printed until then.
+        ToolError: the program was killed; the text has its output up to then.
     """
     if not ran.killed:
         missing = (
@@ -45,7 +45,7 @@ def describe_run(ran: SandboxResult, limits: SandboxLimits) -> str:
 
 
 def format_output(ran: SandboxResult) -> str:
-    """Both streams, each under its name; what is too long loses its middle."""
+    """Return both streams, each under its name. The middle of long output is left out."""
     texts = {"stdout": ran.stdout.decode(errors="replace"), "stderr": ran.stderr.decode(errors="replace")}
     shorter = min(map(len, texts.values()))
     room = max(MAX_OUTPUT // 2, MAX_OUTPUT - shorter)
@@ -56,7 +56,9 @@ def format_output(ran: SandboxResult) -> str:
 
 
 def cut_middle(text: str, most: int) -> str:
-    """The text, or its beginning and its end with a line between them that says how much is missing."""
+    """Return the text; if it is longer than ``most``, return its beginning and end with a line between them that
+    states the number of missing characters.
+    """
     if len(text) <= most:
         return text
     half = most // 2

@@ -1,6 +1,7 @@
-"""Where programs run. Without a sandbox, tools with the effect ``exec`` are refused: there is no silent downgrade.
+"""The sandbox in which programs run. Without a sandbox, tools with the effect ``exec`` are refused; programs never
+run unprotected instead.
 
-A backend brings ``start``; ``run``, which waits for the end and gives what was printed, is built upon it.
+A backend implements ``start``. ``run`` waits for the end of a program, returns its output, and is built on ``start``.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +20,7 @@ from trunkline.contracts.sandbox.bounded_output import BoundedOutput, read_into
 from trunkline.errors import ToolError
 
 WORKSPACE = "/workspace"
-"""Where a program finds the block's workspace, in every sandbox."""
+"""The path of the block's workspace inside every sandbox."""
 
 READ_SIZE = 64 * 1024
 
@@ -36,17 +37,18 @@ _OVER = (
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """Limits of one run: seconds, MiB, CPUs, processes, bytes of output per stream; whether it has a network, and
-    whether it may write in the workspace (its ``/tmp`` it always may).
+    """The limits of one run: ``timeout`` in seconds, ``memory`` in MiB, ``cpus``, ``processes``, and ``output`` in
+    bytes per stream. ``writable`` permits writing to the workspace; ``/tmp`` is always writable.
 
-    ``network`` is one that leads to other hosts, not to what listens on this machine's loopback. With ``host_network``
-    it is this machine's own: the bus, the gateway and every other service that trusts who is here are within reach.
+    ``network`` gives access to other hosts, but not to services on this machine's loopback. ``host_network`` gives
+    access to this machine's own network: the program can then reach the bus, the gateway and every other service that
+    trusts local callers.
 
-    ``repository`` is the one bare git repository that it may change, by its path in the workspace: no program changes
-    any other, so none changes what was pushed there.
+    ``repository`` is the path, in the workspace, of the one bare git repository that the program may change. A
+    program can change no other bare repository, so it cannot alter what was pushed there.
 
-    ``timeout`` and ``output`` are kept by ``run``. A program of ``start`` lives until whoever began it ends it, and its
-    output waits in a pipe until it is read.
+    ``run`` enforces ``timeout`` and ``output``. A program of ``start`` runs until the caller ends it, and its output
+    waits in a pipe until it is read.
     """
 
     timeout: float = 30.0
@@ -61,15 +63,15 @@ class SandboxLimits:
 
 
 DEFAULT_LIMITS = SandboxLimits()
-"""What a program may take when nothing else is said."""
+"""The limits of a program if none are given."""
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxResult:
-    """The result of a program. ``exit_code`` is None when it was killed, and ``killed`` says at which limit:
-    ``timeout``, ``memory``, ``disk``, ``unmeasured`` (what it took could not be seen), or ``panic``. Of output
-    beyond its limit the beginning and the end are there, with a line between them; ``dropped`` is how many bytes
-    are not.
+    """The result of a program. ``exit_code`` is None if the program was killed; ``killed`` then names the limit or
+    request: ``timeout``, ``memory``, ``disk``, ``unmeasured`` (its resource use could not be measured), or ``panic``.
+    Output beyond its limit is reduced to its beginning and end, with a line between them; ``dropped`` is the number
+    of missing bytes.
     """
 
     stdout: bytes
@@ -81,10 +83,11 @@ class SandboxResult:
 
 
 class SandboxProcess(ABC):
-    """A program that runs. As a context manager it leaves nothing running: whatever it began ends with it.
+    """A running program. Use it as a context manager: leaving the block ends the program and every process that it
+    started.
 
-    ``killed`` says, once it has ended, which limit or request ended it; "" when it ended by itself. Closing ``stdin``
-    tells the program that there is no more.
+    ``killed`` names, once the program has ended, the limit or request that ended it; "" if it ended by itself. Close
+    ``stdin`` to signal the end of the input.
     """
 
     stdin: ByteSendStream
@@ -94,16 +97,18 @@ class SandboxProcess(ABC):
 
     @abstractmethod
     async def wait(self) -> int | None:
-        """Wait until the program has ended, and with it all that it began. Its exit code (128 and the number of the
-        signal that ended it); None when it was killed.
+        """Wait until the program and every process that it started have ended. Return the exit code, or 128 plus the
+        number of the signal that ended the program; None if it was killed.
 
         Raises:
-            ToolError: it never began, because the sandbox could not be made.
+            ToolError: the program never started, because the sandbox could not be created.
         """
 
     @abstractmethod
     async def kill(self, why: str = "killed") -> None:
-        """End the program and all that it began, now; done when they are gone. Once it has ended, nothing happens."""
+        """End the program and every process that it started, and wait until they have ended. Does nothing if the
+        program has ended.
+        """
 
     async def __aenter__(self) -> Self:
         return self
@@ -121,13 +126,15 @@ class SandboxProcess(ABC):
 
 
 class Sandbox(ABC):
-    """A backend that isolates a program by the operating system."""
+    """A backend that isolates a program by means of the operating system."""
 
     name: str
 
     @abstractmethod
     async def unavailable(self) -> str | None:
-        """None when it can be used here, else the sentence that says what to install or permit."""
+        """Return None if the backend can be used on this machine, else a sentence that says what to install or
+        permit.
+        """
 
     @abstractmethod
     async def start(
@@ -141,22 +148,22 @@ class Sandbox(ABC):
         limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> SandboxProcess:
-        """Begin a program; use what is given as ``async with``.
+        """Start a program. Use the result with ``async with``.
 
         Args:
             argv: The program and its arguments; no shell reads them. A program that is not found exits with 127.
-            workspace: The one folder it may write, unless the limits say otherwise, which it finds as ``/workspace``.
-                Files with protected names in it are empty for the program, and so are settings of git that hold a
-                password; bare repositories in it are read-only. None: it only computes, and ``/workspace`` is empty
+            workspace: The one folder that the program may write, unless ``limits`` forbids it; inside the sandbox its
+                path is ``/workspace``. Files with protected names in it appear empty to the program, and so do git
+                settings that hold a password; bare repositories in it are read-only. None: ``/workspace`` is empty
                 and cannot be written.
-            env: Its environment; nothing is inherited. Without them, ``PATH``, ``HOME`` and ``LANG`` are added.
-            folder: Where in the workspace it begins.
-            read_only: Further files and folders: the place where it finds each, and the path here.
-            limits: What it may take.
-            label: What it is for, as people see it among the processes.
+            env: The environment; nothing is inherited. ``PATH``, ``HOME`` and ``LANG`` are added if missing.
+            folder: The working directory, relative to the workspace.
+            read_only: Further files and folders: the path of each inside the sandbox, and its path on this machine.
+            limits: The limits of the program.
+            label: The purpose of the program, shown to people in process lists.
 
         Raises:
-            ToolError: the sandbox cannot be used, or something of the above cannot be given to a program.
+            ToolError: the sandbox cannot be used, or an argument is invalid.
         """
 
     async def run(
@@ -171,7 +178,7 @@ class Sandbox(ABC):
         limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> SandboxResult:
-        """Run a program to its end, or to its time limit; what it printed until then is there in either case.
+        """Run a program until it ends or its time limit is reached. The result has its output in either case.
 
         Raises:
             ToolError: as for ``start``.
@@ -203,28 +210,31 @@ class Sandbox(ABC):
         limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> None:
-        """Begin a program that goes on when the worker ends, however that ends. Only what a tool is given as
-        ``context.sandbox`` can.
+        """Start a program that continues when the worker ends or dies. Only the sandbox of ``context.sandbox`` can do
+        this.
 
-        ``record`` is a folder that is made for it, to be read with ``contracts.sandbox.detached.Record``. It lives for
-        ``limits.timeout`` seconds, until it is cancelled there, or until panic; what it prints goes into the record.
-        One that lies in ``trunkline.contracts.sandbox.detached_program.programs_folder`` ends when its block is
-        stopped, too.
+        ``record`` is a folder that is created for the program's record; read it with
+        ``contracts.sandbox.detached_program.DetachedProgram``. The program runs until it ends, for ``limits.timeout``
+        seconds at most, until it is cancelled through its record, or until panic. Its output is written to the
+        record. If the record is in ``trunkline.contracts.sandbox.detached_program.programs_folder``, the program also
+        ends when its block is stopped.
 
         Raises:
-            ToolError: as for ``start``; or there is such a record already, or it cannot be left.
+            ToolError: as for ``start``; or the record exists already, or this sandbox cannot leave programs running.
         """
         raise ToolError("No program can be left running from here.", kind="unsupported")
 
     async def serve(self) -> None:
-        """Work beside the programs for as long as the worker lives: what keeps places ready does it here. Cancelled at
-        the end, and leaves nothing."""
+        """Run background work while the worker lives, such as keeping sandboxes ready. It is cancelled at the end and
+        must leave nothing behind.
+        """
         return
 
     async def end_all(self) -> int:
-        """End every program of this home that this backend runs on this machine, whoever began it; how many there were.
+        """End every program of this home that this backend runs on this machine, whichever process started it. Return
+        their number.
 
-        For ``trunkline panic``; also those of a worker that has died. Takes less than two seconds.
+        ``trunkline panic`` uses this, also for programs of a worker that has died. It takes less than two seconds.
         """
         return 0
 
@@ -252,14 +262,14 @@ async def _to_its_end(
 
 
 async def _emptied(stream: ByteReceiveStream) -> None:
-    """Read what nobody has read of a program that has ended: asyncio closes a pipe at its end alone."""
+    """Read the remaining output of a program that has ended: asyncio closes a pipe only at its end."""
     with anyio.move_on_after(LEFTOVER_SECONDS), suppress(*_OVER):
         while True:
             await stream.receive()
 
 
 async def _fed(stream: ByteSendStream, content: bytes) -> None:
-    """Write what the program reads; that it reads no more is no error."""
+    """Write the program's input. It is no error if the program stops reading."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         for piece in batched(content, READ_SIZE):
             await stream.send(piece)
@@ -268,14 +278,14 @@ async def _fed(stream: ByteSendStream, content: bytes) -> None:
 
 
 class NoSandbox(Sandbox):
-    """There is no sandbox here, as in tests that give none."""
+    """No sandbox is available, as in tests without one."""
 
     name = "none"
 
     async def unavailable(self) -> str | None:
-        """It never can."""
+        """Return that no program can be run."""
         return "No program can be run from here."
 
     async def start(self, argv: Sequence[str], **given: object) -> SandboxProcess:
-        """Refuse."""
+        """Raise ToolError."""
         raise ToolError("No program can be run from here: there is no sandbox.", kind="unsupported")

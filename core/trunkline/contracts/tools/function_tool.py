@@ -131,7 +131,7 @@ async def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
     try:
         return await anyio.to_thread.run_sync(contained, abandon_on_cancel=True)
     finally:
-        strand.interrupt()  # one that is given up must not go on and take time from everybody
+        strand.interrupt()  # an abandoned call must not continue to use the processor
 
 
 def tool(

@@ -286,7 +286,7 @@ def _first_open_step(event: FeedEvent) -> float:
 def _event_key(event: FeedEvent) -> tuple[str, str]:
     """Return a key that equal events share."""
     match event:
-        case ApprovalRequested():  # a call may be asked about again, and that is another question
+        case ApprovalRequested():  # a second approval of the same call has another id
             return type(event).__name__, event.id or event.call.id
         case ApprovalSettled():
             return type(event).__name__, event.id or event.call_id
