@@ -1,4 +1,4 @@
-"""Memory archives: writing one, and unpacking one that comes from somewhere else."""
+"""Memory archives: writing an archive, and unpacking an untrusted archive."""
 
 from typing import TYPE_CHECKING
 

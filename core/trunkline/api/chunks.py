@@ -1,4 +1,4 @@
-"""Chunks: their files and layers, and the contract of what looks them up."""
+"""Chunks: their files and layers, and the contract of the chunk index."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Addresses that somebody else chose: which are valid, and which hosts may be reached."""
+"""Untrusted addresses: which are valid, and which hosts may be reached."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Structured files that others wrote: TOML and JSON within bounds, with the line of an error."""
+"""Structured files from others: TOML and JSON within limits, with the line of an error."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Natural language: words, what texts have in common, and what they state or negate."""
+"""Natural language: words, similarity of texts, sentiment and negation."""
 
 from typing import TYPE_CHECKING
 

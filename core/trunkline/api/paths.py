@@ -1,4 +1,4 @@
-"""Paths that a program or a model chose: opened beneath a folder, and protected where they hold secrets."""
+"""Paths that a program or a model chose: opened below a folder, and protected if they hold secrets."""
 
 from typing import TYPE_CHECKING
 

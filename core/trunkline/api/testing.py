@@ -1,4 +1,4 @@
-"""Contract suites that the tests of a plugin inherit, and what they run on."""
+"""Contract suites that the tests of a plugin inherit, and the platform on which they run."""
 
 from typing import TYPE_CHECKING
 

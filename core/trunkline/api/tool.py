@@ -1,4 +1,4 @@
-"""Middleware, sources and other names of tools, for plugins that do more than decorate a function."""
+"""Middleware, sources and aliases of tools, for plugins that do more than decorate a function."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,6 @@
-"""The policy engine decides whether an action is allowed and whether a person is asked. No clock, no file, no bus."""
+"""The policy engine, which decides whether an action is allowed and whether a person is asked. It uses no clock, file
+or bus.
+"""
 
 from trunkline.contracts.policies.actor_permissions import ActorPermissions
 from trunkline.policy.call_shape import bound_arguments, shape_of

@@ -1,5 +1,6 @@
-"""The policy engine: denials win, a request that no policy permits is refused, and the most specific
-permission decides whether a person is asked."""
+"""The policy engine. A denial takes precedence over every permission. A request that no policy permits is refused.
+The most specific permission decides whether a person is asked.
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -29,9 +30,8 @@ class AccessRequest(msgspec.Struct, frozen=True, kw_only=True):
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The decision about an access request.
 
-    ``asks``: a person must approve first. ``why`` is a sentence, ``by`` the ids of the deciding policies,
-    ``hint`` the remedy for a refusal. ``counts`` are the policies with a daily limit that this request uses
-    once.
+    ``asks`` is true if a person must approve first. ``why`` is a sentence, ``by`` the ids of the deciding policies,
+    ``hint`` the remedy for a refusal. ``counts`` are the policies with a daily limit of which this request uses one.
     """
 
     allowed: bool
@@ -47,8 +47,8 @@ def decide(
 ) -> Decision:
     """Return the decision about a request. The order of the policies does not matter.
 
-    ``used`` is the number of uses today of each policy with a daily limit. A missing policy was not used.
-    None means that the count cannot be read; then the request is refused.
+    ``used`` is the number of uses today of each policy with a daily limit. A policy that is missing in ``used`` was
+    not used. None means that the count cannot be read; then the request is refused.
     """
     applying = [policy for policy in policies if applies(policy, asked, now)]
     denying = [policy for policy in applying if policy.effect == "deny"]

@@ -1,4 +1,4 @@
-"""The permissions of a block in words: each action of its agent, whether it is allowed, and by which rule."""
+"""An explanation of a block's permissions: each action of its agent, whether it is allowed, and by which rule."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ QUESTIONS: tuple[tuple[str, str, str], ...] = (
     ("open files of other blocks' folders", "files:workspace", "read"),
     ("open files of the whole system", "files:system", "read"),
 )
-"""The questions: in words, the resource and the action. ``tool:`` is a tool that no policy names."""
+"""The questions: the text, the resource and the action. ``tool:`` is a tool that no policy names."""
 
 WORDS: dict[PermissionAnswer, str] = {"yes": "yes", "asks": "once a person has approved", "no": "no"}
 

@@ -113,7 +113,7 @@ class _PolicyBuilder:
 
 
 def refusal_reason(asked: AccessRequest, decision: Decision) -> str:
-    """Return the reason of a refusal, with details that the engine does not know."""
+    """Return the reason of a refusal, with details that the engine does not have."""
     path = next(
         (name.removeprefix("memory:") for name in asked.resources if name.startswith("memory:")), None
     )

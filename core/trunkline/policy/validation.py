@@ -52,7 +52,9 @@ def find_mistake(policy: Policy) -> PolicyMistake | None:
 
 
 def _subject_fault(subject: str) -> str:
-    """Return the fault of a subject; "" for none. A person's id may be any text that is no misspelt other form."""
+    """Return the fault of a subject; "" for none. A person's id may be any text that does not look like a misspelt
+    ``block:`` or ``type:`` subject.
+    """
     if subject in ("*", "type:agent") or BLOCK_SUBJECT.fullmatch(subject):
         return ""
     kind, colon, _ = subject.partition(":")
@@ -70,7 +72,7 @@ def _subject_fault(subject: str) -> str:
 
 
 def _is_resource(policy: Policy) -> bool:
-    """Report whether the pattern can stand for the name of any resource."""
+    """Report whether the pattern can match the name of any resource."""
     literal, star, _ = policy.resource.partition("*")
     if matches_resource(policy, FIXED_RESOURCES):
         return True

@@ -116,7 +116,7 @@ class Approval(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="appr
 def approval_id(turn: str, call: str, asked_at: datetime) -> str:
     """Return the id of an approval, such as ``k3v7q-x2pzd``: short enough to type, and no word of any language.
 
-    If a person is asked about the same call again, that approval has another id.
+    A later approval of the same call has another id.
     """
     key = key_of("approval", turn, call, asked_at.isoformat())
     return f"{key[:5]}-{key[5:10]}"
@@ -168,7 +168,7 @@ class ForgetGrant(Payload, frozen=True, kw_only=True, tag="approval.forget.v1"):
 
 
 class ApprovalView(Payload, frozen=True, kw_only=True, tag="approval.view.v1"):
-    """An approval with the arguments of its call, as the model gave them."""
+    """An approval with the arguments of its call, as the model sent them."""
 
     approval: Approval
     arguments: dict[str, Any] = {}

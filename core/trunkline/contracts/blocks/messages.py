@@ -33,12 +33,16 @@ class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The settings of a block, from its ``block.toml``. Every setting is optional.
 
-    ``model`` is ``adapter/model`` or a model of the default adapter; ``vision_model`` is the model for messages with
-    images. ``tools`` limits the catalogue to these names. ``discovery`` decides whether the model receives all tools
-    (``off``) or loads most of them on demand (``on``); ``auto`` decides by their number. ``always_send`` names the
-    tools that the model receives in any case, where ``*`` matches any text. A ``model``, ``vision_model``,
-    ``discovery`` or ``always_send`` that is not set is taken from the owner's ``preferences.toml``. If neither file
-    sets ``always_send``, the model receives the tools whose authors advise it.
+    ``description`` and ``goals`` state the purpose of the block for the model. ``model`` is ``adapter/model`` or a
+    model of the default adapter; ``vision_model`` is the model for messages with images. ``tools`` limits the
+    catalogue to these names. ``discovery`` decides whether the model receives all tools (``off``) or loads most of
+    them on demand (``on``); ``auto`` decides by their number. ``always_send`` names the tools that the model receives
+    in any case, where ``*`` matches any text. A ``model``, ``vision_model``, ``discovery`` or ``always_send`` that is
+    not set is taken from the owner's ``preferences.toml``. If neither file sets ``always_send``, the model receives
+    the tools whose authors advise it.
+
+    ``monitor_name`` and ``monitor_emoji`` are the name and the emoji of the agent in a new block; they are written to
+    memory. A block that is not ``enabled`` accepts no messages.
     """
 
     description: str = ""
@@ -56,7 +60,9 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class BlockStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The status of a block. ``error`` is an error code, never raw text."""
+    """The status of a block. ``last_run`` is the time of the last turn, ``last_pulse`` the time of this status,
+    ``current_task`` a running turn. ``error`` is an error code, never raw text.
+    """
 
     status: BlockStatusName = "SLEEPING"
     last_run: datetime | None = None
@@ -76,8 +82,9 @@ class BlockStatusHeartbeat(Payload, frozen=True, kw_only=True, tag="pulse.beat.v
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The current state of a block. ``problem`` says what is wrong with its ``block.toml``, "" if nothing is. A block
-    with a problem accepts no messages, and ``config`` does not reflect the file.
+    """The current state of a block. ``problem`` says what is wrong with its ``block.toml``, "" if the file is valid.
+    A block with a problem accepts no messages, and ``config`` does not reflect the file. ``conversations`` is the
+    number of its conversations.
     """
 
     name: str
@@ -123,7 +130,7 @@ class ShowBlock(Payload, frozen=True, kw_only=True, tag="blocks.show.v1"):
 
 
 class BlockView(Payload, frozen=True, kw_only=True, tag="blocks.view.v1"):
-    """One block."""
+    """The block that was requested or changed."""
 
     block: Block
 

@@ -80,8 +80,8 @@ class Gateway(Protocol):
         (``detail.is_question``) takes an ``answer``; ``allow=False`` declines to answer.
 
         Raises:
-            RemoteFault: ``conflict``: somebody decided before, and the sentence names who. ``forbidden``: this person
-                is not the owner. ``not_found``: nothing was asked.
+            RemoteFault: ``conflict``: another decision was made first, and the sentence names its author.
+                ``forbidden``: this person is not the owner. ``not_found``: no such approval waits.
         """
         ...
 

@@ -27,7 +27,9 @@ the text, no model receives it, and it is no evidence.
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's request to run a tool. ``id`` is unique within the turn; ``arguments`` is what the model sent."""
+    """A model's request to run a tool. ``id`` is unique within the turn. ``arguments`` are the arguments as the model
+    sent them.
+    """
 
     id: str
     name: str

@@ -12,7 +12,8 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
     """A passage of a document.
 
     ``source`` is the document's file name. ``path`` is its path in memory, "" for a document that belongs only to the
-    conversation. ``page`` counts from 1, None if the format has no pages; ``line`` is the line in the stored text.
+    conversation. ``page`` counts from 1, None if the format has no pages; ``line`` is the line in the stored text. A
+    higher ``score`` is a better match.
     """
 
     source: str

@@ -68,9 +68,9 @@ STOPPING = 30.0
 
 
 class GatewayClient:
-    """The gateway's client for channels and commands. ``channel`` is its name and a subject key; ``timeout`` is
-    how long to try, in seconds; ``shows`` is what people see there of an answer, which goes along with each
-    message.
+    """The gateway's client for channels and commands. ``channel`` is the channel's name and a subject key.
+    ``timeout`` is how long to retry, in seconds. ``shows`` is the channel's description of the form in which people
+    see an answer; the client adds it to each message.
 
     Every method raises RemoteFault with a code and a sentence for people, or Unavailable if no gateway answers.
     """
@@ -239,7 +239,9 @@ class GatewayClient:
         await self._call_once(gateway.DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
 
     async def _call_until_answered(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
-        """Ask until somebody answers or ``timeout`` is over. Only for requests that may be repeated."""
+        """Send the request until a gateway answers or ``timeout`` has passed. Only for requests that may be
+        repeated.
+        """
 
         async def ask() -> Rep:
             deadline = anyio.current_time() + self._timeout

@@ -50,8 +50,8 @@ class TranscriptHead(Payload, frozen=True, kw_only=True, tag="gateway.transcript
 
 
 class ClientRequest(Payload, frozen=True, kw_only=True, tag="gateway.request.v1"):
-    """The id that the gateway gave to a request of an OpenAI client, so that the client's retry counts as the same
-    request.
+    """The id of a request of an OpenAI client, so that the client's retry counts as the same request. The gateway
+    assigns the id.
     """
 
     client_id: str
@@ -123,7 +123,10 @@ class GetTurn(Payload, frozen=True, kw_only=True, tag="gateway.turn.v1"):
 
 
 class TurnView(Payload, frozen=True, kw_only=True, tag="gateway.turn-view.v1"):
-    """A turn as clients see it."""
+    """A turn as clients see it. ``reason``, ``message_id``, ``code`` and ``usage`` are set when the turn has
+    finished. ``epoch`` counts the runs of the turn: 0 before the first, one more after each takeover or restart.
+    ``traceparent`` is the W3C trace context of the turn.
+    """
 
     turn: str
     block: str
@@ -145,4 +148,4 @@ class TellOwner(Payload, frozen=True, kw_only=True, tag="channels.tell-owner.v1"
 
 
 class CommandSucceeded(Payload, frozen=True, kw_only=True, tag="gateway.done.v1"):
-    """The command was carried out."""
+    """The command succeeded."""

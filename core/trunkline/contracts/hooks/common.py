@@ -60,9 +60,9 @@ def trunkline_messages() -> "Iterable[type[Payload]]":
 def trunkline_lifespan(worker: "WorkerKind", settings: "PluginSettings") -> "Iterable[Lifespan]":
     """Add a context manager that is open as long as a worker runs: a subscription, a background task, a connection.
 
-    Raising on entry is logged and leaves the lifespan out; the worker lives. ``context`` is a ``LifespanContext``: it
-    has the kind of the worker, the bus, and the memory of a block as ``context.memory(block)``. Other workers may not
-    be ready on entry, so call them in a task.
+    If entering raises, the worker logs the error and runs without the lifespan. ``context`` is a ``LifespanContext``
+    with the kind of the worker, the bus, and the memory of a block as ``context.memory(block)``. Other workers may
+    not be ready on entry, so call them in a task.
 
     ```python
     from contextlib import asynccontextmanager
@@ -82,7 +82,7 @@ def trunkline_lifespan(worker: "WorkerKind", settings: "PluginSettings") -> "Ite
 
 @hookspec
 def trunkline_bus_middleware(settings: "PluginSettings") -> "Iterable[BusMiddleware]":
-    """Change, count or hold back every envelope that leaves or enters a worker's connection.
+    """Add middleware for every envelope that leaves or enters a worker's connection: to change, count or withhold it.
 
     ```python
     import trunkline

@@ -46,7 +46,7 @@ def trunkline_memory_stores(settings: "PluginSettings") -> "Iterable[MemoryStore
 @hookspec
 def trunkline_importers(settings: "PluginSettings") -> "Iterable[Importer]":
     """Add an importer of another system's memory. ``trunkline memory import`` asks each importer whether it recognises
-    the given data. It runs where the person is, not in the memory worker.
+    the given data. An importer runs in the process of the command, not in the memory worker.
 
     ```python
     import trunkline
@@ -146,9 +146,9 @@ def trunkline_link_types(settings: "PluginSettings") -> "Iterable[LinkType]":
 
 @hookspec
 def trunkline_purgers(settings: "PluginSettings") -> "Iterable[Purger]":
-    """Remove the plugin's copies of a text that the owner purges. ``without`` returns what is left of a file that
-    the plugin wrote to memory, for every version. ``erase`` removes the text from a store of the plugin and reports
-    what is left there.
+    """Add purgers, which remove the plugin's copies of a text that the owner purges. ``without`` returns the rest
+    of a file that the plugin wrote to memory, for every version. ``erase`` removes the text from a store of the
+    plugin and reports the copies that remain there.
 
     ```python
     import trunkline

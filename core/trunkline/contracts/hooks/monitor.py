@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @hookspec
 def trunkline_context_sources(settings: "PluginSettings") -> "Iterable[ContextSource]":
-    """Add text to the context of a turn. It is marked as data.
+    """Add sources of context: text for the model at the start of a turn. The text is marked as data.
 
     ```python
     import trunkline

@@ -37,15 +37,15 @@ def trunkline_tools(settings: "PluginSettings") -> "Iterable[Tool]":
     ```
 
     A tool can have aliases, for models that know it by another name. Put ``@roll.alias`` above a function with
-    the alias's name and parameters; it returns a ``CanonicalCall``, the call that is meant. An alias that may mean
-    several tools is declared at each of them. Aliases are not sent to models, and every rule for the tool applies
-    to calls by its aliases.
+    the alias's name and parameters; it returns a ``CanonicalCall``, the call that the alias stands for. An alias
+    that may stand for calls of several tools is declared at each of these tools. Aliases are not sent to models, and
+    every rule for the tool applies to calls by its aliases.
     """
 
 
 @hookspec
 def trunkline_tool_sources(settings: "PluginSettings") -> "Iterable[ToolSource]":
-    """Add tools that come and go while the tools worker runs.
+    """Add sources of tools that appear and disappear while the tools worker runs.
 
     ```python
     import anyio
@@ -122,7 +122,7 @@ def trunkline_sandboxes(settings: "PluginSettings") -> "Iterable[Sandbox]":
 def trunkline_readers(settings: "PluginSettings") -> "Iterable[Reader]":
     """Add formats of documents that ``trunkline memory add``, watched folders and the document tools can read.
 
-    A reader runs in a process of its own, with limits on memory and time.
+    A reader runs in a separate process, with limits on memory and time.
 
     ```python
     import trunkline

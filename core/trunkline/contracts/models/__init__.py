@@ -1,1 +1,1 @@
-"""Models: the adapter's contract, and a client for single questions to a model."""
+"""Models: the adapter's contract, and a client for single requests to a model."""

@@ -1,1 +1,1 @@
-"""Policies and permissions: their records, and the permissions that travel with a request."""
+"""Policies and permissions: their records, and the permissions that a request carries."""

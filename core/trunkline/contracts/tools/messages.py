@@ -172,8 +172,9 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     ``approved`` is the hash of the call that a person approved. ``answers`` are people's answers to the call's
     questions. ``forked_from`` is the conversation that this one was forked from; set until memory stores the fork.
     ``again`` is true if the call may have been requested before, so that another worker may run it or the ledger may
-    hold its outcome; if ``again`` is false, a read is run anew. ``permissions`` are the caller's scopes (``tools:*``,
-    ``memory:/path/*``): the call may do only what both they and the block's own permissions allow.
+    hold its outcome; if ``again`` is false, a read is run without looking into the ledger. ``permissions`` are the
+    caller's scopes (``tools:*``, ``memory:/path/*``): the call may do only what both they and the block's own
+    permissions allow.
     """
 
     call: str
@@ -311,7 +312,7 @@ ToolReply = ToolProgress | ToolOutcome
 
 
 class EffectStarted(Payload, frozen=True, kw_only=True, tag="effect.started.v1"):
-    """Ledger entry: a worker is about to run the call."""
+    """Ledger entry: ``worker`` is about to run the call."""
 
     call: str
     tool: str

@@ -1,1 +1,1 @@
-"""Turns: inbox, journal and feed, with the reader that puts a feed in order."""
+"""Turns: inbox, journal and feed, with the reader that orders the feed."""

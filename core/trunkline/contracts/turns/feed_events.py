@@ -71,7 +71,7 @@ def feed_items_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
 
 
 class JournalTranslator:
-    """Translates journal entries, which must be given in the journal's order. Without the beginning of the journal
+    """Translates journal entries, which must be passed in the journal's order. Without the beginning of the journal
     the numbers are unknown, so the events have none.
     """
 

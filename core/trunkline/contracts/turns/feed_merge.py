@@ -37,7 +37,7 @@ from trunkline.contracts.turns.messages import (
 )
 
 _LOST = "\0"
-"""Stands for a character that the reader has already received, or that is lost, and that cannot be looked up."""
+"""Stands for a character of an item that the stream lost, so that the character cannot be looked up."""
 
 Chain = list[tuple[int, int]]
 
@@ -250,7 +250,7 @@ class FeedMerge:
         return found
 
     def _retell(self, step: int) -> Iterator[tuple[FeedEvent, bool]]:
-        """Deliver a step anew whose text differs from the text delivered: a reset, then the whole current text."""
+        """Deliver a step again whose text differs from the text delivered: a reset, then the whole current text."""
         reasoning, text = self._reasonings.get(step, ""), self._texts.get(step, "")
         self._drop(step)
         yield TextReset(step=step), False

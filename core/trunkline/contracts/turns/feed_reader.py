@@ -36,7 +36,7 @@ CAUGHT_UP_WITHIN = 0.5
 """Seconds within which a newly elected leader of a stream knows all messages accepted before."""
 
 STORED_WITHIN = 5.0
-"""Seconds after which an item that a reader was shown and that the stream does not hold counts as lost."""
+"""Seconds after which an item counts as lost if a reader received it and the stream does not hold it."""
 
 
 class TurnNotFound(RemoteFault, LookupError):
@@ -47,9 +47,9 @@ class TurnNotFound(RemoteFault, LookupError):
 
 
 class FeedReader:
-    """A ``TurnStream``: iterate over it once. After ``idle_timeout`` seconds without an event it reads the journal.
-    ``fresh`` says that the turn was accepted just now: nothing is looked up before something turns out to be missing.
-    ``looks`` is what it shares with other readers, so that very many of them look less often each.
+    """A ``TurnStream``: iterate over it once. After ``idle_timeout`` seconds without an event the reader reads the
+    journal. ``fresh`` means that the turn was accepted just now: nothing is read before an item turns out to be
+    missing. ``looks`` is the limiter shared with other readers, so that each polls less often if there are many.
 
     Raises ``ValueError`` if ``after`` is not a position, and ``TurnNotFound`` while iterating. If the bus is
     unavailable the reader waits for it.
@@ -172,8 +172,8 @@ class FeedReader:
             self._due = anyio.current_time() + self._looks.interval(self._backoff.advance())
 
     async def _poll_stream(self) -> None:
-        """Read the new items of the stream, or all items if some are missing; after ``patience`` without an item,
-        read the journal.
+        """Read the new items of the stream, or all items if some are missing; after ``idle_timeout`` seconds without
+        an item, read the journal.
         """
         if not self._merge.has_gap and not self._live.lost:
             for item in await self._read_stored(after=self._last_seq):

@@ -42,19 +42,22 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
 class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1"):
     """A message that the gateway accepted and that a turn answers.
 
-    ``history`` replaces the stored conversation, for a client that sends its whole transcript, as OpenAI's clients
-    do. ``preceding`` holds the client's messages before ``message``, such as the results of its tools; if the client
-    sends results and no text, the last result is ``message``. ``preceding`` is unset if there are none, so that older
-    records keep their bytes. ``begins`` is true if this message starts the conversation, so that its id was unknown
-    before. ``one_shot`` is true if the client gives no sign that it will continue the conversation (see
-    ``AppendConversation``); unset otherwise. ``client_tools`` are tools that the client runs: a call to one ends the
-    turn with finish reason ``tool_calls``. ``model``, ``max_tokens``, ``temperature`` and ``shows`` hold for this
-    turn only. ``max_tokens`` limits the tokens of one answer of the model. ``shows`` is the channel's description of
-    what a person sees of an answer; unset if the channel gives none. If ``fork`` is set, the monitor takes the
-    transcript from the journal of the turn that ``fork`` names.
+    ``message`` is the person's message, sent by the identity ``actor`` through ``channel``. ``trigger`` is the cause
+    of the turn: ``message`` if a person sent it. ``preceding`` holds the client's messages before ``message``, such
+    as the results of its tools; if the client sends results and no text, the last result is ``message``.
+    ``preceding`` is unset if there are none, so that older records keep their bytes. ``history`` replaces the stored
+    conversation, for a client that sends its whole transcript, as OpenAI's clients do. ``begins`` is true if this
+    message starts the conversation, so that its id was unknown before. ``one_shot`` is true if the client gives no
+    sign that it will continue the conversation (see ``AppendConversation``); unset otherwise. If ``fork`` is set, the
+    monitor takes the transcript from the journal of the turn that ``fork`` names.
 
+    ``client_tools`` are tools that the client runs: a call to one ends the turn with finish reason ``tool_calls``.
     ``permissions`` are the scopes of the sender's credential (``tools:*``, ``memory:/path/*``), which bound the
     turn's tool calls; unset in a record of an earlier version.
+
+    ``model`` (``adapter/model``), ``max_tokens`` (of one answer), ``temperature`` and ``shows`` hold for this turn
+    only; None selects the configured value. ``shows`` is the channel's description of the form in which a person sees
+    an answer; unset if the channel gives none. ``traceparent`` is the W3C trace context of the request.
     """
 
     turn: str
@@ -252,7 +255,7 @@ class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_ask
 
 class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_recorded"):
     """The first decision about the call; later decisions change nothing. ``scope`` is unset if the decision holds for
-    this call only, ``answer`` if there is none.
+    this call only. ``answer`` is unset if the decision is no answer to a question.
     """
 
     call_id: str
@@ -263,7 +266,7 @@ class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_
 
 
 def denial_text(tool: str, by: str) -> str:
-    """Return the text for the model and for people about a call that was not allowed."""
+    """Return the text for the model and for people about a call that a person denied or did not decide in time."""
     if by == DECIDED_BY_DEADLINE:
         return f"Nobody decided about the call of {tool} in time, so it was not run. Do not repeat it unless asked to."
     return f"The call of {tool} was denied by {describe_decider(by)}. Do not repeat it unless asked to."
@@ -405,8 +408,8 @@ class ApprovalRequested(msgspec.Struct, frozen=True, kw_only=True, tag="approval
 
 class ApprovalSettled(msgspec.Struct, frozen=True, kw_only=True, tag="approval.settled"):
     """A decision about a call. ``by`` names the decider; ``deadline`` means that no decision was made in time.
-    ``scope`` is unset if the decision holds for this call only, ``answer`` if there is none. ``id`` is the approval's
-    id, unset in items of an earlier version.
+    ``scope`` is unset if the decision holds for this call only. ``answer`` is unset if the decision is no answer to a
+    question. ``id`` is the approval's id, unset in items of an earlier version.
     """
 
     call_id: str
@@ -503,7 +506,9 @@ class FeedItem(Payload, frozen=True, kw_only=True, tag="feed.item.v1"):
 
 
 class TurnFact(Payload, frozen=True, kw_only=True, tag="turn.fact.v1"):
-    """A turn started, parked or finished. Statistics, memory and dashboards consume these facts."""
+    """A turn started, parked or finished. Statistics, memory and dashboards consume these facts. ``reason`` is set
+    for a finished turn.
+    """
 
     turn: str
     block: str

@@ -1,4 +1,4 @@
-"""The subjects of turns: the inbox, the journal, the effect ledger, the feed, facts."""
+"""The subjects of turns: the inbox, the journal, the effect ledger, the feed and the facts."""
 
 from trunkline.contracts.streams import EFFECT_STREAM, FACT_STREAM, FEED_STREAM, INBOX_STREAM, JOURNAL_STREAM
 from trunkline.contracts.tools.messages import EffectRecord
