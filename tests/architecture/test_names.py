@@ -39,7 +39,9 @@ NOUNS_IN_ING = {
 STRUCTURAL_CLASSES: set[str] = set()
 """Classes that may have the same name in several places."""
 
-OPENERS = re.compile(r"(?:What|Whether|How)\b")
+OPENERS = re.compile(
+    r"(?:What|Whether|How|Where|Who|Whose|Whoever|Whatever|Nobody|Nothing|Somebody|Everything|Those|The one)\b"
+)
 """Words that a docstring does not open with: they announce a thing instead of naming it."""
 
 
@@ -157,7 +159,7 @@ def test_a_class_name_stands_for_one_class() -> None:
 
 
 def test_docstrings_name_the_thing() -> None:
-    """A docstring's first sentence does not open with What, Whether or How."""
+    """A docstring's first sentence does not open with a question word or a pronoun."""
     wrong = [
         f"{module}:{getattr(node, 'lineno', 1)}"
         for module, tree in trees().items()

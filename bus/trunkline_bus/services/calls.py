@@ -69,9 +69,9 @@ class EndpointCaller:
         subject = endpoint.subject.format(**keys)
 
         async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Msg:
-            backoff, patience = Backoff(0.005, 0.25), DEFAULT_TIMEOUT if repeatable else timeout
+            backoff, attempt_timeout = Backoff(0.005, 0.25), DEFAULT_TIMEOUT if repeatable else timeout
             while True:
-                left = min(deadline - loop.time(), patience)
+                left = min(deadline - loop.time(), attempt_timeout)
                 try:
                     return await self._link.request(
                         target, body, timeout=left, headers=headers, fragile=repeatable
@@ -84,7 +84,7 @@ class EndpointCaller:
                         raise
                     if loop.time() + backoff.delay >= deadline:
                         raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
-                    patience *= 2  # the service may be slow and still alive
+                    attempt_timeout *= 2  # the service may be slow and still alive
                 await backoff.sleep()
 
         try:

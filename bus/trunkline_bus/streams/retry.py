@@ -49,11 +49,11 @@ async def retry_until_done(
     *,
     timeout: float,
     what: str,
-    patience: float = 3.0,
+    attempt_timeout: float = 3.0,
 ) -> Any:
     """Run ``attempt(seconds)`` until it returns. Retry after failures that a restart of the server can cause.
 
-    One attempt waits at most ``patience`` seconds. Raises ``StreamUnavailable`` after ``timeout`` seconds, or
+    One attempt waits at most ``attempt_timeout`` seconds. Raises ``StreamUnavailable`` after ``timeout`` seconds, or
     ``ConnectionFailed`` if the connection was down until then.
     """
     loop = asyncio.get_running_loop()
@@ -63,7 +63,7 @@ async def retry_until_done(
         await link.wait_connected(max(0.001, deadline - loop.time()))
         remaining = deadline - loop.time()
         try:
-            return await attempt(max(0.001, min(remaining, patience)))
+            return await attempt(max(0.001, min(remaining, attempt_timeout)))
         except (NoResponders, CallTimeout, ConnectionLost, JetStreamNotReady) as error:
             if loop.time() + backoff.delay >= deadline:
                 raise StreamUnavailable(f"{what}: no answer in {timeout:g} s ({error})") from error

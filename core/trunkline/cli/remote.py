@@ -203,7 +203,7 @@ async def _serve(log_format: str) -> None:
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
-            await tasks.start(partial(stop_on_signals, patience=stop_timeout(config)), stop)
+            await tasks.start(partial(stop_on_signals, timeout=stop_timeout(config)), stop)
             await run_leaf_node(config, RemoteToolsWorker, stop, task_status=_RemoteReady())
             tasks.cancel_scope.cancel()
 

@@ -74,7 +74,7 @@ async def _run(kind: str, name: str | None, url: str | None, log_format: str) ->
         if kind == "monitor":
             click.echo(f"Who answers: {describe_default_adapter(config, Plugins.load(config))}")
         async with anyio.create_task_group() as tasks:
-            await tasks.start(partial(stop_on_signals, patience=stop_timeout(config)), stop)
+            await tasks.start(partial(stop_on_signals, timeout=stop_timeout(config)), stop)
             async with run_watchdog(config):
                 await hosted(settings, stop, task_status=_WorkerReady())
             tasks.cancel_scope.cancel()
@@ -103,7 +103,7 @@ async def _run_plugin(config: "Config", name: str, log_format: str) -> None:
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
-            await tasks.start(partial(stop_on_signals, patience=CLOSING), stop)
+            await tasks.start(partial(stop_on_signals, timeout=CLOSING), stop)
             async with run_watchdog(config):
                 await serve_plugin(config, name, bus_settings(config), stop)
             tasks.cancel_scope.cancel()

@@ -49,7 +49,7 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
-            await tasks.start(partial(stop_on_signals, patience=stop_timeout(config)), stop)
+            await tasks.start(partial(stop_on_signals, timeout=stop_timeout(config)), stop)
             async with run_watchdog(config), running_platform(config, load_worker, kinds=KINDS) as instance:
                 gc_tuning.freeze_started_objects()
                 _say_ready(instance.gateway, str(instance.home.token_file))

@@ -2,7 +2,7 @@
 dropped.
 
 Entries are queued and stored on the stream in batches. While the queue is full, the caller waits, which slows down
-callers that make more calls than can be recorded. Entries about refusals and reads wait at most PATIENCE seconds. After
+callers that make more calls than can be recorded. Entries about refusals and reads wait at most WAIT_SECONDS. After
 that they are counted by caller and subject, and the counts are recorded when the queue has room again.
 """
 
@@ -34,7 +34,7 @@ AT_ONCE = 32
 PAUSE = 5.0
 """Seconds before a failed store is tried again."""
 
-PATIENCE = 1.0
+WAIT_SECONDS = 1.0
 """Seconds that a countable entry waits for room, unless nothing can be stored at all."""
 
 SUMMARY_SECONDS = 5.0
@@ -70,8 +70,8 @@ class AuditLog:
         """Record an entry; the fields are those of ``AuditEntry`` except ``id`` and ``at``. Waits while the
         queue is full."""
         line = new_entry(**fields)
-        patience = math.inf if must_be_stored(line) else 0 if self._failing else PATIENCE
-        with anyio.move_on_after(patience):
+        timeout = math.inf if must_be_stored(line) else 0 if self._failing else WAIT_SECONDS
+        with anyio.move_on_after(timeout):
             await self._room.acquire()
             self._waiting[line.id] = line
             self._some.set()

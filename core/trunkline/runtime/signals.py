@@ -30,12 +30,12 @@ THREADS_END = 1.0
 async def stop_on_signals(
     stop: anyio.Event,
     *,
-    patience: float,
+    timeout: float,
     task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Set ``stop`` on the first of SIGINT, SIGTERM and SIGHUP, and exit on the second.
 
-    The process also exits ``patience`` seconds after the first signal, even if work still runs. An immediate exit loses
+    The process also exits ``timeout`` seconds after the first signal, even if work still runs. An immediate exit loses
     no acknowledged message, and child processes end with this process. Tasks are not cancelled instead, because
     cancellation would interrupt start-up and clean-up at arbitrary places, with a traceback each.
     """
@@ -46,7 +46,7 @@ async def stop_on_signals(
                 log.warning("%s again: leaving at once", number.name)
                 exit_immediately(128 + number)
             log.info("%s: draining; again to leave at once", number.name)
-            _exit_after(patience, number)
+            _exit_after(timeout, number)
             stop.set()
 
 

@@ -103,13 +103,13 @@ async def _context(
         async def connected() -> Bus:
             return await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
 
-        patience = config.settings.bus.connect_timeout
-        bus = await retry_until_available(connected, patience, stop)
+        timeout = config.settings.bus.connect_timeout
+        bus = await retry_until_available(connected, timeout, stop)
         if settings.prepare_bus:
             if config.settings.bus.manage_streams:
                 stack.callback(
                     await retry_until_available(
-                        lambda: maintain_configured_topology(bus, config), patience, stop
+                        lambda: maintain_configured_topology(bus, config), timeout, stop
                     )
                 )
             await enter_telemetry(stack, bus, config, f"trunkline-{kind}", worker_id)
@@ -293,11 +293,11 @@ async def provision_streams(
       BusError: the streams, consumers or buckets could not be created.
     """
     named = msgspec.structs.replace(settings.bus, name="streams")
-    patience = settings.config.settings.bus.connect_timeout
+    timeout = settings.config.settings.bus.connect_timeout
     async with AsyncExitStack() as stack:
-        bus = await retry_until_available(lambda: stack.enter_async_context(connect(named)), patience, stop)
+        bus = await retry_until_available(lambda: stack.enter_async_context(connect(named)), timeout, stop)
         forget = await retry_until_available(
-            lambda: maintain_configured_topology(bus, settings.config), patience, stop
+            lambda: maintain_configured_topology(bus, settings.config), timeout, stop
         )
         task_status.started()
         await stop.wait()

@@ -210,7 +210,7 @@ class SandboxIsolationSuite(SandboxFixture):
     async def test_its_environment_holds_only_the_given_variables(
         self, workspace: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Nothing is inherited, also not by the other processes of the sandbox."""
+        """A program inherits no descriptor, and neither do the other processes of the sandbox."""
         monkeypatch.setenv("HOST_SECRET", SECRET)
         async with self.opened(workspace.parent) as sandbox:
             ran = await sandbox.run(
@@ -233,7 +233,7 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_a_workspace_that_may_only_be_read(self, workspace: Path) -> None:
-        """Nothing in a read-only workspace can be changed, also not beside protected files, which stay hidden.
+        """A program cannot change a read-only workspace, also not beside protected files, which stay hidden.
         ``/tmp`` can be written.
         """
         (workspace / "inner").mkdir()

@@ -37,7 +37,7 @@ async def owned(authors: AuthorCache, memory: LateMemory) -> bool:
 
 async def test_a_history_that_was_late_once_is_asked_again() -> None:
     """One slow moment must not make the owner's words data for as long as the process lives."""
-    authors, memory = AuthorCache(patience=0.05, pause=0.0), LateMemory(3600)
+    authors, memory = AuthorCache(timeout=0.05, pause=0.0), LateMemory(3600)
     assert not await owned(authors, memory)
     memory.seconds = 0.0
     assert await owned(authors, memory)
@@ -46,7 +46,7 @@ async def test_a_history_that_was_late_once_is_asked_again() -> None:
 
 async def test_a_slow_history_is_not_asked_again_for_a_while() -> None:
     """Not every turn waits for it."""
-    authors, memory = AuthorCache(patience=0.05, pause=3600), LateMemory(3600)
+    authors, memory = AuthorCache(timeout=0.05, pause=3600), LateMemory(3600)
     assert not await owned(authors, memory)
     memory.seconds = 0.0
     assert not await owned(authors, memory) and memory.asked == 1

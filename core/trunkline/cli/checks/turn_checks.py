@@ -16,7 +16,7 @@ from trunkline.contracts.tools.subjects import LIST_TOOLS
 from trunkline.workers.monitor.tool_selection import unknown_tool_names
 from trunkline_bus import Bus, BusError
 
-PATIENCE = 3.0
+CATALOGUE_SECONDS = 3.0
 """Seconds to wait for the tools worker."""
 
 
@@ -67,6 +67,6 @@ def _always_send(root: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
 async def _tools(bus: Bus, block: str) -> ToolCatalogue | None:
     """Return the block's tools; None when no tools worker answers."""
     try:
-        return await bus.call(LIST_TOOLS, ListTools(block=block), timeout=PATIENCE, repeatable=True)
+        return await bus.call(LIST_TOOLS, ListTools(block=block), timeout=CATALOGUE_SECONDS, repeatable=True)
     except BusError:
         return None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trunkline.errors import PluginError
 
-PATIENCE = 900.0
+PIP_SECONDS = 900.0
 """Seconds that one run of pip may take. The download of a large wheel may be slow."""
 
 
@@ -30,7 +30,7 @@ class Pip:
         return self.run(verb, *self.options, *arguments)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run pip without standard input. A failure is returned, not raised. Raises PluginError after ``PATIENCE``
+        """Run pip without standard input. A failure is returned, not raised. Raises PluginError after ``PIP_SECONDS``
         seconds.
         """
         environ = {
@@ -46,12 +46,12 @@ class Pip:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=PATIENCE,
+                timeout=PIP_SECONDS,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             raise PluginError(
-                f"pip {arguments[0]} did not finish within {PATIENCE:.0f} s.",
+                f"pip {arguments[0]} did not finish within {PIP_SECONDS:.0f} s.",
                 hint="Check the network, and try again.",
             ) from None
 

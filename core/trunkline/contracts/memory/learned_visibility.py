@@ -24,7 +24,7 @@ _FILE = re.compile(r"models/[^/]+/(?:episodes|playbook)(?:/|$)", re.IGNORECASE)
 
 
 class Recipient(NamedTuple):
-    """Who sees a reply: the block, and the person who speaks there ("" for the owner)."""
+    """The readers of a reply: the block, and the person who speaks there ("" for the owner)."""
 
     block: str
     person: str

@@ -31,7 +31,7 @@ JOIN_PORT = 7423
 """The default port of an invitation; the leaf listener has the port below."""
 
 HUB, SEED = "hub.toml", "seed"
-PATIENCE = 20.0
+ENROLMENT_SECONDS = 20.0
 
 
 class HubEnrolment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -60,7 +60,7 @@ async def join(folder: Path, host: str, port: int, code: str) -> HubEnrolment:
         raise ConfigError(f"This is not a code: {error}.", hint="Type it as the hub printed it.") from error
     seed, key = new_key()
     try:
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(ENROLMENT_SECONDS):
             welcome = await _handshake(host, port, code, key)
     except RefusedByPeer as refusal:
         raise Unavailable(f"{host} refused: {refusal}", hint="Ask for a new code on the hub.") from refusal

@@ -25,7 +25,7 @@ FRESH_FOR = 30.0
 STALE_FOR = 300.0
 """Seconds for which the last known value is used while memory does not answer."""
 
-PATIENCE = 60.0
+WAIT_SECONDS = 60.0
 """Seconds that a call waits while nothing is known and memory does not answer: as long as a call waits for a
 tools worker."""
 
@@ -62,14 +62,14 @@ class GuardCache(Generic[T]):
             raise ToolError(f"{self._unknown} Try again later.", kind="unavailable") from error
 
     async def wait_until_known(self, name: str) -> None:
-        """Return when the value is known or memory gave a permanent error, at the latest after ``PATIENCE`` seconds.
+        """Return when the value is known or memory gave a permanent error, at the latest after ``WAIT_SECONDS``.
 
         The wait is recorded in a span.
         """
         if await self._is_answered(name):
             return
         log.warning("%s (%s): a call waits for memory", self._unknown, name)
-        with start_span(tracer, semconv.WAIT_FOR_MEMORY), anyio.move_on_after(PATIENCE):
+        with start_span(tracer, semconv.WAIT_FOR_MEMORY), anyio.move_on_after(WAIT_SECONDS):
             while not await self._is_answered(name):  # noqa: ASYNC110 - there is no event for memory's return
                 await anyio.sleep(PAUSE)
 

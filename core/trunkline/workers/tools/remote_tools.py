@@ -55,7 +55,7 @@ class RemoteToolIndex:
         self._bus = context.bus
         self._registry = RemoteRegistry(context.home.remotes)
         self._cache = context.home.cache / "remotes"
-        self._patience = context.config.settings.remotes.unreachable_timeout
+        self._unreachable_timeout = context.config.settings.remotes.unreachable_timeout
         self._offers: dict[str, ToolCatalogue] = {}
         self._mark = self._registry.stamp()
         for remote in self._enrolled():
@@ -80,7 +80,8 @@ class RemoteToolIndex:
         """Return a ``RemoteTool`` for each known tool."""
         return [
             OwnedItem(
-                f"{REMOTE_SOURCE}{remote.name}", RemoteTool(self._bus, remote.name, spec, self._patience)
+                f"{REMOTE_SOURCE}{remote.name}",
+                RemoteTool(self._bus, remote.name, spec, self._unreachable_timeout),
             )
             for remote in self._enrolled()
             for spec in self._offers.get(remote.name, _NOTHING).tools or ()
@@ -128,7 +129,7 @@ class RemoteToolIndex:
 class RemoteTool(Tool):
     """Runs calls of one tool on its host, and waits for the outcome across interruptions of the connection."""
 
-    def __init__(self, bus: Bus, remote: str, spec: ToolSpec, patience: float) -> None:
+    def __init__(self, bus: Bus, remote: str, spec: ToolSpec, timeout: float) -> None:
         self.spec = msgspec.structs.replace(
             spec,
             name=f"{remote}{SEPARATOR}{spec.name}",
@@ -142,14 +143,19 @@ class RemoteTool(Tool):
             untrusted_output=True,  # an attacker who controls the host controls the output
             derived=False,  # the mark refers to that host's memory and not to the hub's
         )
-        self._bus, self._remote, self._name, self._patience = bus, remote, spec.name, patience
+        self._bus, self._remote, self._name, self._timeout = (
+            bus,
+            remote,
+            spec.name,
+            timeout,
+        )
 
     async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
         """Run the call on its host and return the result.
 
         Raises:
             ToolError: the host was unreachable before the call was sent to it, or its tool refused or failed.
-            OutcomeUnknown: the host received the call and was then unreachable for longer than the patience.
+            OutcomeUnknown: the host received the call and was then unreachable for longer than ``timeout`` seconds.
         """
         if len(msgspec.json.encode(arguments)) > LARGEST_ARGUMENTS:
             raise ToolError(
@@ -181,7 +187,7 @@ class RemoteTool(Tool):
             conversation=context.conversation, turn=context.turn, actor=context.actor, again=context.resumed,
         )  # fmt: skip
         heard = anyio.current_time()
-        while anyio.current_time() - heard < self._patience:
+        while anyio.current_time() - heard < self._timeout:
             try:
                 async with self._bus.call_streaming(
                     REMOTE_CALL_TOOL,
@@ -207,7 +213,7 @@ class RemoteTool(Tool):
             context.report(f"{self._remote} is out of reach; its result is waited for")
             await anyio.sleep(PAUSE)
         raise OutcomeUnknown(
-            f"The host {self._remote} has been out of reach for {self._patience:g} seconds since it was asked to run "
+            f"The host {self._remote} has been out of reach for {self._timeout:g} seconds since it was asked to run "
             f"{self._name}. It may have run it. Find out what is the case before you call it again."
         )
 

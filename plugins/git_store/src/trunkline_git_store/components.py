@@ -33,7 +33,7 @@ SCRATCH_PATTERNS = (
 
 
 class StoreComponents:
-    """Everything that one store holds, until ``close``.
+    """The open resources of one store, until ``close``.
 
     Raises:
         StorageError: the root cannot be taken or mended.

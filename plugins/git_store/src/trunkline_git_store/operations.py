@@ -179,7 +179,7 @@ class CommitExternalEdits(WriteOperation):
         return self.paths
 
     def plan(self, view: View) -> ChangePlan:
-        """Nothing more."""
+        """Plan no change: the commit holds the edits by hand alone."""
         return ChangePlan({})
 
 

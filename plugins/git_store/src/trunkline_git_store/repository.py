@@ -40,7 +40,7 @@ class BlobEntry(msgspec.Struct, frozen=True):
 
 
 class HeadMoved(Exception):
-    """Somebody else moved the branch; what was planned must be planned again."""
+    """The branch has moved since the change was planned; plan it again."""
 
 
 class HeadLocked(HeadMoved):

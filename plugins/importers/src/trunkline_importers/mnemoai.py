@@ -29,7 +29,7 @@ DERIVED = re.compile(r".*\.(faiss|pkl|bin)|.*(chunk_cache_|rag_store_).*|.*rag_s
 
 
 class MnemoAi(Importer):
-    """Everything that was learned and said."""
+    """Imports all learned facts and all conversations."""
 
     name = "mnemoai"
     title = "mnemoai"

@@ -1,4 +1,4 @@
-"""Everything that was learned, for people to look through. Reads only."""
+"""Lists all learned items for people. Reads only."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ class Inventory:
         return {folder: (await self._store.playbook(folder))[0] for folder in await self._of(model)}
 
     async def forgettable_files(self) -> dict[str, str]:
-        """Everything that a person may forget by its name: episodes and strategies by id, ``profile``, numbers."""
+        """Return the items that a person may forget by name: episodes and strategies by id, ``profile``, numbers."""
         names: dict[str, str] = {}
         for folder in await self._store.folders():
             for id in (await self._store.playbook(folder))[0]:

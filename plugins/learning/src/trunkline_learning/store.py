@@ -38,7 +38,7 @@ ABSENT = ""
 
 
 class WriteConflict(Exception):
-    """Somebody changed what the write is based on."""
+    """The content that a write is based on has changed."""
 
 
 class LearningStore:

@@ -149,12 +149,13 @@ class Connector:
         headers = {name: one.reveal() for name, one in server.headers.items()}
         own = any(name.lower() == "authorization" for name in headers)
         auth = None if own else oauth_provider(server, self.tokens(server), self.visit(server))
-        patience = httpx2.Timeout(CONNECT_SECONDS, read=max(READ_SECONDS, server.timeout))
-        async with httpx2.AsyncClient(headers=headers, auth=auth, timeout=patience) as http:
+        timeouts = httpx2.Timeout(CONNECT_SECONDS, read=max(READ_SECONDS, server.timeout))
+        async with httpx2.AsyncClient(headers=headers, auth=auth, timeout=timeouts) as http:
             yield streamable_http_client(server.url, http_client=http), anyio.Event()
 
     def writable_folder(self, server: ServerConfig) -> Path:
-        """The one folder that a server's program may write: the named one, its block's workspace, or one of its own."""
+        """Return the only folder that a server's program may write to: the named one, its block's workspace, or one
+        of its own."""
         if server.folder is not None:
             return server.folder
         if server.block:

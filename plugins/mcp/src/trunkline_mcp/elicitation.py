@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class FormAnswerer(Protocol):
-    """Whoever can be asked."""
+    """A person who can be asked."""
 
     async def __call__(self, server: str, question: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
         """The answers by the names of the schema, those that were left out left out; None when there is none."""

@@ -55,7 +55,7 @@ class NoSignInPage:
         raise SignInRequiredError(self._server)
 
     async def wait_for_callback(self) -> "AuthorizationCodeResult":
-        """Nobody answers."""
+        """Fail: no person is there to log in."""
         raise SignInRequiredError(self._server)
 
 

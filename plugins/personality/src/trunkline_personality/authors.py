@@ -30,11 +30,11 @@ MAX_CACHED = 1000
 
 
 class AuthorCache:
-    """Answers for each content of a file once. ``patience`` and ``pause`` are as ``BLAME_SECONDS`` and
+    """Answers for each content of a file once. ``timeout`` and ``pause`` are as ``BLAME_SECONDS`` and
     ``RETRY_SECONDS``."""
 
-    def __init__(self, patience: float = BLAME_SECONDS, pause: float = RETRY_SECONDS) -> None:
-        self._patience = patience
+    def __init__(self, timeout: float = BLAME_SECONDS, pause: float = RETRY_SECONDS) -> None:
+        self._timeout = timeout
         self._pause = pause
         self._known: dict[tuple[str, str], bool] = {}
         self._rests_until: dict[str, float] = {}
@@ -58,7 +58,7 @@ class AuthorCache:
         if anyio.current_time() < self._rests_until.get(file.path, 0.0):
             return None
         blamed = None
-        with anyio.move_on_after(self._patience):
+        with anyio.move_on_after(self._timeout):
             try:
                 blamed = await memory.blame(path, mainline=True)
             except ToolError:
@@ -66,7 +66,7 @@ class AuthorCache:
         if blamed is None:
             self._rests_until[file.path] = anyio.current_time() + self._pause
             log.warning(
-                "the authors of %s are not known within %g s; it is sent as data", file.path, self._patience
+                "the authors of %s are not known within %g s; it is sent as data", file.path, self._timeout
             )
             return None
         self._rests_until.pop(file.path, None)

@@ -19,7 +19,7 @@ class SkillContext:
         self._library = SkillReader()
 
     async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
-        """Nothing where there are no skills, so they cost nothing there."""
+        """Yield no context if the block has no skills."""
         try:
             found = await self._library.load(turn.request.block, turn.memory)
         except ToolError:

@@ -50,6 +50,9 @@ ORPHAN_AGE = 30.0
 is waited for.
 """
 
+ORPHAN_ROUNDS = 4
+"""The most searches for such bodies in one purge."""
+
 
 class _Attribution(msgspec.Struct):
     """The fields of a message that name its conversation and turn."""
@@ -206,8 +209,23 @@ class StreamEraser:
         """Erase bodies whose message was deleted. The body of a handled message stays until it expires.
 
         A body is stored before its message, and some messages are in no stream. So a body without a message counts as
-        left behind only if it is older than any message in flight.
+        left behind only if it is older than any message in flight. A request that is in flight when the search begins
+        may store its body during the wait, so the search is repeated until it finds no body, at most ``ORPHAN_ROUNDS``
+        times.
         """
+        objects, erased = self._bus.objects(CLAIM_STORE), 0
+        for _ in range(ORPHAN_ROUNDS):
+            found = await self._orphans(purge)
+            if not found:
+                break
+            youngest = max(datetime.fromisoformat(info.mtime) for info in found)
+            await anyio.sleep(max(0.0, ORPHAN_AGE - (datetime.now(UTC) - youngest).total_seconds()))
+            named = await self._named()
+            erased += sum([await objects.erase(info.name) for info in found if info.name not in named])
+        return erased
+
+    async def _orphans(self, purge: Purge) -> list[ObjectInfo]:
+        """Return the bodies that no message of a stream names and that hold the text or name the conversations."""
         wording, names = TextMatcher(purge.lines), id_matcher(purge.conversations)
         objects, found = self._bus.objects(CLAIM_STORE), []
         named = await self._named()
@@ -215,12 +233,7 @@ class StreamEraser:
             data = None if info.name in named else await objects.get(info.name)
             if data is not None and (names(data) or await to_thread.run_sync(wording.count_lines, data) > 0):
                 found.append(info)
-        if not found:
-            return 0
-        youngest = max(datetime.fromisoformat(info.mtime) for info in found)
-        await anyio.sleep(max(0.0, ORPHAN_AGE - (datetime.now(UTC) - youngest).total_seconds()))
-        named = await self._named()
-        return sum([await objects.erase(info.name) for info in found if info.name not in named])
+        return found
 
     async def _named(self) -> set[str | None]:
         """Return the bodies that the messages of streams claim."""

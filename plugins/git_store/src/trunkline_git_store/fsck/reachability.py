@@ -27,7 +27,7 @@ class ReachabilityReport(NamedTuple):
 
 
 def check_reachability(repository: Repository, head: pygit2.Oid | None) -> ReachabilityReport:
-    """Everything from a commit on, back to the first."""
+    """Check the objects that a commit reaches, back to the first commit."""
     return _HistoryWalk(repository.git).walk(head)
 
 

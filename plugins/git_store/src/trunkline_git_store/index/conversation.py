@@ -33,7 +33,7 @@ class SpokenMessage(NamedTuple):
 
 
 def conversation_passages(path: str, data: bytes) -> list[Passage]:
-    """Everything that was said."""
+    """Return the passages of all messages."""
     conversation = parse(path, data)
     return message_passages(conversation, 0, conversation.height)
 

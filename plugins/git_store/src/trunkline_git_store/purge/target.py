@@ -102,7 +102,7 @@ class ConversationTarget(Target):
         return conversation_of(path) == self._conversation
 
     def select(self, folders: list[str]) -> TreeSelection:
-        """Nothing here."""
+        """Select no folder."""
         return TreeSelection(frozenset(), {})
 
     def __hash__(self) -> int:

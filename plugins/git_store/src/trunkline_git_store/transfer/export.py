@@ -1,4 +1,4 @@
-"""Everything in one archive that a person can read with nothing but tar and git. Reads only.
+"""Exports the whole memory into one archive, which tar and git can read. Reads only.
 
 The archive is a picture of one commit: whatever is written meanwhile is either wholly in it or not at all. Nothing that
 somebody committed keeps it from being made: what cannot be carried is left out, and the manifest names it.

@@ -26,11 +26,11 @@ class MergeHistory(WriteOperation):
 
     @property
     def affected_paths(self) -> tuple[str, ...]:
-        """Everything: what was edited by hand is committed first."""
+        """The whole memory: the operation commits all edits by hand first."""
         return ("",)
 
     def plan(self, view: View) -> ChangePlan:
-        """Nothing, when this memory has it all already."""
+        """Return no change if this memory has the whole archive already."""
         assert isinstance(view, GitView)
         merged = self.merging.plan(view)
         self.tell(merged)

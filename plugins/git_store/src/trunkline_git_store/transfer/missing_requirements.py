@@ -37,7 +37,8 @@ class PolicySummary(msgspec.Struct, frozen=True):
 def find_gaps(
     plugins: dict[str, str], blocks: Iterable[str], read: Read, here: InstalledComponents
 ) -> Iterator[ImportGap]:
-    """Everything that is missing. ``plugins`` are those of the other installation, ``read`` reads its files."""
+    """Return all requirements that are missing. ``plugins`` are those of the other installation, ``read`` reads its
+    files."""
     for name in sorted(plugins.keys() - here.plugins.keys()):
         yield ImportGap(
             what=f"the plugin {name} {plugins[name]}",

@@ -51,7 +51,8 @@ def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) ->
 
 
 async def _forget(bus: "Bus", ids: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Everything when there are no ids. Returns what is gone and what was not there."""
+    """Forget the named items, or all items without ids. Return the ids that were forgotten and those that did not
+    exist."""
     from trunkline.api.memory import MEMORY_WRITE_MANY, WriteManyMemory
     from trunkline_learning.fact_chunks import forget_facts
     from trunkline_learning.inventory import Inventory

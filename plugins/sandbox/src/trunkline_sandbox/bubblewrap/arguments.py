@@ -22,8 +22,11 @@ SHELL = ("/bin/sh", "-c", 'exec "$@"', "sh")
 def bubblewrap_options(
     program: ProgramRequest, made: Mapping[str, int], further: Sequence[Path]
 ) -> tuple[str, ...]:
-    """Everything but the handles that bubblewrap needs itself. ``made`` are files to be made: their places, and the
-    handles that their texts are read from; ``further`` is what of this machine may be read besides the system."""
+    """Return the arguments of bubblewrap, without the descriptors that it needs itself.
+
+    ``made`` maps the files to be made to the descriptors that their texts are read from; ``further`` are the folders of
+    this machine that the program may read besides the system.
+    """
     limits, half = program.limits, str(program.limits.memory * MIB // 2)
     words = [*NAMESPACE_OPTIONS, *(() if limits.host_network else ("--unshare-net",))]
     for name, value in program.env.items():

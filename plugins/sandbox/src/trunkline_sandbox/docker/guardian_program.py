@@ -8,7 +8,7 @@ needs to speak only then: while it waits it is as small as a Python can be. Stan
 import os
 import sys
 
-PATIENCE_SECONDS = 300.0
+WAIT_SECONDS = 300.0
 """For how long an engine that fails is asked again; after that the next worker removes what is left."""
 
 GONE_SECONDS = 30.0
@@ -38,7 +38,7 @@ def remove_all(socket: str, label: str) -> None:
     import time
     from http.client import HTTPException
 
-    quiet, until = 0, time.monotonic() + PATIENCE_SECONDS
+    quiet, until = 0, time.monotonic() + WAIT_SECONDS
     while quiet < QUIET and time.monotonic() < until:
         try:
             quiet = 0 if _remove(socket, label) else quiet + 1
