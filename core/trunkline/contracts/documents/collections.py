@@ -10,6 +10,9 @@ class DocumentCollections(ABC):
     """Stores the documents of conversations. They are not part of memory's history or of an export.
 
     The content is derived: each document can be read again from its source, so losing the store loses nothing else.
+    Methods may run concurrently. A document that ``put`` has stored is found by each later ``documents`` and ``search``
+    of its conversation, until it is removed; that it outlives a crash of the machine is not guaranteed. Methods other
+    than ``put`` raise OSError if the folder cannot be read. A damaged collection is replaced by an empty one.
     """
 
     @abstractmethod
@@ -22,11 +25,13 @@ class DocumentCollections(ABC):
 
     @abstractmethod
     async def search(self, conversation: str, query: str, limit: int) -> tuple[Excerpt, ...]:
-        """Return the best passages of a conversation's documents, best first."""
+        """Return at most ``limit`` passages of a conversation's documents, best first; none for an unknown
+        conversation. Counts as a use of the documents.
+        """
 
     @abstractmethod
     async def clear(self, conversation: str) -> int:
-        """Remove a conversation's documents, and return their number."""
+        """Remove a conversation's documents, and return their number, 0 if there are none."""
 
     @abstractmethod
     async def run_cleanup(self, lives: Callable[[str], Awaitable[bool]], unused: float) -> None:
@@ -36,4 +41,4 @@ class DocumentCollections(ABC):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Close all files."""
+        """Close all files. Called once; no other method is called afterwards."""

@@ -353,13 +353,20 @@ class MemoryStore(ABC):
         mainline: bool = False,
     ) -> MemoryBlame:
         """Return the commits that wrote the lines ``first`` to ``last`` of a file; with ``mainline`` the commits that
-        brought the lines into this memory. A store that does not support this refuses with ``not_found``.
+        brought the lines into this memory. Without ``version`` it is the last commit, not the file as it is now.
+
+        Raises:
+            Refusal: ``not_found`` for a file or version that does not exist, and if the store cannot do this.
         """
         raise _cannot("say who wrote a line")
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
-        """Return the differences at a path between versions. A store that does not support this refuses with
-        ``not_found``.
+        """Return the difference at a path between ``old`` and ``new`` (None: the last commit). Without ``old`` it is
+        the last change of the path, as seen from ``new``.
+
+        Raises:
+            Refusal: ``not_found`` for a version that does not exist, for a path that never existed, and if the store
+                cannot do this.
         """
         raise _cannot("compare versions")
 
