@@ -209,14 +209,28 @@ async def test_spans_of_a_turn_whose_monitor_was_killed_have_their_parents(stage
         assert started is not None and started.request.traceparent is not None
         trace = started.request.traceparent.split("-")[1]
         with anyio.fail_after(60):
-            while not any(_is_open_turn(span) for span in await spans_of(running, trace)):  # noqa: ASYNC110
+            while (
+                True
+            ):  # a span that ended just before the kill is lost, and what was done below it lacks a parent
+                spans = await spans_of(running, trace)
+                if any(_is_open_turn(span) for span in spans) and not _orphans(spans):
+                    break
                 await anyio.sleep(0.02)
         await kill_and_restart(running, "monitor")
         assert (await running.answer(accepted)).ended.code is None
         await check_one_trace(running, await journal_of(running, accepted))
-        spans = await spans_of(running, trace)
-        reported = {span.span_id for span in spans}
-        assert [span.name for span in spans if span.parent_id and span.parent_id not in reported] == []
+        with anyio.move_on_after(
+            20
+        ):  # the spans of the last steps are exported after the end of the turn is shown
+            while _orphans(await spans_of(running, trace)):  # noqa: ASYNC110
+                await anyio.sleep(0.1)
+        assert _orphans(await spans_of(running, trace)) == []
+
+
+def _orphans(spans: list[SpanRecord]) -> list[str]:
+    """The names of the spans whose parent is not reported."""
+    reported = {span.span_id for span in spans}
+    return [span.name for span in spans if span.parent_id and span.parent_id not in reported]
 
 
 def _is_open_turn(span: SpanRecord) -> bool:

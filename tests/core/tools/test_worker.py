@@ -202,7 +202,7 @@ async def test_without_memory_nothing_is_permitted_that_was_not_known_before(
     tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Limits that are known count on while memory is away; those that are not refuse, after a while."""
-    monkeypatch.setattr(guard_cache, "PATIENCE", 1.0)
+    monkeypatch.setattr(guard_cache, "WAIT_SECONDS", 1.0)
     shop = Workshop()
     async with tools(shop, memory=False) as caller:
         refused = await caller.call("note", {"text": "x"})

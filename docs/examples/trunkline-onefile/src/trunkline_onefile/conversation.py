@@ -1,4 +1,4 @@
-"""Conversations as files: a header, then one JSON line a message. Formats only."""
+"""Conversations as files: a header, then one JSON line per message. Formats only."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from trunkline.api.store import ForkedFrom
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The first line."""
+    """The first line of the file."""
 
     id: str
     block: str
@@ -24,21 +24,21 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A conversation as its file has it."""
+    """The content of a conversation's file."""
 
     header: Header
     messages: tuple[Message, ...]
 
     @classmethod
     def parse(cls, data: bytes) -> "Conversation":
-        """Read a file."""
+        """Parse the content of a file."""
         first, *lines = data.splitlines()
         messages = tuple(msgspec.json.decode(line, type=Message) for line in lines)
         return cls(msgspec.json.decode(first, type=Header), messages)
 
     @classmethod
     def begin(cls, append: AppendConversation) -> "Conversation":
-        """Make the conversation that the first messages begin."""
+        """Return a new conversation without messages, with the header for the first messages."""
         header = Header(
             id=append.conversation,
             block=append.block,
@@ -50,19 +50,21 @@ class Conversation(msgspec.Struct, frozen=True):
         return cls(header, ())
 
     def fresh(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """Return the messages whose id it has not yet, each once."""
+        """Return the messages whose ids are not stored yet, each once."""
         known = {message.id for message in self.messages}
         return tuple({one.id: one for one in messages if one.id not in known}.values())
 
     def titled(self, append: AppendConversation, added: Sequence[Message]) -> Header:
-        """Return the header with the title that is given; who adds something continues the conversation."""
+        """Return the header with the given title. Adding messages turns a one-shot conversation
+        into a continued one, unless they are one-shot too.
+        """
         title = self.header.title if append.title is None else append.title or None
         one_shot = self.header.one_shot and (append.one_shot or not added)
         return msgspec.structs.replace(self.header, title=title, one_shot=one_shot)
 
     @property
     def summary(self) -> ConversationSummary:
-        """The line of the conversation list."""
+        """The entry in the list of conversations."""
         said = next((one.content for one in self.messages if one.role == "user" and one.content), "")
         return ConversationSummary(
             id=self.header.id,
@@ -86,9 +88,9 @@ class Conversation(msgspec.Struct, frozen=True):
 
     @property
     def evidence(self) -> list[tuple[int, str]]:
-        """The line and text of each message that a search may find.
+        """The line number and text of each message that a search may find.
 
-        These are neither results that repeat memory, nor the questions that the results were looked up for.
+        Results that repeat memory are excluded, and so are the questions of their turns.
         """
         repeated = {message.turn for message in self.messages if message.derived}
         return [
@@ -101,5 +103,5 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 def lines(values: Iterable[Header | Message]) -> bytes:
-    """Return the lines of a file."""
+    """Encode a header and messages as the lines of a file."""
     return b"".join(msgspec.json.encode(value) + b"\n" for value in values)

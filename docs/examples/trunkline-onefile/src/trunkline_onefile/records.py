@@ -1,4 +1,4 @@
-"""One change of memory, as it is stored. Plain data."""
+"""A change of memory in its stored form. Plain data."""
 
 from datetime import datetime
 
@@ -6,10 +6,10 @@ import msgspec
 
 
 class MemoryRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What some files hold from then on, and who wanted it.
+    """A change of some files, with its author.
 
-    ``files`` maps a path to its whole content, or to None when it is deleted; ``grown`` maps it to what was
-    added at its end.
+    ``files`` maps a path to its complete new content, or to None if the file is deleted.
+    ``grown`` maps a path to the text that is appended to the file.
     """
 
     version: str
@@ -23,14 +23,14 @@ class MemoryRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths that it changes."""
+        """The changed paths."""
         return (*self.files, *self.grown)
 
     def encode(self) -> bytes:
-        """Return the record as one line of JSON, without the line's end."""
+        """Return the record as one line of JSON, without a line break."""
         return msgspec.json.encode(self)
 
     @staticmethod
     def decode(line: bytes | str) -> "MemoryRecord":
-        """Return the record that ``encode`` made a line of. Raises msgspec.DecodeError."""
+        """Decode a line of ``encode``. Raises msgspec.DecodeError."""
         return msgspec.json.decode(line, type=MemoryRecord)

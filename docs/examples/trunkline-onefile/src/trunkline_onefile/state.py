@@ -1,4 +1,6 @@
-"""What the records mean: the files as they are, their past, and what can be found. No disk, no waiting."""
+"""The state that follows from the records: current files, history and search. No disk, no
+waiting.
+"""
 
 import difflib
 import hashlib
@@ -29,19 +31,19 @@ CONTEXT_LINES = 2
 
 
 class HeldFile(NamedTuple):
-    """A file as it is."""
+    """A current file: its content, and the time of its last change."""
 
     data: bytes
     time: datetime
 
     @property
     def hash(self) -> str:
-        """What ``expected`` is compared with."""
+        """The hash that ``expected`` is compared with."""
         return hashlib.sha256(self.data).hexdigest()
 
 
 class MemoryState:
-    """A memory in main memory, made from its records."""
+    """A memory in main memory, computed from its records."""
 
     def __init__(self, records: Iterable[MemoryRecord]) -> None:
         self.files: dict[str, HeldFile] = {}
@@ -56,7 +58,7 @@ class MemoryState:
         return self.records[-1].version if self.records else ""
 
     def apply(self, record: MemoryRecord) -> None:
-        """Let a record have its effect."""
+        """Apply a record to the files."""
         self._numbers[record.version] = len(self.records)
         self.records.append(record)
         for path in record.paths:
@@ -67,25 +69,27 @@ class MemoryState:
                 self.files[path] = HeldFile(data, record.time)
 
     def data(self, path: str) -> bytes | None:
-        """The bytes at a path; None when there is no file."""
+        """Return the bytes at a path; None when there is no file."""
         held = self.files.get(path)
         return None if held is None else held.data
 
     def existing(self, path: str) -> HeldFile:
-        """The file at a path. Raises Refusal ``not_found``."""
+        """Return the file at a path. Raises Refusal ``not_found``."""
         if path not in self.files:
             raise file_not_found(path)
         return self.files[path]
 
     def files_at(self, path: str) -> dict[str, bytes]:
-        """The file at a path, or those of a folder. Raises Refusal ``not_found``."""
+        """Return the file at a path, or all files of a folder. Raises Refusal ``not_found``."""
         found = {at: held.data for at, held in self.files.items() if is_under(at, path)}
         if not found:
             raise file_not_found(path)
         return found
 
     def require_free(self, path: str) -> None:
-        """Raise Refusal ``invalid_path`` where a folder is, or where a file is in the way of one."""
+        """Raise Refusal ``invalid_path`` when the path is a folder, or when one of its parents is
+        a file.
+        """
         above = next((one for one in parents(path) if one in self.files), None)
         if above is not None:
             raise path_refusal(path, f"{above!r} is a file, not a folder")
@@ -93,7 +97,9 @@ class MemoryState:
             raise path_refusal(path, "it is a folder")
 
     def require_hash(self, path: str, expected: str | None) -> None:
-        """Raise Refusal ``write_conflict`` when a file does not hold what is expected; "" is no file."""
+        """Raise Refusal ``write_conflict`` when a file's hash is not the expected one; "" expects
+        no file.
+        """
         now = self.files[path].hash if path in self.files else ""
         if expected is not None and expected != now:
             said = (
@@ -102,7 +108,7 @@ class MemoryState:
             raise Refusal("write_conflict", f"{path!r} was not written: {said}. Read it again and decide.")
 
     def read(self, path: str, version: str | None) -> MemoryFile:
-        """A file's text, now or at a version."""
+        """Return a file's text, current or at a version."""
         held = self.files.get(path)
         if version is not None:
             number = self.number(version)
@@ -115,7 +121,7 @@ class MemoryState:
         )
 
     def entries(self, above: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
-        """Names under a folder, sorted."""
+        """Return the entries of a folder, sorted by name."""
         if above in self.files:
             raise path_refusal(above, "it is a file, not a folder")
         found: dict[str, MemoryEntry] = {}
@@ -130,24 +136,28 @@ class MemoryState:
         depth = above.count("/") + bool(above)
         return tuple(found[name] for name in sorted(found) if recursive or name.count("/") == depth)
 
-    # Past ------------------------------------------------------------------------------------------
+    # History -------------------------------------------------------------------------------------
 
     def number(self, version: str | None) -> int:
-        """The number of a version, the newest for None. Raises Refusal ``not_found``."""
+        """Return the number of a version; that of the newest for None. Raises Refusal
+        ``not_found``.
+        """
         number = len(self.records) - 1 if version is None else self._numbers.get(version, -1)
         if number < 0:
             raise Refusal("not_found", f"Memory has no version {(version or 'at all')[:64]!r}.")
         return number
 
     def _states(self, path: str) -> list[bytes | None]:
-        """What a path held before each record, and last what it holds now."""
+        """Return the content of a path before each record, followed by its current content."""
         states: list[bytes | None] = [None]
         for record in self.records:
             states.append(_after(record, path, states[-1]) if path in record.paths else states[-1])
         return states
 
     def history(self, path: str) -> list[MemoryChange]:
-        """The changes at a path, newest first. Raises Refusal ``not_found`` when there never was one."""
+        """Return the changes at a path, newest first. Raises Refusal ``not_found`` when there are
+        none.
+        """
         states = self._states(path)
         found = [
             MemoryChange(
@@ -165,7 +175,7 @@ class MemoryState:
         return found[::-1]
 
     def blame(self, path: str, number: int, first: int, last: int | None) -> MemoryBlame:
-        """Who wrote the lines of a file that was there after a record."""
+        """Return the author of each line of a file, as it was after a record."""
         states = self._states(path)
         if (data := states[number + 1]) is None:
             raise file_not_found(path)
@@ -192,7 +202,9 @@ class MemoryState:
         return MemoryBlame(path=path, version=self.records[number].version, spans=spans)
 
     def difference(self, path: str, old: int, new: int) -> MemoryDifference:
-        """What differs at a path after two records; -1 is before the first."""
+        """Return the differences at a path between the states after two records; -1 is the state
+        before the first.
+        """
         files, texts = [], []
         for file in self._paths_under(path):
             states = self._states(file)
@@ -212,16 +224,19 @@ class MemoryState:
         )
 
     def last_change(self, path: str, until: int) -> int:
-        """The newest record up to one that touched a path. Raises Refusal ``not_found``."""
+        """Return the newest record, up to the given one, that changed a path. Raises Refusal
+        ``not_found``.
+        """
         for number in range(until, -1, -1):
             if any(is_under(changed, path) for changed in self.records[number].paths):
                 return number
         raise Refusal("not_found", f"There was never anything at {path!r} in memory.")
 
     def taken_back(self, path: str, number: int) -> dict[str, bytes | None]:
-        """What files become when what a record did at a path is taken back.
+        """Return the files after undoing a record's changes at a path.
 
-        Raises Refusal ``not_found`` when it is nothing, and ``write_conflict`` when they were changed again.
+        Raises Refusal ``not_found`` when the record changed nothing there, and ``write_conflict``
+        when a later record changed the same files.
         """
         record = self.records[number]
         files: dict[str, bytes | None] = {}
@@ -237,7 +252,9 @@ class MemoryState:
         return files
 
     def restored(self, path: str, number: int) -> dict[str, bytes | None]:
-        """What files become that go back to what they were after a record. Raises Refusal ``not_found``."""
+        """Return the files after restoring a path to its state after a record. Raises Refusal
+        ``not_found``.
+        """
         files = {file: self._states(file)[number + 1] for file in self._paths_under(path)}
         if path and all(data is None for data in files.values()):
             raise Refusal(
@@ -248,16 +265,16 @@ class MemoryState:
     def _paths_under(self, path: str) -> list[str]:
         return sorted({file for one in self.records for file in one.paths if is_under(file, path)})
 
-    # Finding ---------------------------------------------------------------------------------------
+    # Search --------------------------------------------------------------------------------------
 
     def conversations(self) -> Iterator[Conversation]:
-        """All conversations."""
+        """Yield all conversations."""
         for path, held in list(self.files.items()):
             if parse_conversation_path(path):
                 yield Conversation.parse(held.data)
 
     def search(self, query: SearchMemory, above: str) -> tuple[MemoryHit, ...]:
-        """The best line of each file that holds words of the query, best first."""
+        """Return the best line of each file that contains words of the query, best first."""
         inside = {path: held for path, held in self.files.items() if is_under(path, above)}
         words = [word.casefold() for word in re.findall(r"\w+", query.query)]
         best: Callable[[str, bytes], Iterable[MemoryHit]] = (
@@ -271,7 +288,7 @@ class MemoryState:
 
 
 def _after(record: MemoryRecord, path: str, before: bytes | None) -> bytes | None:
-    """What a path that a record changes holds after it."""
+    """Return the content of a changed path after a record."""
     return record.files[path] if path in record.files else (before or b"") + record.grown[path]
 
 
@@ -280,7 +297,9 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _kept(old: list[str], new: list[str]) -> dict[int, int]:
-    """The lines of the new text that were in the old one, each with its place there."""
+    """Return the lines of the new text that the old text also has, as a map from new to old line
+    numbers.
+    """
     blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     return {block.b + step: block.a + step for block in blocks for step in range(block.size)}
 
@@ -293,7 +312,9 @@ def _named(path: str, words: list[str]) -> Iterator[MemoryHit]:
 
 
 def _best_line(path: str, data: bytes, words: list[str]) -> Iterator[MemoryHit]:
-    """The line that holds most of the words, weighed by how many the whole file holds."""
+    """Yield the line that contains the most words. The score also counts the words in the whole
+    file.
+    """
     if parse_conversation_path(path):
         numbered = Conversation.parse(data).evidence
     else:

@@ -1,7 +1,7 @@
-"""A memory store over a list of records: whoever can keep such a list can keep a memory.
+"""A memory store over a list of records. A subclass only stores the records.
 
-The store holds everything in main memory and derives all of it from the records, so it is for memories that
-fit there. What the records mean is in ``state``; where they are kept is the subclass's.
+The store keeps everything in main memory and computes it from the records, so it is suitable for
+memories that fit there. ``state`` interprets the records; the subclass stores them.
 """
 
 import io
@@ -51,34 +51,39 @@ from trunkline_onefile.state import MemoryState
 
 
 class RecordStore(MemoryStore):
-    """A memory store over two synchronous methods, which are called in threads and one at a time."""
+    """A memory store over two synchronous methods, which are called in threads, one call at a
+    time.
+    """
 
     def __init__(self) -> None:
         self._writing = anyio.Lock()
 
     @abstractmethod
     def load(self, root: Path) -> Iterable[MemoryRecord]:
-        """Take the root, which exists, and yield every record, oldest first. No other process may have it.
+        """Lock the root, which exists, and yield every record, oldest first. No other process may
+        use the root meanwhile.
 
         Raises:
-            Exception: anything; memory does not start, and the person is told why.
+            Exception: any exception. Memory does not start, and the error is shown to the person.
         """
 
     @abstractmethod
     def keep(self, record: MemoryRecord) -> None:
-        """Put a record at the end; it survives a power cut when this returns.
+        """Append a record. It survives a power failure when this returns.
 
         Raises:
-            Exception: anything; the record is not kept, and whoever wanted the change is refused.
+            Exception: any exception. The record is not stored, and the change is refused.
         """
 
     def close(self) -> None:
-        """Let go of the root."""
+        """Release the root."""
 
-    # Life ------------------------------------------------------------------------------------------
+    # Opening and closing -------------------------------------------------------------------------
 
     async def open(self, context: StoreContext) -> None:
-        """Read the records; a memory without any gets its first files. See ``MemoryStore.open``."""
+        """Read the records. A memory without records receives its initial files. See
+        ``MemoryStore.open``.
+        """
         self._context, root = context, context.root
         try:
             self._state = await anyio.to_thread.run_sync(lambda: MemoryState(self._loaded(root)))
@@ -95,15 +100,15 @@ class RecordStore(MemoryStore):
         return self.load(root)
 
     async def aclose(self) -> None:
-        """Finish the change under way, then let go."""
+        """Finish the current change, then close."""
         with anyio.CancelScope(shield=True):
             async with self._writing:
                 await anyio.to_thread.run_sync(self.close)
 
-    # Changing --------------------------------------------------------------------------------------
+    # Changes -------------------------------------------------------------------------------------
 
     async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
-        """Keep files together. See ``MemoryStore.change``."""
+        """Change files in one commit. See ``MemoryStore.change``."""
         files = {normalize_path(path): data for path, data in change.files.items()}
         hashes = {normalize_path(path): wanted for path, wanted in (expected or {}).items()}
 
@@ -177,7 +182,7 @@ class RecordStore(MemoryStore):
         return await self._commit(plan, actor, reason or f"Delete {plain}", scope)
 
     async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
-        """Take a change back, or go back to a version."""
+        """Undo a change, or restore a version."""
         plain, state = normalize_folder(revert.path), self._state
         if revert.to is not None:
             number, files = state.number(revert.to), state.restored
@@ -211,7 +216,9 @@ class RecordStore(MemoryStore):
     async def _commit(
         self, plan: Callable[[MemoryState], dict[str, bytes | None]], actor: str, reason: str, scope: Scope
     ) -> str:
-        """Plan, pass the rules, keep, and only then show it. One at a time; a cancel comes too late."""
+        """Plan a change, apply the rules, store it, and then make it visible. Changes run one at
+        a time. A cancellation does not interrupt the storing.
+        """
         async with self._writing:
             state = self._state
             change = self._checked(Change(plan(state), actor=actor, reason=reason, scope=scope))
@@ -236,7 +243,7 @@ class RecordStore(MemoryStore):
         return record.version
 
     def _checked(self, change: Change) -> Change:
-        """What the rules leave of a change, at paths that are free."""
+        """Return the change after applying the rules. Its paths must be free."""
         state = self._state
         for path, data in change.files.items():
             if data is not None:
@@ -256,22 +263,24 @@ class RecordStore(MemoryStore):
             why = getattr(error, "strerror", None) or str(error)
             raise Refusal("write_failure", f"Nothing was written: {why.lower().rstrip('.')}.") from error
 
-    # Reading ---------------------------------------------------------------------------------------
+    # Reads ---------------------------------------------------------------------------------------
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
-        """A file's text, now or at a version."""
+        """Return a file's text, current or at a version."""
         return self._state.read(normalize_path(path), version)
 
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
-        """Names under a folder."""
+        """Return the entries of a folder."""
         return self._state.entries(normalize_folder(path), recursive=recursive)
 
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
-        """Search names or text; every change acknowledged before the call is seen."""
+        """Search names or text. The result includes every change that was acknowledged before the
+        call.
+        """
         return await anyio.to_thread.run_sync(self._state.search, query, normalize_folder(query.path))
 
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
-        """The changes of a file or folder."""
+        """Return the changes of a file or folder."""
         return tuple(self._state.history(normalize_folder(path))[: max(0, limit)])
 
     async def blame(
@@ -283,11 +292,13 @@ class RecordStore(MemoryStore):
         last: int | None = None,
         mainline: bool = False,
     ) -> MemoryBlame:
-        """Who wrote each line of a file. A list has one history, so ``mainline`` makes no difference."""
+        """Return the author of each line of a file. A list has one history, so ``mainline`` has
+        no effect.
+        """
         return self._state.blame(normalize_path(path), self._state.number(version), first, last)
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
-        """What differs between two versions."""
+        """Return the differences between two versions."""
         state, plain = self._state, normalize_folder(path)
         after = state.number(new)
         if old is None:
@@ -295,7 +306,7 @@ class RecordStore(MemoryStore):
         return state.difference(plain, after - 1 if old is None else state.number(old), after)
 
     async def export(self, target: Path, *, derived: bool = False) -> int:
-        """Write an archive: the files as they are, and every record as a line of ``history.jsonl``."""
+        """Write an archive: the current files, and every record as a line of ``history.jsonl``."""
         return await anyio.to_thread.run_sync(self._write_archive, target)
 
     def _write_archive(self, target: Path) -> int:
@@ -307,31 +318,33 @@ class RecordStore(MemoryStore):
                 _add(tar, f"memory/{path}", held.data)
         return len(files)
 
-    # Conversations ---------------------------------------------------------------------------------
+    # Conversations -------------------------------------------------------------------------------
 
     def _conversation_path(self, block: str, conversation: str) -> str:
         return conversation_paths(block, conversation)[0]
 
     async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice:
-        """A conversation's messages."""
+        """Return a conversation's messages."""
         held = self._state.data(self._conversation_path(block, conversation))
         return ConversationSlice(exists=False) if held is None else Conversation.parse(held).slice(after)
 
     async def list_conversations(self, query: ListConversations) -> ConversationPage:
-        """A page of conversations."""
+        """Return a page of conversations."""
         found = [one.summary for one in self._state.conversations() if _matches(one, query)]
         found.sort(key=lambda summary: (summary.updated_at, summary.id), reverse=True)
         page = tuple(found[query.offset : query.offset + query.limit])
         return ConversationPage(conversations=page, total=len(found), limit=query.limit, offset=query.offset)
 
     async def find_conversation(self, conversation: str) -> ConversationSummary | None:
-        """A conversation by its id alone."""
+        """Return a conversation by its id."""
         summaries = (one.summary for one in self._state.conversations())
         return next((summary for summary in summaries if summary.id == conversation), None)
 
 
 def _tail(before: bytes | None, after: bytes | None) -> bytes:
-    """What was added at the end of a file, when nothing else of it changed."""
+    """Return the text that was appended to a file; empty when the file was changed in another
+    way.
+    """
     return after[len(before) :] if before and after and after.startswith(before) else b""
 
 
