@@ -9,7 +9,7 @@ help:
 	@echo "make up      set up and run the platform (HTTP API on 127.0.0.1:8420)"
 	@echo "make setup   install what tests need, too; the other commands set up what they need"
 	@echo "make doctor  set up and check the installation"
-	@echo "make check   ruff, mypy, pyright and the tests that start no process, in under a minute"
+	@echo "make check   ruff, mypy and the tests that start no process, in under a minute"
 	@echo "make test    ruff, mypy, pyright and every test"
 	@echo "make lint    ruff, mypy and pyright only"
 	@echo "make docs    draw docs/reference from the code again"
