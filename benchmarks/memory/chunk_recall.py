@@ -11,8 +11,9 @@ import msgspec
 from benchmarks.figures import progress
 from benchmarks.memory.bench import Bench, BenchRow
 from benchmarks.memory.recall import LOCAL, WORDS, embedded, messages
+from trunkline.contracts.memory.chunk import ChunkFile, ChunkMetadata
 from trunkline.contracts.memory.chunk_files import chunk_path, encode_chunk
-from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, Recall
+from trunkline.contracts.memory.chunks import Recall
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies

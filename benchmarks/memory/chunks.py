@@ -11,8 +11,9 @@ from statistics import median
 from benchmarks.figures import milliseconds
 from benchmarks.memory.bench import Bench, BenchRow, timed
 from trunkline._util.secrets.redactor import Redactor
+from trunkline.contracts.memory.chunk import ChunkFile, ChunkMetadata
 from trunkline.contracts.memory.chunk_files import CROWDED, chunk_path, encode_chunk, new_chunk_id
-from trunkline.contracts.memory.chunks import ChunkFile, ChunkMetadata, FindLinked, GetChunk, Recall, Remember
+from trunkline.contracts.memory.chunks import FindLinked, GetChunk, Recall, Remember
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory.change_rules import RedactionRule
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies

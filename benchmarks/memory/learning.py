@@ -13,7 +13,7 @@ from benchmarks.memory.bench import Bench, BenchRow, spread, timed
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.memory.bus_transport import block_memory
-from trunkline.contracts.memory.messages import MemoryFile, WriteManyMemory
+from trunkline.contracts.memory.files import MemoryFile, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.streams import FACT_STREAM, LEARNER_CONSUMER
 from trunkline.contracts.turns.context import TurnInfo

@@ -21,7 +21,7 @@ from benchmarks.memory import docstrings
 from benchmarks.memory.bench import Bench, BenchRow
 from trunkline.contracts.conversations.messages import AppendConversation, Message, ToolCall
 from trunkline.contracts.memory.embedder import Embedder
-from trunkline.contracts.memory.messages import MemoryHit, PassageKind, SearchMemory
+from trunkline.contracts.memory.search import MemoryHit, PassageKind, SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline_embedder.static import StaticEmbedder
 from trunkline_git_store.store import GitMemoryStore

@@ -11,7 +11,7 @@ from benchmarks.figures import percentile, progress
 from benchmarks.memory.bench import Bench, BenchRow, spread
 from benchmarks.memory.corpus import Corpus
 from trunkline.contracts.memory.embedder import Embedder, Vector
-from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline_git_store.store import GitMemoryStore
 
 QUESTIONS = 200

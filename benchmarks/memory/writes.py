@@ -7,7 +7,7 @@ import anyio
 
 from benchmarks.figures import percentile
 from benchmarks.memory.bench import NOTE, Bench, BenchRow, spread, timed
-from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.store import Change
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.testing.platform import platform

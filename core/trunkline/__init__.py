@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from trunkline.contracts.conversations.messages import ToolCall as ToolCall
     from trunkline.contracts.hooks import hookimpl as hookimpl
     from trunkline.contracts.memory.client import Memory as Memory
-    from trunkline.contracts.memory.messages import MemoryEntry as MemoryEntry
-    from trunkline.contracts.memory.messages import MemoryFile as MemoryFile
-    from trunkline.contracts.memory.messages import MemoryHit as MemoryHit
+    from trunkline.contracts.memory.files import MemoryEntry as MemoryEntry
+    from trunkline.contracts.memory.files import MemoryFile as MemoryFile
+    from trunkline.contracts.memory.search import MemoryHit as MemoryHit
     from trunkline.contracts.models.completer import Completer as Completer
     from trunkline.contracts.plugins.extensions import ConfigSection as ConfigSection
     from trunkline.contracts.plugins.extensions import HealthCheck as HealthCheck

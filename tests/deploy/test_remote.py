@@ -15,7 +15,7 @@ from nats.aio.client import Client
 
 from tests.ports import free_port
 from trunkline.config import load_config
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import ListTools
 from trunkline.contracts.tools.subjects import REMOTE_LIST_TOOLS

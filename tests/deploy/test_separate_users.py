@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from trunkline.contracts.audit.subjects import AUDIT
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy
 from trunkline.contracts.tools.messages import CallTool, StoredResult, ToolOutcome, ToolReply

@@ -12,7 +12,8 @@ import pytest
 
 from tests.other_users import GUEST, HEADER, Visitors
 from trunkline.contracts.memory.chunks import ForgetChunk, GetChunk, ListChunks, Remember
-from trunkline.contracts.memory.messages import MemoryHistory, SearchMemory
+from trunkline.contracts.memory.history import MemoryHistory
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.subjects import (
     MEMORY_CHUNK,
     MEMORY_CHUNKS,

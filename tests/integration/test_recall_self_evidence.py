@@ -17,9 +17,10 @@ from trunkline.api.model import Call, ModelAdapter, ModelRequest
 from trunkline.contracts.conversations.messages import LoadConversation, Message
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
 from trunkline.contracts.memory.export_transfer import export_memory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.import_transfer import import_memory
 from trunkline.contracts.memory.index import GetIndexStats
-from trunkline.contracts.memory.messages import MemoryHit, SearchMemory, WriteManyMemory
+from trunkline.contracts.memory.search import MemoryHit, SearchMemory
 from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel

@@ -15,7 +15,7 @@ from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
-from trunkline.contracts.memory.messages import MoveMemory
+from trunkline.contracts.memory.files import MoveMemory
 from trunkline.contracts.memory.subjects import MEMORY_MOVE
 from trunkline.contracts.turns.messages import TextDelta
 from trunkline.contracts.turns.subjects import INBOX

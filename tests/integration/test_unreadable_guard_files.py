@@ -12,7 +12,7 @@ import pytest
 
 from trunkline.cli.checks.runner import run_checks
 from trunkline.config import load_config
-from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.testing.platform import Platform, platform

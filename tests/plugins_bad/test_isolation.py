@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from trunkline.config.editor import write_settings
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import CancelCall, ListTools, StoredResult, ToolOutcome
 from trunkline.contracts.tools.subjects import CANCEL_CALL, LIST_TOOLS

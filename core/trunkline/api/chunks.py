@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trunkline.contracts.memory.chunk import ChunkFile as ChunkFile
     from trunkline.contracts.memory.chunk_files import ChunkPath as ChunkPath
     from trunkline.contracts.memory.chunk_files import decode_chunk as decode_chunk
     from trunkline.contracts.memory.chunk_files import is_chunk_id as is_chunk_id
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.chunk_index import IndexProvider as IndexProvider
     from trunkline.contracts.memory.chunks import BrokenChunk as BrokenChunk
     from trunkline.contracts.memory.chunks import ChunkCounts as ChunkCounts
-    from trunkline.contracts.memory.chunks import ChunkFile as ChunkFile
     from trunkline.contracts.memory.chunks import ChunkPage as ChunkPage
     from trunkline.contracts.memory.chunks import ChunksLinked as ChunksLinked
     from trunkline.contracts.memory.layers import LAYERS as LAYERS

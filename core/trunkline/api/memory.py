@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from trunkline.contracts.conversations.messages import LoadConversation as LoadConversation
     from trunkline.contracts.conversations.messages import utc_now as utc_now
     from trunkline.contracts.memory.bus_transport import read_files as read_files
-    from trunkline.contracts.memory.chunks import DEFAULT_CONFIDENCE as DEFAULT_CONFIDENCE
-    from trunkline.contracts.memory.chunks import Chunk as Chunk
-    from trunkline.contracts.memory.chunks import ChunkMetadata as ChunkMetadata
+    from trunkline.contracts.memory.chunk import DEFAULT_CONFIDENCE as DEFAULT_CONFIDENCE
+    from trunkline.contracts.memory.chunk import Chunk as Chunk
+    from trunkline.contracts.memory.chunk import ChunkMetadata as ChunkMetadata
     from trunkline.contracts.memory.chunks import FindLinked as FindLinked
     from trunkline.contracts.memory.chunks import ForgetChunk as ForgetChunk
     from trunkline.contracts.memory.chunks import LinkChunks as LinkChunks
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.chunks import RememberResult as RememberResult
     from trunkline.contracts.memory.embedder import Embedder as Embedder
     from trunkline.contracts.memory.embedder import Vector as Vector
+    from trunkline.contracts.memory.files import ListMemory as ListMemory
+    from trunkline.contracts.memory.files import ReadManyMemory as ReadManyMemory
+    from trunkline.contracts.memory.files import WriteManyMemory as WriteManyMemory
+    from trunkline.contracts.memory.history import MemoryChange as MemoryChange
     from trunkline.contracts.memory.initial_files import is_untouched as is_untouched
-    from trunkline.contracts.memory.messages import HitExplanation as HitExplanation
-    from trunkline.contracts.memory.messages import ListMemory as ListMemory
-    from trunkline.contracts.memory.messages import MemoryChange as MemoryChange
-    from trunkline.contracts.memory.messages import MemoryHits as MemoryHits
-    from trunkline.contracts.memory.messages import ReadManyMemory as ReadManyMemory
-    from trunkline.contracts.memory.messages import SearchMemory as SearchMemory
-    from trunkline.contracts.memory.messages import WriteManyMemory as WriteManyMemory
     from trunkline.contracts.memory.operation import CALL_SECONDS as CALL_SECONDS
     from trunkline.contracts.memory.purge import RemainingCopy as RemainingCopy
     from trunkline.contracts.memory.purger import Purge as Purge
     from trunkline.contracts.memory.purger import Purger as Purger
+    from trunkline.contracts.memory.search import HitExplanation as HitExplanation
+    from trunkline.contracts.memory.search import MemoryHits as MemoryHits
+    from trunkline.contracts.memory.search import SearchMemory as SearchMemory
     from trunkline.contracts.memory.subjects import MEMORY_CHUNKS as MEMORY_CHUNKS
     from trunkline.contracts.memory.subjects import MEMORY_FORGET as MEMORY_FORGET
     from trunkline.contracts.memory.subjects import MEMORY_LINK as MEMORY_LINK

@@ -13,25 +13,20 @@ if TYPE_CHECKING:
     from trunkline.contracts.conversations.paths import conversation_paths as conversation_paths
     from trunkline.contracts.conversations.paths import parse_conversation_id as parse_conversation_id
     from trunkline.contracts.conversations.paths import parse_conversation_path as parse_conversation_path
+    from trunkline.contracts.memory.check import MemoryFinding as MemoryFinding
+    from trunkline.contracts.memory.files import MemoryChanged as MemoryChanged
+    from trunkline.contracts.memory.files import UnreadEntry as UnreadEntry
+    from trunkline.contracts.memory.history import BlamedLines as BlamedLines
+    from trunkline.contracts.memory.history import DifferenceKind as DifferenceKind
+    from trunkline.contracts.memory.history import FileDifference as FileDifference
+    from trunkline.contracts.memory.history import MemoryBlame as MemoryBlame
+    from trunkline.contracts.memory.history import MemoryDifference as MemoryDifference
+    from trunkline.contracts.memory.history import MemoryReverted as MemoryReverted
+    from trunkline.contracts.memory.history import RevertMemory as RevertMemory
     from trunkline.contracts.memory.index import IndexProgress as IndexProgress
     from trunkline.contracts.memory.index import IndexStats as IndexStats
     from trunkline.contracts.memory.index import VectorStats as VectorStats
     from trunkline.contracts.memory.initial_files import INITIAL_FILES as INITIAL_FILES
-    from trunkline.contracts.memory.messages import BlamedLines as BlamedLines
-    from trunkline.contracts.memory.messages import DifferenceKind as DifferenceKind
-    from trunkline.contracts.memory.messages import FileDifference as FileDifference
-    from trunkline.contracts.memory.messages import ImportConflict as ImportConflict
-    from trunkline.contracts.memory.messages import ImportMemory as ImportMemory
-    from trunkline.contracts.memory.messages import ImportProgress as ImportProgress
-    from trunkline.contracts.memory.messages import MemoryBlame as MemoryBlame
-    from trunkline.contracts.memory.messages import MemoryChanged as MemoryChanged
-    from trunkline.contracts.memory.messages import MemoryDifference as MemoryDifference
-    from trunkline.contracts.memory.messages import MemoryFinding as MemoryFinding
-    from trunkline.contracts.memory.messages import MemoryImport as MemoryImport
-    from trunkline.contracts.memory.messages import MemoryReverted as MemoryReverted
-    from trunkline.contracts.memory.messages import PassageKind as PassageKind
-    from trunkline.contracts.memory.messages import RevertMemory as RevertMemory
-    from trunkline.contracts.memory.messages import UnreadEntry as UnreadEntry
     from trunkline.contracts.memory.path_rules import ascii_safe as ascii_safe
     from trunkline.contracts.memory.path_rules import decode_text as decode_text
     from trunkline.contracts.memory.path_rules import encode_text as encode_text
@@ -51,6 +46,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.rules import apply_rules as apply_rules
     from trunkline.contracts.memory.rules import block_files as block_files
     from trunkline.contracts.memory.rules import missing_blocks as missing_blocks
+    from trunkline.contracts.memory.search import PassageKind as PassageKind
     from trunkline.contracts.memory.store import NOWHERE as NOWHERE
     from trunkline.contracts.memory.store import Change as Change
     from trunkline.contracts.memory.store import ChunkType as ChunkType
@@ -64,6 +60,10 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.text_match import is_similar as is_similar
     from trunkline.contracts.memory.text_match import significant_lines as significant_lines
     from trunkline.contracts.memory.text_match import without_boilerplate as without_boilerplate
+    from trunkline.contracts.memory.transfer import ImportConflict as ImportConflict
+    from trunkline.contracts.memory.transfer import ImportMemory as ImportMemory
+    from trunkline.contracts.memory.transfer import ImportProgress as ImportProgress
+    from trunkline.contracts.memory.transfer import MemoryImport as MemoryImport
     from trunkline.home.root_reader import AccessDenied as AccessDenied
     from trunkline.home.root_reader import RootReader as RootReader
     from trunkline.home.root_reader import file_not_found as file_not_found

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from trunkline.contracts.documents.reader import Reader
-from trunkline.contracts.memory.messages import (
+from trunkline.contracts.memory.files import (
     DeleteMemory,
     ListMemory,
     MemoryFile,

@@ -23,9 +23,9 @@ from trunkline.contracts.documents.messages import (
 )
 from trunkline.contracts.documents.reader import Document, DocumentText, Reader
 from trunkline.contracts.memory.client import Memory
-from trunkline.contracts.memory.messages import MemoryHit
 from trunkline.contracts.memory.operation import CALL_SECONDS
 from trunkline.contracts.memory.paths import root_path
+from trunkline.contracts.memory.search import MemoryHit
 from trunkline.contracts.memory.subjects import (
     MEMORY_COLLECTION_ADD,
     MEMORY_COLLECTION_CLEAR,

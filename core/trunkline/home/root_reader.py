@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from trunkline.contracts.memory.messages import MemoryEntry, UnreadEntry
+from trunkline.contracts.memory.files import MemoryEntry, UnreadEntry
 from trunkline.contracts.memory.path_rules import ascii_safe, decode_text, is_normalized, path_refusal
 from trunkline_bus import Refusal
 

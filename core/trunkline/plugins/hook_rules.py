@@ -12,8 +12,8 @@ from trunkline.contracts.documents.reader import Reader
 from trunkline.contracts.gateway.access import HttpRoute
 from trunkline.contracts.memory.embedder import Embedder
 from trunkline.contracts.memory.importer import Importer
-from trunkline.contracts.memory.messages import MemoryHit
 from trunkline.contracts.memory.purger import Purger
+from trunkline.contracts.memory.search import MemoryHit
 from trunkline.contracts.memory.store import ChunkType, LinkType, MemoryStore
 from trunkline.contracts.models.adapter import ModelAdapter
 from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck

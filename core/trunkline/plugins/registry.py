@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.gateway.messages import SendMessage
     from trunkline.contracts.memory.embedder import Embedder
     from trunkline.contracts.memory.importer import Importer
-    from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
     from trunkline.contracts.memory.purger import Purger
+    from trunkline.contracts.memory.search import MemoryHit, SearchMemory
     from trunkline.contracts.memory.store import ChunkType, LinkType, MemoryRule, MemoryStore
     from trunkline.contracts.models.adapter import ModelAdapter, ModelMiddleware
     from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck, Lifespan

@@ -20,7 +20,8 @@ import anyio
 import pytest
 
 from trunkline.contracts.conversations.messages import AppendConversation, ListConversations, Message
-from trunkline.contracts.memory.messages import MemoryChanged, SearchMemory
+from trunkline.contracts.memory.files import MemoryChanged
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.store import Change, MemoryStore, StoreContext
 from trunkline.testing.contract_suite import ContractSuite
 from trunkline_bus import Refusal

@@ -7,7 +7,7 @@ import anyio
 
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.blocks.paths import block_file_path
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL

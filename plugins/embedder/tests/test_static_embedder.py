@@ -7,8 +7,9 @@ import anyio
 import pytest
 
 from trunkline.contracts.memory.chunks import Recall, Remember
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.index import GetIndexStats
-from trunkline.contracts.memory.messages import SearchMemory, WriteMemory
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.subjects import (
     MEMORY_INDEX_STATS,
     MEMORY_RECALL,

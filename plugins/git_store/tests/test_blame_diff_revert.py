@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.contracts.memory.messages import MemoryBlame, RevertMemory
+from trunkline.contracts.memory.history import MemoryBlame, RevertMemory
 from trunkline.contracts.memory.store import Change
 from trunkline_bus import Refusal, Scope
 from trunkline_git_store.store import GitMemoryStore

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unprivileged import run_bound
 from trunkline.contracts.conversations.messages import AppendConversation, Message
-from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline_bus import Refusal
 from trunkline_git_store.fsck.integrity_check import check_root

@@ -14,7 +14,7 @@ import pytest
 
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.memory.initial_files import INITIAL_FILES
-from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline_git_store.store import GitMemoryStore
 

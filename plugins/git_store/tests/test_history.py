@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.initial_files import INITIAL_FILES
-from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.store import Change
 from trunkline_bus import Refusal, Scope
 from trunkline_git_store.store import GitMemoryStore

@@ -17,8 +17,8 @@ import pytest
 from pygit2.enums import FileMode, ObjectType
 
 from trunkline.contracts.conversations.messages import AppendConversation, Message
-from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
 from trunkline.contracts.memory.store import Change, InstalledComponents, StoreContext
+from trunkline.contracts.memory.transfer import ImportMemory, MemoryImport
 from trunkline_bus import Refusal
 from trunkline_git_store.store import GitMemoryStore
 
@@ -469,7 +469,7 @@ import os, shutil, sys, anyio
 from pathlib import Path
 from trunkline_git_store.store import GitMemoryStore
 from trunkline.contracts.memory.store import StoreContext
-from trunkline.contracts.memory.messages import ImportMemory
+from trunkline.contracts.memory.transfer import ImportMemory
 
 def told(progress):
     if progress.stage == sys.argv[3]:

@@ -13,8 +13,9 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from trunkline.contracts.memory.messages import ImportMemory, MemoryImport, SearchMemory
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.store import Change
+from trunkline.contracts.memory.transfer import ImportMemory, MemoryImport
 from trunkline_bus import Refusal
 from trunkline_git_store.store import GitMemoryStore
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline_bus import Refusal
 from trunkline_git_store.store import GitMemoryStore
 
@@ -42,7 +42,7 @@ WRITER = textwrap.dedent(
     from trunkline_git_store.store import GitMemoryStore
     from trunkline_git_store.worktree import Worktree
     from trunkline.contracts.conversations.messages import AppendConversation, Message
-    from trunkline.contracts.memory.messages import RevertMemory
+    from trunkline.contracts.memory.history import RevertMemory
     from trunkline_bus import Refusal
 
     base, start, step = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from trunkline.contracts.memory.messages import RevertMemory
+from trunkline.contracts.memory.history import RevertMemory
 from trunkline.contracts.memory.path_rules import is_under, parents
 from trunkline.contracts.memory.store import Change, StoreContext
 from trunkline_bus import Refusal

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trunkline.contracts.conversations.messages import AppendConversation, Message
-from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
+from trunkline.contracts.memory.search import MemoryHit, SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline_git_store.store import GitMemoryStore
 

@@ -8,7 +8,8 @@ import pytest
 
 from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.conversations.messages import AppendConversation, Message
-from trunkline.contracts.memory.chunks import Layer, Remember
+from trunkline.contracts.memory.chunk import Layer
+from trunkline.contracts.memory.chunks import Remember
 from trunkline.contracts.memory.store import Change
 from trunkline.workers.memory.change_rules import RedactionRule
 from trunkline_bus import Scope

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from trunkline.contracts.conversations.messages import AppendConversation, ListConversations, Message
-from trunkline.contracts.memory.messages import MemoryHit, PassageKind, SearchMemory
+from trunkline.contracts.memory.search import MemoryHit, PassageKind, SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline_git_store.store import GitMemoryStore
 

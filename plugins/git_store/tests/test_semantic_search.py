@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.tiny_embedder import TinyEmbedder
 from trunkline.contracts.memory.embedder import Embedder, Vector
-from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
+from trunkline.contracts.memory.search import MemoryHit, SearchMemory
 from trunkline.contracts.memory.store import Change, StoreContext
 from trunkline_git_store.store import GitMemoryStore
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline.errors import StorageError
 from trunkline_bus import Refusal

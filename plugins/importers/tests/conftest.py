@@ -12,8 +12,8 @@ import pytest
 
 import trunkline
 from trunkline.contracts.memory.import_preparation import prepare_import
-from trunkline.contracts.memory.messages import ImportMemory, MemoryImport
 from trunkline.contracts.memory.store import StoreContext
+from trunkline.contracts.memory.transfer import ImportMemory, MemoryImport
 from trunkline_git_store.store import GitMemoryStore
 from trunkline_importers.plugin import trunkline_importers
 

@@ -9,7 +9,8 @@ from typing import Any
 import anyio
 
 import trunkline
-from trunkline.contracts.memory.chunks import Chunk, ListChunks
+from trunkline.contracts.memory.chunk import Chunk
+from trunkline.contracts.memory.chunks import ListChunks
 from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
 from trunkline.contracts.streams import FACT_STREAM, LEARNER_CONSUMER
 from trunkline.contracts.turns.subjects import TURN_FACT

@@ -12,15 +12,10 @@ import pytest
 from trunkline import LifespanContext
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import Message
-from trunkline.contracts.memory.chunks import (
-    Chunk,
-    ChunkMetadata,
-    FindLinked,
-    ListChunks,
-    RecalledChunk,
-    RecallResult,
-)
-from trunkline.contracts.memory.messages import BlameMemory, MemoryFile, MemoryHistory
+from trunkline.contracts.memory.chunk import Chunk, ChunkMetadata
+from trunkline.contracts.memory.chunks import FindLinked, ListChunks, RecalledChunk, RecallResult
+from trunkline.contracts.memory.files import MemoryFile
+from trunkline.contracts.memory.history import BlameMemory, MemoryHistory
 from trunkline.contracts.memory.subjects import MEMORY_BLAME, MEMORY_CHUNKS, MEMORY_HISTORY, MEMORY_LINKED
 from trunkline.contracts.turns.context import ContextGap, ContextPart, TurnInfo
 from trunkline.contracts.turns.messages import TurnFact, TurnRequested

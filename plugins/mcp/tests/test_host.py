@@ -13,7 +13,7 @@ import pytest
 import trunkline
 from trunkline.api.tool import ToolSpec
 from trunkline.contracts.audit.subjects import AUDIT
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import CallTool, ListTools, QuestionAnswer, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_DECIDED_TOOL, CALL_TOOL, LIST_TOOLS

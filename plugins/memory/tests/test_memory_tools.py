@@ -10,13 +10,10 @@ import pytest
 
 from trunkline import Tool, ToolContext, ToolError
 from trunkline.contracts.memory.bus_transport import block_memory
-from trunkline.contracts.memory.messages import (
-    MemoryBlame,
-    MemoryFile,
-    MemoryHits,
-    MemoryImport,
-    MemoryReverted,
-)
+from trunkline.contracts.memory.files import MemoryFile
+from trunkline.contracts.memory.history import MemoryBlame, MemoryReverted
+from trunkline.contracts.memory.search import MemoryHits
+from trunkline.contracts.memory.transfer import MemoryImport
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_suite import ToolSuite

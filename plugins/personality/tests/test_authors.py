@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from trunkline import Memory, MemoryFile
-from trunkline.contracts.memory.messages import BlamedLines, MemoryBlame
+from trunkline.contracts.memory.history import BlamedLines, MemoryBlame
 from trunkline_personality.authors import AuthorCache
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ import trunkline
 from trunkline._util.untrusted_text import OWNER_NOTE, wrap_context
 from trunkline.api.model import ModelAdapter
 from trunkline.api.turn import StatusShown, ToolStarted
+from trunkline.contracts.memory.files import ReadMemory, WriteMemory
 from trunkline.contracts.memory.initial_files import AGENT
-from trunkline.contracts.memory.messages import ReadMemory, WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE
 from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ScriptedModel

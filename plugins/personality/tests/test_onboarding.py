@@ -11,7 +11,7 @@ import pytest
 from trunkline.contracts.conversations.messages import AppendConversation, Message, ToolCall
 from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.contracts.gateway.messages import MAX_SHOWS, SendMessage
-from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_APPEND_CONVERSATION, MEMORY_WRITE
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.testing.platform import Platform, platform

@@ -15,7 +15,7 @@ from tests.support.processes import process_platform
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.messages import MessageAccepted
-from trunkline.contracts.memory.messages import DeleteMemory, MemoryFile, ReadMemory, WriteManyMemory
+from trunkline.contracts.memory.files import DeleteMemory, MemoryFile, ReadMemory, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_READ, MEMORY_WRITE_MANY
 from trunkline.contracts.turns.messages import ApprovalRequested, ToolEnded
 from trunkline.testing.platform import Platform, PlatformClient, platform

@@ -7,7 +7,7 @@ import pytest
 
 import trunkline
 from trunkline.api.channel import Channel, Gateway
-from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import platform

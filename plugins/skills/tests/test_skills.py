@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.turns.messages import ToolEnded
 from trunkline.testing.platform import platform

@@ -11,7 +11,7 @@ import pytest
 
 import trunkline as face
 from trunkline.cli._support.rules import check_rule
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy
 from trunkline.errors import ConfigError

@@ -15,7 +15,8 @@ from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import SendMessage
-from trunkline.contracts.memory.messages import MemoryHistory, ReadMemory, WriteMemory
+from trunkline.contracts.memory.files import ReadMemory, WriteMemory
+from trunkline.contracts.memory.history import MemoryHistory
 from trunkline.contracts.memory.subjects import MEMORY_HISTORY, MEMORY_READ, MEMORY_WRITE
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.errors import ErrorCode

@@ -16,7 +16,7 @@ from trunkline.contracts.blocks.messages import (
 from trunkline.contracts.conversations.messages import AppendConversation, Message
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.gateway.subjects import STORE_MESSAGES
-from trunkline.contracts.memory.messages import ReadMemory, WriteMemory
+from trunkline.contracts.memory.files import ReadMemory, WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.workers.subjects import PULSE_BUCKET

@@ -8,7 +8,7 @@ import pytest
 
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.gateway.client import GatewayClient
-from trunkline.contracts.memory.messages import DeleteMemory, MoveMemory
+from trunkline.contracts.memory.files import DeleteMemory, MoveMemory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_MOVE
 from trunkline.errors import ErrorCode
 from trunkline_bus import RemoteFault

@@ -7,7 +7,8 @@ import pytest
 
 from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.contracts.gateway.messages import SendMessage
-from trunkline.contracts.memory.messages import BlameMemory, ReadMemory
+from trunkline.contracts.memory.files import ReadMemory
+from trunkline.contracts.memory.history import BlameMemory
 from trunkline.contracts.memory.subjects import MEMORY_BLAME, MEMORY_READ
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.errors import ErrorCode

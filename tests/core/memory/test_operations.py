@@ -1,15 +1,18 @@
 """The table of memory's operations: each row is served, and the permissions of every process derive from it."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import msgspec
 import pytest
 
 from trunkline.acl.roles import GATEWAY, MEMORY, MONITOR, OPERATOR, TOOLS, all_roles
+from trunkline.contracts.memory.access import CallerAccess
 from trunkline.contracts.memory.authorization import AuthorizingTransport
-from trunkline.contracts.memory.messages import ReadMemory, SearchMemory
-from trunkline.contracts.memory.operation import MemoryOperation, query
+from trunkline.contracts.memory.chunks import ChunksPruned, PruneChunks
+from trunkline.contracts.memory.files import ReadMemory
+from trunkline.contracts.memory.operation import MemoryOperation, RequestScope, change, query
+from trunkline.contracts.memory.search import MemoryHit, MemoryHits, SearchMemory
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS, MEMORY_READ
 from trunkline.contracts.memory.transport import NoTransport
 from trunkline.errors import ToolError
@@ -20,6 +23,9 @@ from trunkline.workers.memory.write_check import WriteCheck
 from trunkline_bus import service
 
 pytestmark = pytest.mark.anyio
+
+Q = TypeVar("Q", bound=msgspec.Struct)
+A = TypeVar("A")
 
 CALLERS = {"gateway": GATEWAY, "monitor": MONITOR, "tools": TOOLS, "operator": OPERATOR}
 
@@ -70,13 +76,66 @@ async def test_a_row_that_reaches_more_than_a_path_has_a_filter(operation: Memor
         await _call(operation)
 
 
-async def test_a_new_row_without_a_filter_is_refused_to_every_tool() -> None:
-    class CountPaths(SearchMemory, frozen=True, kw_only=True, tag="memory.count-paths.v1"):
-        pass
+@pytest.mark.parametrize("scope", ["tree", "reply"])
+def test_a_query_without_a_filter_cannot_be_declared(scope: RequestScope) -> None:
+    """Nothing would decide which part of its reply a tool may see."""
+    with pytest.raises(
+        TypeError, match=rf"memory\.count-paths has the scope '{scope}', but no filter decides"
+    ):
+        query("count-paths", CountPaths, MemoryHits, "Count paths.", ("tools",), scope=scope)
 
-    row = query("count-paths", CountPaths, ReadMemory, "Count paths.", ("tools",), scope="reply")
-    with pytest.raises(ToolError, match=r"Nothing decides .* memory\.count-paths"):
-        await _call(row)
+
+def test_a_change_with_the_scope_reply_cannot_be_declared_without_a_check() -> None:
+    """Nothing would decide whether a tool may make the change, since its request names no path."""
+    with pytest.raises(TypeError, match=r"memory\.prune has the scope 'reply', but no check decides"):
+        change("prune", PruneChunks, ChunksPruned, "Archive old chunks.", ("tools",), scope="reply")
+
+
+@pytest.mark.parametrize("scope", ["file", "tree"])
+def test_an_operation_without_a_path_cannot_have_the_scope_of_a_path(scope: RequestScope) -> None:
+    with pytest.raises(TypeError, match=r"memory\.prune has the scope .* no path to check"):
+        change("prune", PruneChunks, ChunksPruned, "Archive old chunks.", ("tools",), scope=scope)
+
+
+async def test_the_filter_of_a_row_decides_what_a_tool_sees() -> None:
+    """The reply of memory reaches a tool through the filter of the row, and its check comes before memory."""
+
+    async def none(access: CallerAccess, request: CountPaths, reply: MemoryHits) -> MemoryHits:
+        return MemoryHits(hits=tuple([hit for hit in reply.hits if await access.is_visible(hit.path)]))
+
+    async def no_short_query(access: CallerAccess, request: CountPaths) -> CountPaths:
+        if len(request.query) < 3:
+            raise ToolError("The query is too short.", kind="permission_denied")
+        return request
+
+    row = query(
+        "count-paths", CountPaths, MemoryHits, "Count paths.", ("tools",),
+        scope="reply", check=no_short_query, filter=none,
+    )  # fmt: skip
+    memory = TwoHits()
+    transport = AuthorizingTransport(memory, "main", "agent")
+    shown = await transport.call(row, CountPaths(query="needle"))
+    assert [hit.path for hit in shown.hits] == ["blocks/main/open.md"]
+    with pytest.raises(ToolError, match="too short"):
+        await transport.call(row, CountPaths(query="n"))
+    assert memory.requests == 1
+
+
+class CountPaths(SearchMemory, frozen=True, kw_only=True, tag="memory.count-paths.v1"):
+    """A new request, which no operation has."""
+
+
+class TwoHits(NoTransport):
+    """Memory with an open file and a file that is private to another actor."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+
+    async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
+        self.requests += 1
+        paths = ("blocks/main/open.md", "blocks/main/agents/bob/diary.md")
+        hits = tuple(MemoryHit(path=path, line=1, content="", context="", score=1.0) for path in paths)
+        return cast(A, MemoryHits(hits=hits))
 
 
 async def _call(operation: MemoryOperation[Any, Any]) -> None:

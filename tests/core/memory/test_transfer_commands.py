@@ -22,8 +22,8 @@ from trunkline._util.archives.encryption import (
     encrypt,
 )
 from trunkline.contracts.memory.archive_extraction import extract_archive
+from trunkline.contracts.memory.files import ReadMemory
 from trunkline.contracts.memory.import_preparation import prepare_import
-from trunkline.contracts.memory.messages import ReadMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ
 from trunkline.errors import TrunklineError
 from trunkline.testing.platform import platform

@@ -20,24 +20,20 @@ from trunkline.contracts.conversations.messages import (
 )
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.memory.chunks import Remember
-from trunkline.contracts.memory.initial_files import INITIAL_FILES
-from trunkline.contracts.memory.messages import (
+from trunkline.contracts.memory.files import (
     UNREADABLE,
-    BlameMemory,
     DeleteMemory,
-    DiffMemory,
     EditMemory,
-    ExportMemory,
     ListMemory,
-    MemoryHistory,
     MoveMemory,
     ReadManyMemory,
     ReadMemory,
-    RevertMemory,
-    SearchMemory,
     WriteManyMemory,
     WriteMemory,
 )
+from trunkline.contracts.memory.history import BlameMemory, DiffMemory, MemoryHistory, RevertMemory
+from trunkline.contracts.memory.initial_files import INITIAL_FILES
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.store import Change, MemoryRule
 from trunkline.contracts.memory.subjects import (
     MEMORY_APPEND_CONVERSATION,
@@ -62,6 +58,7 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_WRITE_MANY,
 )
 from trunkline.contracts.memory.text_edit import read_text, update_text
+from trunkline.contracts.memory.transfer import ExportMemory
 from trunkline.contracts.workers.subjects import EXPORT_STORE
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.plugins import Plugins

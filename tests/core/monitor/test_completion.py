@@ -22,7 +22,7 @@ from trunkline.api.model import (
 )
 from trunkline.config.settings import Price
 from trunkline.contracts.conversations.messages import Message, Usage
-from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.testing.platform import Platform, platform

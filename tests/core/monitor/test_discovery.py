@@ -10,7 +10,7 @@ import pytest
 import trunkline
 from trunkline.contracts.conversations.messages import Message, ToolCall
 from trunkline.contracts.gateway.messages import ForkTurn
-from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.models.adapter import Call, ModelAdapter, ModelRequest
 from trunkline.contracts.tools.messages import ToolSpec

@@ -16,7 +16,7 @@ from nats.aio.msg import Msg
 import trunkline
 from trunkline.contracts.conversations.messages import ListConversations
 from trunkline.contracts.gateway.subjects import DECIDE_APPROVAL
-from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.models.adapter import ModelAdapter
 from trunkline.contracts.streams import DEFAULT_PARTITIONS, FACT_STREAM, INBOX_STREAM

@@ -8,7 +8,7 @@ import pytest
 
 import trunkline
 from trunkline.contracts.conversations.messages import AppendConversation, Message, ToolCall
-from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_APPEND_CONVERSATION, MEMORY_WRITE
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.contracts.turns.messages import ApprovalRequested, Fork, ForkedFrom, ToolStarted, TurnRequested

@@ -11,7 +11,7 @@ from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.api.model import ModelAdapter
 from trunkline.config.settings import Price
 from trunkline.contracts.conversations.messages import Image, Message
-from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_TOOL

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from trunkline.contracts.memory.cache import MemoryCache
-from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline.contracts.workers.subjects import DEAD_LETTER_SUBJECT
 from trunkline_bus import Bus, BusError, BusSettings, EmbeddedServer, ServerSettings, connect

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.support.processes import ProcessPlatform, process_platform
-from trunkline.contracts.memory.messages import (
+from trunkline.contracts.memory.files import (
     ListMemory,
     MemoryChanged,
     MemoryEntry,

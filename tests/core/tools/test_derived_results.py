@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.tools.messages import ListTools
 from trunkline.contracts.tools.subjects import LIST_TOOLS

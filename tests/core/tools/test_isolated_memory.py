@@ -21,23 +21,22 @@ from trunkline.contracts.memory.chunks import (
     Remember,
     RememberResult,
 )
-from trunkline.contracts.memory.learned_visibility import recipient_of
-from trunkline.contracts.memory.messages import (
+from trunkline.contracts.memory.files import (
     DeleteMemory,
     EditMemory,
-    ExportMemory,
-    ImportMemory,
     ListMemory,
     MemoryListing,
     ReadManyMemory,
     ReadMemory,
-    RevertMemory,
-    SearchMemory,
     WriteManyMemory,
     WriteMemory,
 )
+from trunkline.contracts.memory.history import RevertMemory
+from trunkline.contracts.memory.learned_visibility import recipient_of
 from trunkline.contracts.memory.purge import PurgeMemory
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS, MEMORY_WRITE_MANY
+from trunkline.contracts.memory.transfer import ExportMemory, ImportMemory
 from trunkline.contracts.plugins.messages import (
     HostCallAcknowledged,
     HostCallReply,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.contracts.audit.subjects import AUDIT
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.paths import path_in_block, root_path
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy, PolicyEffect

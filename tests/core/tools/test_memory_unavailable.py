@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.support.processes import ProcessPlatform, process_platform
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Policy
 from trunkline.contracts.tools.messages import CallTool, CancelCall, ToolOutcome, ToolProgress

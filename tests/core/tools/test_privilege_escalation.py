@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import ListTools, ToolOutcome
 from trunkline.contracts.tools.subjects import LIST_TOOLS

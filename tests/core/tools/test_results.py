@@ -18,7 +18,7 @@ from trunkline.contracts.conversations.messages import (
     LoadConversation,
     utc_now,
 )
-from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED, MEMORY_LOAD_CONVERSATION
 from trunkline.contracts.tools.messages import StoredResult, ToolOutcome
 from trunkline.contracts.tools.subjects import RESULT_STORE

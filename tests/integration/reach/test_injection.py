@@ -18,7 +18,7 @@ import trunkline
 from trunkline.api.model import ModelAdapter
 from trunkline.contracts.approvals.messages import Approval
 from trunkline.contracts.audit.subjects import AUDIT
-from trunkline.contracts.memory.messages import WriteMemory
+from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.models.adapter import Call, ModelRequest
 from trunkline.contracts.tools.messages import ListTools

@@ -9,7 +9,7 @@ import pytest
 
 from trunkline.cli._support.permissions import change_permissions, grant_for_minutes
 from trunkline.contracts.audit.messages import AuditEntry
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE_MANY
 from trunkline.contracts.tools.messages import ToolOutcome
 

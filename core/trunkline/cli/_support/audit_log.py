@@ -11,7 +11,7 @@ import msgspec
 from trunkline._util.local_time import local_to_utc
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
-from trunkline.contracts.memory.messages import ListMemory, ReadMemory
+from trunkline.contracts.memory.files import ListMemory, ReadMemory
 from trunkline.contracts.memory.operation import CALL_SECONDS
 from trunkline.contracts.memory.subjects import MEMORY_LIST, MEMORY_READ
 from trunkline.errors import ConfigError

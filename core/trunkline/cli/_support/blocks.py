@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from trunkline.config.problems import closest_matches
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
-from trunkline.contracts.memory.messages import ListMemory
+from trunkline.contracts.memory.files import ListMemory
 from trunkline.contracts.memory.subjects import MEMORY_LIST
 from trunkline.errors import ConfigError
 from trunkline_bus import Bus, RemoteFault

@@ -13,7 +13,7 @@ from trunkline.config import load_config
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.paths import BLOCK_FILE, block_file_path
-from trunkline.contracts.memory.messages import MemoryFile, ReadMemory, WriteManyMemory
+from trunkline.contracts.memory.files import MemoryFile, ReadMemory, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, PermissionTable, Policy
 from trunkline.errors import ConfigError, ToolError

@@ -10,7 +10,7 @@ from trunkline._util.local_time import format_local_time
 from trunkline.cli._support.blocks import block_names, require_block
 from trunkline.cli._support.permissions import OWNER, SECONDS, TIMED_GRANTS, append_audit_entry
 from trunkline.config.problems import closest_matches
-from trunkline.contracts.memory.messages import DeleteMemory, MemoryFile, WriteManyMemory
+from trunkline.contracts.memory.files import DeleteMemory, MemoryFile, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy, PolicyId
 from trunkline.errors import ConfigError, ToolError

@@ -20,9 +20,10 @@ from trunkline.config.problems import closest_matches
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_file_path
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
+from trunkline.contracts.memory.files import MemoryFile, MemoryListing
 from trunkline.contracts.memory.index import GetIndexStats
-from trunkline.contracts.memory.messages import MemoryFile, MemoryListing, SearchMemory
 from trunkline.contracts.memory.paths import root_path
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.policies.messages import Policy

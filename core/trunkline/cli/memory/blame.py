@@ -8,7 +8,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, FILES, VERSIONS, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.contracts.memory.messages import BlamedLines
+    from trunkline.contracts.memory.history import BlamedLines
 
 EXAMPLES = """
 trunkline memory blame MEMORY.md
@@ -44,7 +44,7 @@ def command(path: str, lines: tuple[int, int | None], version: str | None, as_js
     """Show for each line of a file who wrote it, when and in which conversation."""
     from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json, print_text
-    from trunkline.contracts.memory.messages import BlameMemory
+    from trunkline.contracts.memory.history import BlameMemory
     from trunkline.contracts.memory.subjects import MEMORY_BLAME
 
     request = BlameMemory(path=path, version=version, first=lines[0], last=lines[1])

@@ -9,8 +9,8 @@ from trunkline.cli.command import Group
 from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, OWNER, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.contracts.memory.chunks import Chunk
-    from trunkline.contracts.memory.messages import MemoryChanged
+    from trunkline.contracts.memory.chunk import Chunk
+    from trunkline.contracts.memory.files import MemoryChanged
     from trunkline_bus import Endpoint
 
 Q = TypeVar("Q")

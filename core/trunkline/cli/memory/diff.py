@@ -24,7 +24,7 @@ def command(path: str, old: str | None, new: str | None, as_json: bool) -> None:
     Without PATH, or with "", it compares all of memory.
     """
     from trunkline.cli.output import print_json, print_text
-    from trunkline.contracts.memory.messages import DiffMemory
+    from trunkline.contracts.memory.history import DiffMemory
     from trunkline.contracts.memory.subjects import MEMORY_DIFF
 
     found = with_memory(

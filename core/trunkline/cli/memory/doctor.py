@@ -9,7 +9,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.contracts.memory.messages import MemoryFinding
+    from trunkline.contracts.memory.check import MemoryFinding
 
 EXAMPLES = """
 trunkline memory doctor
@@ -47,7 +47,7 @@ def command(look: bool, as_json: bool) -> int:
 def _examined(look: bool) -> "Sequence[MemoryFinding]":
     """Check memory in the worker that has the root, or in this process when none has."""
     from trunkline.config import load_config
-    from trunkline.contracts.memory.messages import CheckMemory
+    from trunkline.contracts.memory.check import CheckMemory
     from trunkline.contracts.memory.subjects import MEMORY_CHECK
     from trunkline.home.paths import Home
     from trunkline.home.run_file import running_pid
@@ -65,7 +65,8 @@ def _examined(look: bool) -> "Sequence[MemoryFinding]":
 
 def _started(look: bool) -> "list[MemoryFinding]":
     """Report whether memory can be started now."""
-    from trunkline.contracts.memory.messages import ListMemory, MemoryFinding
+    from trunkline.contracts.memory.check import MemoryFinding
+    from trunkline.contracts.memory.files import ListMemory
     from trunkline.contracts.memory.subjects import MEMORY_LIST
     from trunkline.errors import TrunklineError
 

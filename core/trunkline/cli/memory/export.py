@@ -13,7 +13,7 @@ from trunkline.cli.memory.encryption_options import passphrase_options, recipien
 if TYPE_CHECKING:
     from trunkline._util.archives.encryption import Recipients
     from trunkline._util.archives.manifest import ImportGap
-    from trunkline.contracts.memory.messages import MemoryExport
+    from trunkline.contracts.memory.transfer import MemoryExport
     from trunkline_bus import Bus
 
 EXAMPLES = """

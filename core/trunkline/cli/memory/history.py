@@ -20,7 +20,7 @@ def command(path: str, limit: int, as_json: bool) -> None:
     """Show the changes of a file or folder, newest first."""
     from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json, print_table
-    from trunkline.contracts.memory.messages import MemoryHistory
+    from trunkline.contracts.memory.history import MemoryHistory
     from trunkline.contracts.memory.subjects import MEMORY_HISTORY
 
     request = MemoryHistory(path=path, limit=limit)

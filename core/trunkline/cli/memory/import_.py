@@ -14,7 +14,7 @@ from trunkline.cli.memory.encryption_options import keys_from_options, passphras
 
 if TYPE_CHECKING:
     from trunkline._util.archives.encryption import DecryptionKeys
-    from trunkline.contracts.memory.messages import ImportProgress, MemoryImport
+    from trunkline.contracts.memory.transfer import ImportProgress, MemoryImport
     from trunkline_bus import Bus
 
 EXAMPLES = """

@@ -14,7 +14,7 @@ def command(path: str, recursive: bool, as_json: bool) -> None:
     """List the files in a folder of memory."""
     from trunkline._util.local_time import format_local_time
     from trunkline.cli.output import print_json, print_table
-    from trunkline.contracts.memory.messages import ListMemory
+    from trunkline.contracts.memory.files import ListMemory
     from trunkline.contracts.memory.subjects import MEMORY_LIST
 
     request = ListMemory(path=path, recursive=recursive)

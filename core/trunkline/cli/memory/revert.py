@@ -25,7 +25,7 @@ def command(path: str, version: str | None, to: str | None, as_json: bool) -> No
     it. To undo the revert, revert again. Without PATH, --version is required and the whole version is undone.
     """
     from trunkline.cli.output import print_json, print_text
-    from trunkline.contracts.memory.messages import RevertMemory
+    from trunkline.contracts.memory.history import RevertMemory
     from trunkline.contracts.memory.subjects import MEMORY_REVERT
 
     if version is not None and to is not None:

@@ -9,7 +9,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.contracts.memory.messages import MemoryHit, MemoryHits
+    from trunkline.contracts.memory.search import MemoryHit, MemoryHits
 
 KINDS = ("file", "document", "turn", "chunk", "fact")
 EXAMPLES = """
@@ -69,7 +69,7 @@ def command(
 
     from trunkline._util.local_time import local_to_utc
     from trunkline.cli.output import print_json
-    from trunkline.contracts.memory.messages import SearchMemory
+    from trunkline.contracts.memory.search import SearchMemory
     from trunkline.contracts.memory.subjects import MEMORY_SEARCH
 
     request = msgspec.convert(

@@ -15,7 +15,7 @@ from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, FILES, VERSION
 def command(path: str, version: str | None, as_json: bool) -> None:
     """Print a file of memory."""
     from trunkline.cli.output import print_json, print_text
-    from trunkline.contracts.memory.messages import ReadMemory
+    from trunkline.contracts.memory.files import ReadMemory
     from trunkline.contracts.memory.subjects import MEMORY_READ
 
     request = ReadMemory(path=path, version=version)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from trunkline.contracts.memory.chunks import Layer
+from trunkline.contracts.memory.chunk import Layer
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline_bus import Payload
 

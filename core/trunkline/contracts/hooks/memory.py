@@ -14,8 +14,8 @@ from trunkline.contracts.hooks.markers import hookspec
 if TYPE_CHECKING:
     from trunkline.contracts.memory.embedder import Embedder
     from trunkline.contracts.memory.importer import Importer
-    from trunkline.contracts.memory.messages import MemoryHit, SearchMemory
     from trunkline.contracts.memory.purger import Purger
+    from trunkline.contracts.memory.search import MemoryHit, SearchMemory
     from trunkline.contracts.memory.store import ChunkType, LinkType, MemoryRule, MemoryStore
     from trunkline.contracts.plugins.extensions import PluginSettings
 

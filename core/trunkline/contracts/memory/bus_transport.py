@@ -10,15 +10,17 @@ import anyio.to_thread
 import msgspec
 
 from trunkline._util.batch import batched
-from trunkline.contracts.memory.authorization import AccessCheck, AuthorizingTransport, allow_all
+from trunkline.contracts.memory.access import AccessCheck, allow_all
+from trunkline.contracts.memory.authorization import AuthorizingTransport
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.export_transfer import export_memory
+from trunkline.contracts.memory.files import MEMORY_READ_MANY, MemoryFile, ReadManyMemory
 from trunkline.contracts.memory.import_transfer import import_memory
 from trunkline.contracts.memory.importer import Importer
 from trunkline.contracts.memory.learned_visibility import Recipient
-from trunkline.contracts.memory.messages import MEMORY_READ_MANY, MemoryFile, MemoryImport, ReadManyMemory
 from trunkline.contracts.memory.operation import CALL_SECONDS, MemoryOperation
 from trunkline.contracts.memory.store import NOWHERE
+from trunkline.contracts.memory.transfer import MemoryImport
 from trunkline.errors import ToolError, TrunklineError, error_kind_for_code
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope
 

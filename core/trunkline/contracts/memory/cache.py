@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import anyio
 
-from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline_bus import Bus, BusError, ReceivedMessage
 

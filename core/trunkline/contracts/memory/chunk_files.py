@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from trunkline.contracts.memory.chunks import ChunkFile
+from trunkline.contracts.memory.chunk import ChunkFile
 from trunkline.contracts.memory.layers import is_no_layer
 
 NAME = r"chunk-(\d{4}-\d{2}-\d{2})-([0-9a-f]{8})"

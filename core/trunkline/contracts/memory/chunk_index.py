@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from trunkline.contracts.documents.collections import DocumentCollections
+from trunkline.contracts.memory.chunk import Chunk
 from trunkline.contracts.memory.chunks import (
-    Chunk,
     ChunkCounts,
     ChunkPage,
     ChunksLinked,

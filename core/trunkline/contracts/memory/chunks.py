@@ -1,36 +1,34 @@
-"""The messages of chunk operations. A chunk is a small piece of what was said or learned, with a type, tags and links.
+"""The operations on chunks: remember, recall, get, list, link, update, archive and forget.
 
 ``block`` names the block whose chunks a request concerns; None means the owner's chunks, which all blocks share.
 ``actor`` is who makes the request: history records it, and no other actor can read its private layers.
 """
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Any, get_args
 
 import msgspec
+from msgspec.structs import replace
 
-from trunkline.contracts.memory.messages import MemoryChanged, describe_search
+from trunkline.contracts.blocks.messages import BlockConfig, MemoryPolicy
+from trunkline.contracts.blocks.paths import block_file_path
+from trunkline.contracts.memory.access import CallerAccess
+from trunkline.contracts.memory.chunk import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_SOURCE,
+    Chunk,
+    Confidence,
+    Layer,
+)
+from trunkline.contracts.memory.files import MEMORY_READ, MemoryChanged, ReadMemory
 from trunkline.contracts.memory.operation import change, query
-from trunkline_bus import Payload
-
-Layer = Literal["project_agent", "project_global", "user_agent", "user_global"]
-"""The layer that holds a chunk.
-
-A *project* layer belongs to one block; a *user* layer belongs to the owner and applies to all blocks. An *agent* layer
-is private to one actor; a *global* layer is open to all actors. If two layers hold a chunk with the same id, the layer
-that comes first in this list takes precedence.
-"""
-
-Confidence = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
-"""The confidence of a chunk, from 0 to 1."""
+from trunkline.contracts.memory.paths import layer_folder
+from trunkline.contracts.memory.search import describe_search
+from trunkline.errors import ToolError
+from trunkline_bus import Payload, RemoteFault
 
 ChunkLimit = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
-
-DEFAULT_CONFIDENCE = 0.7
-"""The confidence of a chunk when the request gives none."""
-
-DEFAULT_SOURCE = "interaction"
-"""The ``source`` of a chunk when the request gives none."""
 
 MIN_RECALL_CONFIDENCE = 0.5
 """The lowest confidence of a recalled chunk when the request gives none."""
@@ -38,61 +36,8 @@ MIN_RECALL_CONFIDENCE = 0.5
 DEFAULT_RECALL_LIMIT, DEFAULT_LINK_LIMIT, DEFAULT_PAGE_SIZE = 5, 50, 100
 """The number of chunks that a recall, a request for linked chunks, and a page return when the request gives none."""
 
-
-class ChunkLink(msgspec.Struct, frozen=True, kw_only=True):
-    """A link in a chunk's file. ``strength`` is from 0 to 1."""
-
-    target_id: str
-    type: str
-    strength: Confidence = 1.0
-    created_at: datetime
-
-
-class ChunkMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """The origin of a chunk and its confidence.
-
-    ``source`` says how the chunk was made ("interaction", "learned", "import" ...). ``part`` and ``parts`` number the
-    pieces of a text that was split; ``part`` counts from 1. No request returns the chunk after ``expires_at``.
-    ``fields`` are the fields of a custom chunk type.
-    """
-
-    created_at: datetime
-    modified_at: datetime
-    confidence: Confidence = DEFAULT_CONFIDENCE
-    source: str = DEFAULT_SOURCE
-    conversation_id: str | None = None
-    turn_id: str | None = None
-    message_id: str | None = None
-    actor: str | None = None
-    part: int | None = None
-    parts: int | None = None
-    expires_at: datetime | None = None
-    fields: dict[str, Any] = {}
-
-
-class ChunkFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a chunk's file."""
-
-    id: str
-    content: str
-    tokens: int
-    type: str
-    tags: tuple[str, ...] = ()
-    metadata: ChunkMetadata
-    links: tuple[ChunkLink, ...] = ()
-
-
-class Chunk(ChunkFile, frozen=True, kw_only=True):
-    """A chunk with its layer and path.
-
-    ``accessed_at`` and ``access_count`` are stored in the cache only and are lost if the cache is deleted.
-    """
-
-    layer: Layer
-    path: str
-    archived: bool = False
-    accessed_at: datetime | None = None
-    access_count: int = 0
+MAX_REPLACED_CHUNKS = 1_000
+"""The number of chunks that are requested if some of the found chunks may not be shown."""
 
 
 class Remember(Payload, frozen=True, kw_only=True, tag="memory.remember.v1"):
@@ -349,52 +294,189 @@ class ChunkCounts(Payload, frozen=True, kw_only=True, tag="memory.chunk-counts.v
     broken: tuple[BrokenChunk, ...] = ()
 
 
+async def _check_remember(access: CallerAccess, request: Remember) -> Remember:
+    layer = await _writable_layer(access, request.layer)
+    return replace(request, layer=layer, conversation_id=request.conversation_id or access.conversation)
+
+
+async def _check_link(access: CallerAccess, request: LinkChunks) -> LinkChunks:
+    await _check_change(access, request.source_id)
+    if not request.remove and not await access.is_unrestricted("read"):
+        await _require_chunk(access, request.target_id)
+    return request
+
+
+async def _check_update(access: CallerAccess, request: UpdateChunk) -> UpdateChunk:
+    await _check_change(access, request.id)
+    return request
+
+
+async def _check_forget(access: CallerAccess, request: ForgetChunk) -> ForgetChunk:
+    await _check_change(access, request.id)
+    return request
+
+
+async def _check_linked(access: CallerAccess, request: FindLinked) -> FindLinked:
+    if not await access.is_unrestricted("read"):
+        await _require_chunk(access, request.id)
+    return request
+
+
+async def _shown_recall(access: CallerAccess, request: Recall, reply: RecallResult) -> RecallResult:
+    shown = await _visible_recalled(access, reply.chunks)
+    if len(shown) == len(reply.chunks):
+        return reply
+    more = await access.send(MEMORY_RECALL, replace(request, max_results=MAX_REPLACED_CHUNKS))
+    return _without_hidden(reply, (await _visible_recalled(access, more.chunks))[: request.max_results])
+
+
+async def _shown_chunk(access: CallerAccess, request: GetChunk, reply: ChunkFound) -> ChunkFound:
+    return reply if reply.chunk is None or await _is_visible(access, reply.chunk) else ChunkFound()
+
+
+async def _shown_page(access: CallerAccess, request: ListChunks, reply: ChunkPage) -> ChunkPage:
+    shown = await _visible_chunks(access, reply.chunks)
+    if len(shown) < len(reply.chunks):
+        wide = replace(request, limit=MAX_REPLACED_CHUNKS, offset=0)
+        more = (await access.send(MEMORY_CHUNKS, wide)).chunks
+        shown = (await _visible_chunks(access, more))[request.offset : request.offset + request.limit]
+    return ChunkPage(chunks=tuple(shown), total=len(shown))
+
+
+async def _shown_links(access: CallerAccess, request: FindLinked, reply: ChunksLinked) -> ChunksLinked:
+    return ChunksLinked(links=tuple([one for one in reply.links if await _is_visible(access, one.chunk)]))
+
+
+async def _version_only(access: CallerAccess, request: Payload, reply: MemoryChanged) -> MemoryChanged:
+    """The reply does not tell the chunk's path, because the caller named the chunk by its id."""
+    return replace(reply, paths=())
+
+
+async def _is_visible(access: CallerAccess, chunk: Chunk) -> bool:
+    """Report whether the caller may be shown a chunk."""
+    return not access.withholds_chunk(chunk.path, chunk.metadata) and await access.is_visible(chunk.path)
+
+
+async def _visible_chunks(access: CallerAccess, chunks: Iterable[Chunk]) -> list[Chunk]:
+    return [chunk for chunk in chunks if await _is_visible(access, chunk)]
+
+
+async def _visible_recalled(
+    access: CallerAccess, found: Iterable[RecalledChunk]
+) -> tuple[RecalledChunk, ...]:
+    return tuple([one for one in found if await _is_visible(access, one.chunk)])
+
+
+def _without_hidden(found: RecallResult, shown: tuple[RecalledChunk, ...]) -> RecallResult:
+    """Return the reply to a recall with the shown chunks only. Nothing in it reveals a chunk that may not be shown."""
+    ids = tuple(one.chunk.id for one in shown)
+    best = shown[0].chunk if shown else None
+    return replace(
+        found,
+        answer=best.content if best else "",
+        confidence=min(found.confidence, best.metadata.confidence) if best else 0.0,
+        source_chunks=ids,
+        traversal_path=ids,
+        chunks=shown,
+    )
+
+
+async def _writable_layer(access: CallerAccess, layer: Layer | None) -> Layer | None:
+    """Return the layer to write to. If not every layer may be written, the default layer is resolved and checked.
+    Raises ToolError.
+    """
+    if await access.is_unrestricted("write"):
+        return layer
+    named = layer or await _first_layer(access)
+    if named is not None:
+        await _check_layer(access, named)
+    return named
+
+
+async def _check_layer(access: CallerAccess, layer: Layer) -> None:
+    """Raise ToolError if a new chunk may not be written to the layer."""
+    chunks, today = f"/{layer_folder(layer, access.block, access.actor)}/chunks", datetime.now(UTC).date()
+    await access.check_access(f"{chunks}/{today}/chunk-{today}-00000000.json", "write", False)
+
+
+async def _first_layer(access: CallerAccess) -> Layer | None:
+    """Return the layer that the block writes to by default. Raises ToolError if the block's settings cannot be
+    read.
+    """
+    settings = block_file_path(access.block)
+    await access.check_access(f"/{settings}", "read", False)
+    try:
+        file = await access.send(MEMORY_READ, ReadMemory(path=settings))
+        policy = msgspec.toml.decode(file.content, type=BlockConfig).memory
+    except ToolError as error:
+        if not isinstance(error.__cause__, RemoteFault):
+            raise  # memory cannot be reached; only a block without settings has the default policy
+        policy = MemoryPolicy()
+    except msgspec.MsgspecError as error:
+        raise ToolError(
+            "The block's block.toml is not valid, so nothing is remembered.", kind="unsupported"
+        ) from error
+    return next(iter(policy.write_layers), None)
+
+
+async def _check_change(access: CallerAccess, chunk: str) -> None:
+    """Raise ToolError if the file of a chunk may not be written. If the chunk is not found, raise if any layer may
+    not be written.
+    """
+    if await access.is_unrestricted("write"):
+        return
+    request = GetChunk(id=chunk, actor=access.actor, block=access.block, archived=True)
+    found = (await access.send(MEMORY_CHUNK, request)).chunk
+    if found is not None:
+        await access.check_access(f"/{found.path}", "write", False)
+        return
+    for layer in get_args(Layer):
+        await _check_layer(access, layer)
+
+
+async def _require_chunk(access: CallerAccess, chunk: str) -> None:
+    """Raise ToolError if there is no chunk of this id that may be shown."""
+    request = GetChunk(id=chunk, actor=access.actor, block=access.block)
+    found = (await access.send(MEMORY_CHUNK, request)).chunk
+    if found is None or not await _is_visible(access, found):
+        raise ToolError(f"There is no chunk {chunk!r} here.", kind="not_found")
+
+
 MEMORY_REMEMBER = change(
-    "remember",
-    Remember,
-    RememberResult,
-    "Store a text as chunks.",
-    ("monitor", "tools", "operator"),
-    scope="reply",
-)
+    "remember", Remember, RememberResult, "Store a text as chunks.",
+    ("monitor", "tools", "operator"), scope="reply", check=_check_remember,
+)  # fmt: skip
 MEMORY_RECALL = query(
     "recall", Recall, RecallResult, "Chunks that answer a question, without a model.",
-    ("monitor", "tools", "operator"), scope="reply",
+    ("monitor", "tools", "operator"), scope="reply", filter=_shown_recall,
 )  # fmt: skip
 MEMORY_CHUNK = query(
-    "chunk-get", GetChunk, ChunkFound, "One chunk.", ("monitor", "tools", "operator"), scope="reply"
-)
+    "chunk-get", GetChunk, ChunkFound, "One chunk.",
+    ("monitor", "tools", "operator"), scope="reply", filter=_shown_chunk,
+)  # fmt: skip
 MEMORY_CHUNKS = query(
     "chunk-list", ListChunks, ChunkPage, "Chunks by tag, type, conversation or time.",
-    ("monitor", "tools", "operator"), scope="reply",
+    ("monitor", "tools", "operator"), scope="reply", filter=_shown_page,
 )  # fmt: skip
 MEMORY_LINKED = query(
     "chunk-linked", FindLinked, ChunksLinked, "The chunks that a chunk is linked with.",
-    ("monitor", "tools", "operator"), scope="reply",
+    ("monitor", "tools", "operator"), scope="reply", check=_check_linked, filter=_shown_links,
 )  # fmt: skip
 MEMORY_LINK = change(
-    "chunk-link",
-    LinkChunks,
-    MemoryChanged,
-    "Link two chunks.",
-    ("monitor", "tools", "operator"),
-    scope="reply",
-)
+    "chunk-link", LinkChunks, MemoryChanged, "Link two chunks.",
+    ("monitor", "tools", "operator"), scope="reply", check=_check_link, filter=_version_only,
+)  # fmt: skip
 MEMORY_UPDATE_CHUNK = change(
-    "chunk-update",
-    UpdateChunk,
-    MemoryChanged,
-    "Change a chunk.",
-    ("monitor", "tools", "operator"),
-    scope="reply",
-)
+    "chunk-update", UpdateChunk, MemoryChanged, "Change a chunk.",
+    ("monitor", "tools", "operator"), scope="reply", check=_check_update, filter=_version_only,
+)  # fmt: skip
 MEMORY_DELETE_CHUNK = change("chunk-delete", DeleteChunk, MemoryChanged, "Archive a chunk.", ("operator",))
 MEMORY_RESTORE_CHUNK = change(
     "chunk-restore", RestoreChunk, MemoryChanged, "Restore an archived chunk.", ("operator",)
 )
 MEMORY_FORGET = change(
     "chunk-forget", ForgetChunk, MemoryChanged, "Remove a chunk; history keeps it.",
-    ("monitor", "tools", "operator"), scope="reply",
+    ("monitor", "tools", "operator"), scope="reply", check=_check_forget, filter=_version_only, keeps_reason=True,
 )  # fmt: skip
 MEMORY_PRUNE = change(
     "chunk-prune",

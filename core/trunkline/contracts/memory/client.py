@@ -14,12 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from trunkline._util.local_time import local_to_utc
+from trunkline.contracts.memory.chunk import DEFAULT_CONFIDENCE, DEFAULT_SOURCE, Chunk, Layer
 from trunkline.contracts.memory.chunks import (
-    DEFAULT_CONFIDENCE,
     DEFAULT_LINK_LIMIT,
     DEFAULT_PAGE_SIZE,
     DEFAULT_RECALL_LIMIT,
-    DEFAULT_SOURCE,
     MEMORY_CHUNK,
     MEMORY_CHUNKS,
     MEMORY_FORGET,
@@ -29,11 +28,9 @@ from trunkline.contracts.memory.chunks import (
     MEMORY_REMEMBER,
     MEMORY_UPDATE_CHUNK,
     MIN_RECALL_CONFIDENCE,
-    Chunk,
     FindLinked,
     ForgetChunk,
     GetChunk,
-    Layer,
     LinkChunks,
     LinkedChunk,
     ListChunks,
@@ -43,38 +40,37 @@ from trunkline.contracts.memory.chunks import (
     RememberResult,
     UpdateChunk,
 )
-from trunkline.contracts.memory.messages import (
-    MEMORY_BLAME,
+from trunkline.contracts.memory.files import (
     MEMORY_DELETE,
-    MEMORY_DIFF,
     MEMORY_EDIT,
-    MEMORY_HISTORY,
     MEMORY_LIST,
     MEMORY_READ,
-    MEMORY_REVERT,
-    MEMORY_SEARCH,
     MEMORY_WRITE,
-    BlameMemory,
     DeleteMemory,
-    DiffMemory,
     EditMemory,
     ListMemory,
+    MemoryEntry,
+    MemoryFile,
+    ReadMemory,
+    WriteMemory,
+)
+from trunkline.contracts.memory.history import (
+    MEMORY_BLAME,
+    MEMORY_DIFF,
+    MEMORY_HISTORY,
+    MEMORY_REVERT,
+    BlameMemory,
+    DiffMemory,
     MemoryBlame,
     MemoryChange,
     MemoryDifference,
-    MemoryEntry,
-    MemoryFile,
     MemoryHistory,
-    MemoryHits,
-    MemoryImport,
     MemoryReverted,
-    PassageKind,
-    ReadMemory,
     RevertMemory,
-    SearchMemory,
-    WriteMemory,
 )
 from trunkline.contracts.memory.paths import path_in_block, root_path
+from trunkline.contracts.memory.search import MEMORY_SEARCH, MemoryHits, PassageKind, SearchMemory
+from trunkline.contracts.memory.transfer import MemoryImport
 from trunkline.contracts.memory.transport import Transport
 from trunkline.errors import ToolError
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import anyio
 
-from trunkline.contracts.memory.messages import ExportMemory, MemoryExport
 from trunkline.contracts.memory.subjects import MEMORY_EXPORT
+from trunkline.contracts.memory.transfer import ExportMemory, MemoryExport
 from trunkline.contracts.workers.subjects import EXPORT_STORE
 from trunkline.errors import StorageError, Unavailable
 from trunkline_bus import Bus, background_tasks

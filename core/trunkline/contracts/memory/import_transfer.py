@@ -8,9 +8,9 @@ from typing import Literal
 
 import anyio
 
-from trunkline.contracts.memory.messages import ImportMemory, ImportProgress, MemoryImport
 from trunkline.contracts.memory.store import NOWHERE
 from trunkline.contracts.memory.subjects import MEMORY_IMPORT
+from trunkline.contracts.memory.transfer import ImportMemory, ImportProgress, MemoryImport
 from trunkline.contracts.workers.subjects import IMPORT_STORE
 from trunkline.errors import Unavailable
 from trunkline_bus import Bus, Scope, new_id

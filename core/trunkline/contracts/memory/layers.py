@@ -10,7 +10,7 @@ import msgspec
 
 from trunkline.contracts.blocks.messages import MemoryPolicy
 from trunkline.contracts.blocks.paths import BLOCK_NAME, BLOCKS_FOLDER, is_block_name
-from trunkline.contracts.memory.chunks import Layer
+from trunkline.contracts.memory.chunk import Layer
 from trunkline.contracts.memory.paths import AGENT, OWNER, layer_folder
 from trunkline_bus import Refusal
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
-from trunkline.contracts.memory.chunks import ChunkMetadata
+from trunkline.contracts.memory.chunk import ChunkMetadata
 from trunkline.contracts.memory.paths import OWNER, is_chunk_path
 
 LEARNED_SOURCE = "learned"

@@ -1,13 +1,19 @@
 """MemoryOperation: a row of the table of memory's operations. The rows are below the request types.
 
 ``acl.roles`` derives the NATS permissions of each process from ``callers``. ``AuthorizingTransport`` derives from
-``scope`` what it checks before a tool's request reaches memory. The memory worker binds a handler to each row.
+``scope``, ``check`` and ``filter`` what a tool's request may reach. The memory worker binds a handler to each row.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import msgspec
 
 from trunkline_bus import Endpoint, Subject
+
+if TYPE_CHECKING:
+    from trunkline.contracts.memory.access import CallerAccess
 
 Req = TypeVar("Req")
 Rep = TypeVar("Rep")
@@ -19,8 +25,16 @@ RequestScope = Literal["file", "tree", "reply"]
 """The part of memory that a request reaches.
 
 ``file`` is the file at the request's path; the reply contains nothing else. ``tree`` is everything below the path.
-``reply`` is whatever the reply shows, or the file of the chunk. A query with ``tree`` or ``reply`` needs a filter in
-``AuthorizingTransport``, which checks each part of the reply. Without a filter every call of a tool is refused.
+``reply`` is whatever the reply shows, or the file of the chunk. A query with ``tree`` or ``reply`` needs a filter, a
+change with ``reply`` needs a check.
+"""
+
+RequestCheck = Callable[["CallerAccess", Req], Awaitable[Req]]
+"""Returns the request to send. Raises ToolError if the caller may not make the request."""
+
+ReplyFilter = Callable[["CallerAccess", Req, Rep], Awaitable[Rep]]
+"""Returns the part of a reply that the caller may see. The request is the one that was sent. Raises ToolError if the
+caller may see none of the reply.
 """
 
 CALL_SECONDS = 30.0
@@ -37,13 +51,32 @@ class MemoryOperation(Endpoint[Req, Rep]):
 
     Only the processes in ``callers`` may call the operation. ``scope`` is the part of memory that a tool's request
     reaches; without a scope no tool and no isolated plugin may call the operation. ``changes`` is True if the operation
-    commits. ``concurrency`` is the number of requests that are handled at once.
+    commits. ``check`` decides about the request of a tool, ``filter`` about the reply to a tool. ``keeps_reason`` is
+    True if history records the reason that a tool states. ``concurrency`` is the number of requests that are handled at
+    once.
+
+    Raises ``TypeError`` if nothing would decide what a tool may reach.
     """
 
     callers: frozenset[Caller] = frozenset()
     scope: RequestScope | None = None
     changes: bool = False
+    check: RequestCheck[Req] | None = None
+    filter: ReplyFilter[Req, Rep] | None = None
+    keeps_reason: bool = False
     concurrency: int = QUERY_CONCURRENCY
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        named = f"{self.name} has the scope {self.scope!r}"
+        if self.scope in ("file", "tree"):
+            fields = {field.name: field.type for field in msgspec.structs.fields(self.request)}
+            if fields.get("path") is not str:
+                raise TypeError(f"{named}, but its request has no path to check")
+        if self.scope in ("tree", "reply") and not self.changes and self.filter is None:
+            raise TypeError(f"{named}, but no filter decides what of the reply a tool may see")
+        if self.scope == "reply" and self.changes and self.check is None:
+            raise TypeError(f"{named}, but no check decides whether a tool may make the change")
 
 
 def query(
@@ -54,12 +87,14 @@ def query(
     callers: tuple[Caller, ...],
     *,
     scope: RequestScope | None = None,
+    check: RequestCheck[Req] | None = None,
+    filter: ReplyFilter[Req, Rep] | None = None,
     concurrency: int = QUERY_CONCURRENCY,
 ) -> MemoryOperation[Req, Rep]:
     """Return an operation that commits nothing."""
     return MemoryOperation(
         f"memory.{verb}", _subject(verb), request, reply, doc=doc, root=False,
-        callers=frozenset(callers), scope=scope, concurrency=concurrency,
+        callers=frozenset(callers), scope=scope, check=check, filter=filter, concurrency=concurrency,
     )  # fmt: skip
 
 
@@ -71,12 +106,16 @@ def change(
     callers: tuple[Caller, ...],
     *,
     scope: RequestScope | None = None,
+    check: RequestCheck[Req] | None = None,
+    filter: ReplyFilter[Req, Rep] | None = None,
+    keeps_reason: bool = False,
     concurrency: int = CHANGE_CONCURRENCY,
 ) -> MemoryOperation[Req, Rep]:
     """Return an operation that commits. Its change is published before the caller gets the reply."""
     return MemoryOperation(
         f"memory.{verb}", _subject(verb), request, reply, doc=doc, root=False,
-        callers=frozenset(callers), scope=scope, changes=True, concurrency=concurrency,
+        callers=frozenset(callers), scope=scope, changes=True,
+        check=check, filter=filter, keeps_reason=keeps_reason, concurrency=concurrency,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ read it.
 import re
 
 from trunkline.contracts.blocks.paths import BLOCK_FILE, BLOCKS_FOLDER, block_folder
-from trunkline.contracts.memory.chunks import Layer
+from trunkline.contracts.memory.chunk import Layer
 from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline_bus import key_of
 

@@ -16,27 +16,21 @@ from trunkline.contracts.conversations.messages import (
     ConversationSummary,
     ListConversations,
 )
+from trunkline.contracts.memory.check import MemoryFinding
 from trunkline.contracts.memory.embedder import Embedder
-from trunkline.contracts.memory.index import IndexProgress, IndexStats
-from trunkline.contracts.memory.messages import (
-    ImportMemory,
-    ImportProgress,
+from trunkline.contracts.memory.files import MemoryChanged, MemoryEntry, MemoryFile, UnreadEntry
+from trunkline.contracts.memory.history import (
     MemoryBlame,
     MemoryChange,
-    MemoryChanged,
     MemoryDifference,
-    MemoryEntry,
-    MemoryFile,
-    MemoryFinding,
-    MemoryHit,
-    MemoryImport,
     MemoryReverted,
     RevertMemory,
-    SearchMemory,
-    UnreadEntry,
 )
+from trunkline.contracts.memory.index import IndexProgress, IndexStats
 from trunkline.contracts.memory.purge import RemainingCopy
 from trunkline.contracts.memory.purger import Purge
+from trunkline.contracts.memory.search import MemoryHit, SearchMemory
+from trunkline.contracts.memory.transfer import ImportMemory, ImportProgress, MemoryImport
 from trunkline.contracts.plugins.extensions import HealthCheck
 from trunkline_bus import Refusal, Scope
 

@@ -8,12 +8,16 @@ from typing import Any
 
 from trunkline.contracts.conversations.messages import *
 from trunkline.contracts.documents.messages import *
+from trunkline.contracts.memory.check import *
 from trunkline.contracts.memory.chunks import *
+from trunkline.contracts.memory.files import *
+from trunkline.contracts.memory.files import MemoryChanged
+from trunkline.contracts.memory.history import *
 from trunkline.contracts.memory.index import *
-from trunkline.contracts.memory.messages import *
-from trunkline.contracts.memory.messages import MemoryChanged
 from trunkline.contracts.memory.operation import MemoryOperation
 from trunkline.contracts.memory.purge import *
+from trunkline.contracts.memory.search import *
+from trunkline.contracts.memory.transfer import *
 from trunkline_bus import Subject, Topic
 
 MEMORY_OPERATIONS: tuple[MemoryOperation[Any, Any], ...] = tuple(

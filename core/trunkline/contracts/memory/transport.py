@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from trunkline.contracts.memory.messages import MemoryImport
 from trunkline.contracts.memory.operation import MemoryOperation
+from trunkline.contracts.memory.transfer import MemoryImport
 from trunkline.errors import ToolError
 
 Q = TypeVar("Q", bound=msgspec.Struct)

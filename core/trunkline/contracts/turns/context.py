@@ -7,7 +7,7 @@ from typing import Protocol
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.memory.client import Memory
-from trunkline.contracts.memory.messages import MemoryFile
+from trunkline.contracts.memory.files import MemoryFile
 from trunkline.contracts.turns.messages import StatusShown, TurnRequested
 
 

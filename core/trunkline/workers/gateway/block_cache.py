@@ -7,7 +7,7 @@ from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.paths import block_file_path, is_block_file
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
 from trunkline.contracts.memory.cache import MemoryCache
-from trunkline.contracts.memory.messages import MemoryFile, ReadManyMemory
+from trunkline.contracts.memory.files import MemoryFile, ReadManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ_MANY
 from trunkline.workers.gateway import block_file
 from trunkline_bus import Bus

@@ -15,7 +15,7 @@ from trunkline._util.toml import SettingsFileError, read_settings, read_toml
 from trunkline.config.editor import apply_settings
 from trunkline.config.problems import closest_matches
 from trunkline.contracts.blocks.messages import BlockConfig
-from trunkline.contracts.memory.messages import MemoryFile
+from trunkline.contracts.memory.files import MemoryFile
 
 _CREATED_COMMENT = re.compile(r"# Made on (\S+)\.")
 

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Mapping
 
 from trunkline.contracts.blocks.availability import block_not_found
 from trunkline.contracts.blocks.paths import block_file_path, is_block_name
-from trunkline.contracts.memory.messages import (
+from trunkline.contracts.memory.files import (
     DeleteMemory,
     ListMemory,
     MemoryEntry,
     MemoryFile,
-    MemoryHistory,
     MoveMemory,
     ReadManyMemory,
     WriteManyMemory,
 )
+from trunkline.contracts.memory.history import MemoryHistory
 from trunkline.contracts.memory.subjects import (
     MEMORY_DELETE,
     MEMORY_HISTORY,

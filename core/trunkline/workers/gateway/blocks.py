@@ -37,8 +37,8 @@ from trunkline.contracts.blocks.paths import (
     is_block_name,
 )
 from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
+from trunkline.contracts.memory.files import MemoryFile
 from trunkline.contracts.memory.initial_files import block_files, rename_monitor
-from trunkline.contracts.memory.messages import MemoryFile
 from trunkline.contracts.models.subjects import ANSWERER
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.contracts.workers.subjects import PULSE_BUCKET

@@ -10,13 +10,8 @@ import msgspec
 from trunkline.contracts.approvals.messages import GrantList
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.access import Identity
-from trunkline.contracts.memory.messages import (
-    DeleteMemory,
-    ListMemory,
-    MemoryHistory,
-    ReadManyMemory,
-    WriteManyMemory,
-)
+from trunkline.contracts.memory.files import DeleteMemory, ListMemory, ReadManyMemory, WriteManyMemory
+from trunkline.contracts.memory.history import MemoryHistory
 from trunkline.contracts.memory.subjects import (
     MEMORY_DELETE,
     MEMORY_HISTORY,

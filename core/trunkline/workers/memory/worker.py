@@ -7,7 +7,7 @@ import anyio
 from msgspec.structs import replace
 
 from trunkline._util.secrets.redactor import Redactor
-from trunkline.contracts.memory.messages import describe_search
+from trunkline.contracts.memory.search import describe_search
 from trunkline.contracts.memory.store import InstalledComponents, MemoryRule, StoreContext
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind

@@ -14,8 +14,8 @@ from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_file_path, is_block_file
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
 from trunkline.contracts.memory.cache import MemoryCache
+from trunkline.contracts.memory.files import UNREADABLE, MemoryFile, ReadManyMemory
 from trunkline.contracts.memory.initial_files import INSTRUCTIONS, is_untouched
-from trunkline.contracts.memory.messages import UNREADABLE, MemoryFile, ReadManyMemory
 from trunkline.contracts.memory.paths import root_path
 from trunkline.contracts.memory.subjects import MEMORY_READ_MANY
 from trunkline.contracts.tools.messages import ListTools, ToolCatalogue, ToolSchema, ToolSpec

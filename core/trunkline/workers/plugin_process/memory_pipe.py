@@ -11,8 +11,8 @@ from typing import TypeVar
 import anyio
 import msgspec
 
-from trunkline.contracts.memory.messages import MemoryImport
 from trunkline.contracts.memory.operation import MemoryOperation
+from trunkline.contracts.memory.transfer import MemoryImport
 from trunkline.contracts.plugins.messages import MemoryHostCall
 from trunkline.errors import ToolError, error_kind_named
 from trunkline.workers.plugin_process.host_calls import HostCallClient

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.paths import block_file_path, is_block_file
-from trunkline.contracts.memory.messages import ReadMemory
+from trunkline.contracts.memory.files import ReadMemory
 from trunkline.contracts.memory.subjects import MEMORY_READ
 from trunkline.contracts.tools.messages import PLATFORM_SOURCE, REMOTE_SOURCE, ToolSpec
 from trunkline.errors import ToolError, ToolErrorKind

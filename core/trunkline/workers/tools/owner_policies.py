@@ -13,12 +13,7 @@ import msgspec
 from trunkline._util.json_file import line_of, read_json
 from trunkline._util.toml import SettingsFileError
 from trunkline.contracts.memory.bus_transport import read_files
-from trunkline.contracts.memory.messages import (
-    UNREADABLE,
-    ListMemory,
-    MemoryFile,
-    MemoryListing,
-)
+from trunkline.contracts.memory.files import UNREADABLE, ListMemory, MemoryFile, MemoryListing
 from trunkline.contracts.memory.subjects import MEMORY_LIST
 from trunkline.contracts.policies.messages import Policy
 from trunkline.errors import ToolError, ToolErrorKind

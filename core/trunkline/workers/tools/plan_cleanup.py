@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 
-from trunkline.contracts.memory.messages import DeleteMemory, ListMemory, MemoryFile
+from trunkline.contracts.memory.files import DeleteMemory, ListMemory, MemoryFile
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_LIST
 from trunkline.contracts.policies.messages import Policy
 from trunkline.errors import ToolError

@@ -9,7 +9,7 @@ from dataclasses import replace
 import msgspec
 
 from trunkline.contracts.conversations.messages import utc_now
-from trunkline.contracts.memory.messages import DeleteMemory, WriteManyMemory
+from trunkline.contracts.memory.files import DeleteMemory, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy
 from trunkline.contracts.tools.messages import CallTool

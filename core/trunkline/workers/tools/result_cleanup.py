@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import anyio
 
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
-from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline.workers.tools.ancestry import ConversationAncestry
 from trunkline.workers.tools.result_store import BLOCK_KEY, CONVERSATION_KEY, ResultStore

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from trunkline._util.secrets.redactor import Redactor
+from trunkline.contracts.memory.chunk import Chunk
 from trunkline.contracts.memory.chunks import (
-    Chunk,
     DeleteChunk,
     FindLinked,
     ForgetChunk,

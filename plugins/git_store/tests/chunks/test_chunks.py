@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from trunkline.contracts.memory.chunks import CountChunks, PruneChunks, Remember, UpdateChunk
-from trunkline.contracts.memory.messages import SearchMemory
+from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.store import Change
 from trunkline_bus import Refusal, Scope
 

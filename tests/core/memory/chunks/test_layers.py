@@ -9,7 +9,7 @@ import pytest
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.memory.chunks import ListChunks, Remember
 from trunkline.contracts.memory.client import Memory
-from trunkline.contracts.memory.messages import WriteManyMemory
+from trunkline.contracts.memory.files import WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_CHUNKS, MEMORY_REMEMBER, MEMORY_WRITE_MANY
 from trunkline.errors import ToolError
 from trunkline.testing.platform import Platform, make_block, platform

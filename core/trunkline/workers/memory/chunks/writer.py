@@ -10,6 +10,7 @@ import anyio.to_thread
 import msgspec
 
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
+from trunkline.contracts.memory.chunk import ChunkFile, ChunkLink, ChunkMetadata
 from trunkline.contracts.memory.chunk_files import (
     CROWDED,
     archived_path,
@@ -22,9 +23,6 @@ from trunkline.contracts.memory.chunk_files import (
 )
 from trunkline.contracts.memory.chunk_index import ChunkLocation
 from trunkline.contracts.memory.chunks import (
-    ChunkFile,
-    ChunkLink,
-    ChunkMetadata,
     ChunksPruned,
     DeleteChunk,
     ForgetChunk,
@@ -35,8 +33,8 @@ from trunkline.contracts.memory.chunks import (
     RestoreChunk,
     UpdateChunk,
 )
+from trunkline.contracts.memory.files import MemoryChanged, MemoryEntry
 from trunkline.contracts.memory.layers import LayerLocation, layer_of, writable_layer
-from trunkline.contracts.memory.messages import MemoryChanged, MemoryEntry
 from trunkline.contracts.memory.paths import OWNER
 from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies

@@ -6,7 +6,7 @@ from collections import deque
 import anyio
 
 from trunkline.contracts.conversations.paths import parse_conversation_path
-from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.subjects import MEMORY_CHANGED
 from trunkline_bus import Bus, BusError
 

@@ -21,7 +21,7 @@ from trunkline.contracts.memory.chunks import (
     RestoreChunk,
     UpdateChunk,
 )
-from trunkline.contracts.memory.messages import MemoryChanged
+from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.subjects import (
     MEMORY_CHUNK,
     MEMORY_CHUNK_STATS,

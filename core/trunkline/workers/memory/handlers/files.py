@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from trunkline.contracts.memory.messages import (
+from trunkline.contracts.memory.files import (
     UNREADABLE,
     DeleteMemory,
     EditMemory,
@@ -14,17 +14,15 @@ from trunkline.contracts.memory.messages import (
     MemoryChanged,
     MemoryFile,
     MemoryFiles,
-    MemoryHit,
-    MemoryHits,
     MemoryListing,
     MoveMemory,
     ReadManyMemory,
     ReadMemory,
-    SearchMemory,
     WriteManyMemory,
     WriteMemory,
 )
 from trunkline.contracts.memory.path_rules import encode_text, normalize_path
+from trunkline.contracts.memory.search import MemoryHit, MemoryHits, SearchMemory
 from trunkline.contracts.memory.store import Change, MemoryStore
 from trunkline.contracts.memory.subjects import (
     MEMORY_DELETE,

@@ -1,12 +1,11 @@
 """The endpoints of history: history, blame, diff, revert, and the check for damage."""
 
-from trunkline.contracts.memory.messages import (
+from trunkline.contracts.memory.check import CheckMemory, MemoryCheckReport
+from trunkline.contracts.memory.history import (
     BlameMemory,
-    CheckMemory,
     DiffMemory,
     MemoryBlame,
     MemoryChanges,
-    MemoryCheckReport,
     MemoryDifference,
     MemoryHistory,
     MemoryReverted,

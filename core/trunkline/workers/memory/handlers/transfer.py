@@ -7,15 +7,15 @@ from pathlib import Path
 
 import anyio
 
-from trunkline.contracts.memory.messages import (
+from trunkline.contracts.memory.store import MemoryStore
+from trunkline.contracts.memory.subjects import MEMORY_EXPORT, MEMORY_IMPORT
+from trunkline.contracts.memory.transfer import (
     ExportMemory,
     ImportMemory,
     ImportProgress,
     MemoryExport,
     MemoryImport,
 )
-from trunkline.contracts.memory.store import MemoryStore
-from trunkline.contracts.memory.subjects import MEMORY_EXPORT, MEMORY_IMPORT
 from trunkline.contracts.workers.subjects import EXPORT_STORE, IMPORT_STORE
 from trunkline.workers.memory.audit_writer import AuditLogWriter
 from trunkline.workers.memory.background_jobs import BackgroundJobs
