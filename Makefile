@@ -12,7 +12,7 @@ help:
 	@echo "make check   ruff, mypy and the tests that start no process, in under a minute"
 	@echo "make test    ruff, mypy, pyright and every test"
 	@echo "make lint    ruff, mypy and pyright only"
-	@echo "make docs    draw docs/reference from the code again"
+	@echo "make docs    write docs/reference and the template of a store again"
 	@echo "make recording  play the story at the top of the README again, and draw it"
 	@echo "make lock    pin the dependencies of requirements.in again (needs uv)"
 	@echo "make clean   remove .venv, caches and builds; your data stays"

@@ -1,4 +1,5 @@
-"""Writes ``docs/reference`` and the architecture page from the code. ``make docs`` runs it; ``--check`` writes nothing.
+"""Writes ``docs/reference`` and the architecture page from the code, and the template of a memory store from its example.
+``make docs`` runs it; ``--check`` writes nothing.
 
 Each page is one module of ``generator`` with a function ``page()``. No page's text may be in here.
 """
@@ -6,6 +7,8 @@ Each page is one module of ``generator`` with a function ``page()``. No page's t
 import importlib
 import sys
 from pathlib import Path
+
+from generator import store_template
 
 DOCS = Path(__file__).parent
 
@@ -35,19 +38,18 @@ def written(name: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write every page, or with ``--check`` name those that differ. Returns the exit status."""
+    """Write every file, or with ``--check`` name those that differ. Returns the exit status."""
+    pages = {DOCS / folder / f"{name}.md": written(name) for name, folder in PAGES.items()}
     stale = []
-    for name, folder in PAGES.items():
-        file = DOCS / folder / f"{name}.md"
-        text = written(name)
+    for file, text in {**pages, **store_template.files()}.items():
         if file.exists() and file.read_text(encoding="utf-8") == text:
             continue
-        stale.append(f"docs/{folder}/{name}.md")
+        stale.append(file.relative_to(DOCS.parent))
         if "--check" not in arguments:
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8")
     verb = "out of date" if "--check" in arguments else "written"
-    sys.stdout.writelines(f"{verb}: {page}\n" for page in stale)
+    sys.stdout.writelines(f"{verb}: {file}\n" for file in stale)
     return 1 if stale and "--check" in arguments else 0
 
 
