@@ -1,5 +1,5 @@
-"""Writes ``docs/reference`` and the architecture page from the code, and the template of a memory store from its example.
-``make docs`` runs it; ``--check`` writes nothing.
+"""Writes ``docs/reference`` and the architecture page from the code, and the template of a memory store from its
+example. ``make docs`` runs it; ``--check`` writes nothing.
 
 Each page is one module of ``generator`` with a function ``page()``. No page's text may be in here.
 """

@@ -22,8 +22,8 @@ def files() -> dict[Path, str]:
 
 
 def _renamed(module: str) -> str:
-    """Return the module of the example in the template's package. Ruff groups its imports as in a project of its own, in
-    which Trunkline is a third party.
+    """Return the module of the example in the template's package. Ruff groups its imports as in a project of its own,
+    in which Trunkline is a third party.
     """
     text = (EXAMPLE / f"{module}.py").read_text(encoding="utf-8").replace("onefile", "sample")
     ruff = Path(sys.executable).with_name("ruff")

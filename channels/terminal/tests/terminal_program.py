@@ -9,7 +9,6 @@ from pathlib import Path
 
 import anyio
 
-from trunkline.contracts.approvals.messages import ApprovalScope
 from trunkline.contracts.channels.foreground_channel import TerminalSession
 from trunkline.contracts.conversations.messages import ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
@@ -76,10 +75,9 @@ def forever(message: SendMessage) -> Iterator[Step]:
 
 def approval(message: SendMessage) -> Iterator[Step]:
     call = ToolCall(id="c1", name="send_mail", arguments={"to": "a@example.org"})
-    settled = anyio.Event()
-    GATEWAY[0].on_decision = settled.set
+    decided = GATEWAY[0].next_decision
     yield ApprovalRequested(call=call, call_hash="h", question="May I send this mail?")
-    yield settled
+    yield decided
     allow = GATEWAY[0].decided[-1][2]
     yield ApprovalSettled(call_id="c1", allow=allow, by="terminal")
     yield from pieces("Sent." if allow else "Then not.", step=1)
@@ -114,12 +112,11 @@ ANSWERS: dict[str, Callable[[SendMessage], Iterator[Step]]] = {
 
 
 class Gateway(ScriptedGateway):
-    """A scripted gateway that goes away, and tells of decisions."""
+    """A scripted gateway that goes away."""
 
     def __init__(self) -> None:
         super().__init__(lambda message: ANSWERS.get(message.content, echo)(message), blocks=("main", "work"))
         self.back = anyio.Event()
-        self.on_decision: Callable[[], None] = lambda: None
 
     def away_for(self, seconds: float) -> None:
         """No gateway answers for a while."""
@@ -130,19 +127,6 @@ class Gateway(ScriptedGateway):
         await anyio.sleep(seconds)
         self.away = False
         self.back.set()
-
-    async def decide(
-        self,
-        turn: str,
-        call: str,
-        call_hash: str,
-        *,
-        allow: bool,
-        scope: ApprovalScope = "once",
-        answer: str = "",
-    ) -> None:
-        await super().decide(turn, call, call_hash, allow=allow, scope=scope, answer=answer)
-        self.on_decision()
 
 
 GATEWAY: list[Gateway] = []

@@ -91,9 +91,10 @@ class ScriptedGateway:
 
     ``answer`` returns the steps of the turn of a message. ``sent`` are the messages in order, ``cancelled`` the
     cancelled turns, ``decided`` the decisions as (turn, call, allow), ``scopes`` the scope of each decision, and
-    ``answers`` the text of each. Only the first decision about a call takes effect. ``approvals()`` yields the
-    approvals that ``answer`` requests, and those that ``request_approval`` and ``ask_question`` add as if the turn of
-    another channel waited. While ``away`` is true, every method raises Unavailable and watches end with it.
+    ``answers`` the text of each; ``next_decision`` is set when the next decision is made. Only the first decision about
+    a call takes effect. ``approvals()`` yields the approvals that ``answer`` requests, and those that
+    ``request_approval`` and ``ask_question`` add as if the turn of another channel waited. While ``away`` is true,
+    every method raises Unavailable and watches end with it.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class ScriptedGateway:
         self.decided: list[tuple[str, str, bool]] = []
         self.scopes: list[ApprovalScope] = []
         self.answers: list[str] = []
+        self.next_decision = anyio.Event()
         self._asked: dict[str, Approval] = {}
         self._news = anyio.Event()
         self.who_answers = Answerer(label="scripted/model", window=8_000)
@@ -231,6 +233,8 @@ class ScriptedGateway:
         self.answers.append(answer)
         for approval in waiting:
             self.settle(approval, allow=allow, by="this channel", answer=answer)
+        self.next_decision.set()
+        self.next_decision = anyio.Event()
 
     async def waiting(self) -> tuple[Approval, ...]:
         await self._answering()

@@ -113,7 +113,7 @@ async def test_the_filter_of_a_row_decides_what_a_tool_sees() -> None:
         scope="reply", check=no_short_query, filter=none,
     )  # fmt: skip
     memory = TwoHits()
-    transport = AuthorizingTransport(memory, "main", "agent")
+    transport = AuthorizingTransport(CallerAccess(memory, "main", "agent"))
     shown = await transport.call(row, CountPaths(query="needle"))
     assert [hit.path for hit in shown.hits] == ["blocks/main/open.md"]
     with pytest.raises(ToolError, match="too short"):
@@ -143,7 +143,7 @@ async def _call(operation: MemoryOperation[Any, Any]) -> None:
     required = [field for field in msgspec.structs.fields(operation.request) if field.required]
     assert all(field.type is str for field in required), operation.name
     request = operation.request(**{field.name: "a" for field in required})
-    await AuthorizingTransport(NoTransport(), "main", "agent").call(operation, request)
+    await AuthorizingTransport(CallerAccess(NoTransport(), "main", "agent")).call(operation, request)
 
 
 async def test_a_row_without_a_handler_stops_the_worker(tmp_path: Path) -> None:

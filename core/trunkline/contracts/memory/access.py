@@ -34,11 +34,11 @@ async def allow_all(path: str, action: Action, whole: bool) -> None:
 
 
 class CallerAccess:
-    """The access of one actor in one block, in the conversation ``conversation``.
+    """The access of one actor in one block, in the conversation ``conversation``, to the memory behind ``transport``.
 
     ``check_access`` decides about paths, which begin with ``/``. All other paths are relative to the memory root.
     ``recipient`` is who sees the replies: what was learned from another person or in another block is withheld. With
-    None nothing is withheld.
+    None nothing is withheld, and the caller must decide what to show.
     """
 
     def __init__(
@@ -47,20 +47,20 @@ class CallerAccess:
         block: str,
         actor: str,
         *,
-        conversation: str,
-        check_access: AccessCheck,
-        recipient: Recipient | None,
+        conversation: str = "",
+        check_access: AccessCheck = allow_all,
+        recipient: Recipient | None = None,
     ) -> None:
+        self.transport = transport
         self.block = block
         self.actor = actor
         self.conversation = conversation
         self.check_access = check_access
-        self._transport = transport
         self._recipient = recipient
 
     async def send(self, operation: MemoryOperation[Q, A], request: Q) -> A:
         """Send a further request for a decision. Neither the request nor the reply is checked."""
-        return await self._transport.call(operation, request)
+        return await self.transport.call(operation, request)
 
     async def is_visible(self, path: str) -> bool:
         """Report whether a path may be read."""

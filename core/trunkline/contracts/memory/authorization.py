@@ -11,11 +11,9 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from trunkline.contracts.memory.access import AccessCheck, Action, CallerAccess, allow_all
-from trunkline.contracts.memory.learned_visibility import Recipient
+from trunkline.contracts.memory.access import AccessCheck, Action, CallerAccess
 from trunkline.contracts.memory.operation import MemoryOperation
 from trunkline.contracts.memory.transfer import MemoryImport
-from trunkline.contracts.memory.transport import Transport
 from trunkline.errors import ToolError
 
 Q = TypeVar("Q", bound=msgspec.Struct)
@@ -23,28 +21,17 @@ A = TypeVar("A")
 
 
 class AuthorizingTransport:
-    """Sends the permitted requests of one actor in one block through ``sender``.
-
-    Every request gets this ``block`` and ``actor``, whatever it contained. ``check_access`` decides about paths.
-    ``recipient`` is who sees the replies: what was learned from another person or in another block is withheld. With
-    None nothing is withheld, and the caller must decide what to show.
+    """Sends the permitted requests of one caller. Every request gets the caller's block and actor, whatever it
+    contained.
     """
 
-    def __init__(
-        self,
-        sender: Transport,
-        block: str,
-        actor: str,
-        *,
-        conversation: str = "",
-        check_access: AccessCheck = allow_all,
-        recipient: Recipient | None = None,
-    ) -> None:
-        self.check_access = check_access
-        self._sender = sender
-        self._access = CallerAccess(
-            sender, block, actor, conversation=conversation, check_access=check_access, recipient=recipient
-        )
+    def __init__(self, access: CallerAccess) -> None:
+        self._access = access
+
+    @property
+    def check_access(self) -> AccessCheck:
+        """The check that decides about paths."""
+        return self._access.check_access
 
     async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
         """Check a request, send it, and filter the reply. Raises ToolError ``permission_denied``."""
@@ -56,18 +43,18 @@ class AuthorizingTransport:
         if operation.check is not None:
             permitted = await operation.check(self._access, permitted)
         await self._check_path(operation, permitted)
-        reply = await self._sender.call(operation, permitted)
+        reply = await self._access.send(operation, permitted)
         return reply if operation.filter is None else await operation.filter(self._access, permitted, reply)
 
     async def export(self, target: Path) -> int:
         """Export memory. Only for an actor that may read everything."""
         await self.check_access("/", "read", True)
-        return await self._sender.export(target)
+        return await self._access.transport.export(target)
 
     async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
         """Import an archive. Only for an actor that may write everything."""
         await self.check_access("/", "write", True)
-        return await self._sender.bring_in(source, kind=kind, dry_run=dry_run)
+        return await self._access.transport.bring_in(source, kind=kind, dry_run=dry_run)
 
     def _identified(self, operation: MemoryOperation[Q, A], request: Q) -> Q:
         """Return the request with this block and this actor.

@@ -10,7 +10,7 @@ import anyio.to_thread
 import msgspec
 
 from trunkline._util.batch import batched
-from trunkline.contracts.memory.access import AccessCheck, allow_all
+from trunkline.contracts.memory.access import AccessCheck, CallerAccess, allow_all
 from trunkline.contracts.memory.authorization import AuthorizingTransport
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.export_transfer import export_memory
@@ -65,7 +65,7 @@ def block_memory(
     that itself decides what it shows to whom, such as a context source. ``importers`` read archives of other systems.
     """
     sender = BusTransport(bus, block, actor, scope, timeout=timeout, importers=importers)
-    guarded = AuthorizingTransport(
+    access = CallerAccess(
         sender,
         block,
         actor,
@@ -73,7 +73,7 @@ def block_memory(
         check_access=check_access,
         recipient=recipient,
     )
-    return Memory(guarded, block)
+    return Memory(AuthorizingTransport(access), block)
 
 
 class BusTransport:
