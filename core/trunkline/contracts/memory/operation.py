@@ -6,9 +6,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING, Literal, TypeVar, get_type_hints
 
 from trunkline_bus import Endpoint, Subject
 
@@ -69,10 +67,8 @@ class MemoryOperation(Endpoint[Req, Rep]):
     def __post_init__(self) -> None:
         super().__post_init__()
         named = f"{self.name} has the scope {self.scope!r}"
-        if self.scope in ("file", "tree"):
-            fields = {field.name: field.type for field in msgspec.structs.fields(self.request)}
-            if fields.get("path") is not str:
-                raise TypeError(f"{named}, but its request has no path to check")
+        if self.scope in ("file", "tree") and get_type_hints(self.request).get("path") is not str:
+            raise TypeError(f"{named}, but its request has no path to check")
         if self.scope in ("tree", "reply") and not self.changes and self.filter is None:
             raise TypeError(f"{named}, but no filter decides what of the reply a tool may see")
         if self.scope == "reply" and self.changes and self.check is None:
