@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 from typing import Any
 
 import anyio
@@ -72,6 +73,19 @@ async def test_a_request_without_a_listener_fails_as_unavailable(bus: Bus, world
     """NoResponders after the timeout, never CallTimeout: nobody got it."""
     with anyio.fail_after(60), pytest.raises(NoResponders):
         await bus.call(world.ask, world.Note(), timeout=0.3, who="me")
+
+
+async def test_a_busy_caller_gets_the_reason_of_the_last_attempt(bus: Bus, world: Any) -> None:
+    """The event loop stands still beyond the deadline while the call pauses between two attempts."""
+
+    async def block() -> None:
+        await anyio.sleep(0.1)
+        time.sleep(1)  # noqa: ASYNC251 - the caller's process is busy
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(block)
+        with pytest.raises(NoResponders):
+            await bus.call(world.ask, world.Note(), timeout=0.9, who="me")
 
 
 async def test_an_optional_service_is_not_waited_for(bus: Bus, world: Any) -> None:

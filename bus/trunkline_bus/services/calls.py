@@ -70,22 +70,29 @@ class EndpointCaller:
 
         async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Msg:
             backoff, attempt_timeout = Backoff(0.005, 0.25), DEFAULT_TIMEOUT if repeatable else timeout
+            failure: BusError
             while True:
                 left = min(deadline - loop.time(), attempt_timeout)
                 try:
                     return await self._link.request(
                         target, body, timeout=left, headers=headers, fragile=repeatable
                     )
-                except NoResponders:
-                    if loop.time() + backoff.delay >= given_up:
-                        raise
+                except NoResponders as error:
+                    failure, last = error, given_up
                 except (CallTimeout, ConnectionLost) as error:
                     if not repeatable:
                         raise
-                    if loop.time() + backoff.delay >= deadline:
-                        raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
+                    failure, last = (
+                        CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}"),
+                        deadline,
+                    )
+                    failure.__cause__ = error
                     attempt_timeout *= 2  # the service may be slow and still alive
+                if loop.time() + backoff.delay >= last:
+                    raise failure
                 await backoff.sleep()
+                if loop.time() >= last:  # a busy process slept longer, and another attempt would have no time
+                    raise failure
 
         try:
             msg = await self._outbound.send(subject, self._outbound.wrap(request, scope), {}, transmit)
