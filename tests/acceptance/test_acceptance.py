@@ -10,13 +10,13 @@ PLANNED = [id for id, one in REQUIREMENTS.items() if one.issue is not None]
 
 
 @pytest.mark.parametrize("id", DONE)
-def test_an_id_of_done_work_has_its_tests(id: str) -> None:
+def test_an_id_of_completed_work_has_a_test(id: str) -> None:
     """One test at least."""
     assert carrying(id), f"no test carries {id} ({REQUIREMENTS[id].about})"
 
 
 @pytest.mark.parametrize("id", PLANNED)
-def test_an_id_that_is_not_done_waits_for_an_open_issue(id: str) -> None:
+def test_an_id_of_open_work_names_an_open_issue(id: str) -> None:
     """An id of filed work is never open; where parts are there, the table says what is missing."""
     one = REQUIREMENTS[id]
     assert one.issue in ISSUES, f"{id} waits for issue {one.issue}, which is not open"

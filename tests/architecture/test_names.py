@@ -30,6 +30,15 @@ RETIRED_WORDS = {
 }  # fmt: skip
 """Words that no class and no public function has in its name."""
 
+TEST_FOLDERS = ("tests", "plugins", "channels", "adapters", "bus", "core", "docs/examples")
+"""Folders whose Python files have tests, the public suites of ``trunkline.testing`` and templates included."""
+
+LONGEST_TEST_NAME = 65
+"""A test's name has at most this many characters: subject, behaviour and condition."""
+
+WORDS_OF_TEST_NAMES = {"seed"}
+"""Words that test names have in their standard sense: the seed of a random generator."""
+
 NOUNS_IN_ING = {
     "embedding", "framing", "learning", "listing", "onboarding", "planning", "ranking", "spelling", "testing",
     "tracing", "tuning",
@@ -143,6 +152,29 @@ def test_no_class_or_public_function_has_a_retired_word() -> None:
         f"{place} {name}" for name, place in public_definitions() if RETIRED_WORDS.intersection(words(name))
     ]
     assert wrong == []
+
+
+def named_tests() -> Iterator[tuple[str, str]]:
+    """Every test function, with the place that it is defined in."""
+    for folder in TEST_FOLDERS:
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            if ".venv" in file.parts:
+                continue
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                    yield node.name, f"{file.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_test_names_are_short_and_have_no_retired_word() -> None:
+    """A test is named by subject, behaviour and condition, in at most 65 characters and terms of the field."""
+    found = list(named_tests())
+    assert len(found) > 2500
+    retired = RETIRED_WORDS - WORDS_OF_TEST_NAMES
+    assert [
+        f"{place} {name}"
+        for name, place in found
+        if len(name) > LONGEST_TEST_NAME or retired.intersection(words(name))
+    ] == []
 
 
 def test_a_class_name_stands_for_one_class() -> None:

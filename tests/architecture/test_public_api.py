@@ -42,7 +42,7 @@ def modules_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_the_face_is_small() -> None:
+def test_the_public_api_is_small() -> None:
     """``trunkline`` has at most 60 names, and the reference names the 25, at most, that the author of a tool needs."""
     names = set(public_names(FACE))
     assert len(names) <= MOST_NAMES
@@ -54,7 +54,7 @@ def test_the_face_is_small() -> None:
     assert dir(trunkline) == sorted(names)
 
 
-def test_a_name_is_in_one_place() -> None:
+def test_a_public_name_is_in_one_module() -> None:
     """No name is in two public modules, so ``find_public`` and the reference have one answer."""
     places = [(name, module) for module in public_modules() for name in public_names(module)]
     assert len(places) == len({name for name, _ in places})
@@ -91,7 +91,7 @@ def test_every_contract_method_is_documented(module: str) -> None:
     assert silent == []
 
 
-def test_a_name_that_never_was_is_an_attribute_error() -> None:
+def test_an_unknown_name_is_an_attribute_error() -> None:
     """As in every module, so that ``hasattr`` and ``getattr`` with a default do what they do elsewhere."""
     with pytest.raises(AttributeError, match="no attribute 'Toll'"):
         trunkline.Toll  # type: ignore[attr-defined]  # noqa: B018
@@ -112,7 +112,7 @@ def test_a_name_that_moved_is_refused_with_the_new_one(old: str, new: str) -> No
         exec(f"from trunkline import {old}")
 
 
-def test_every_renamed_name_has_a_place() -> None:
+def test_every_renamed_name_exists() -> None:
     """The table of former names leads to names that are there."""
     renamed = [(old, new) for table in RENAMED_NAMES.values() for old, new in table.items()]
     assert [new for _, new in renamed if find_public(new) is None] == []

@@ -46,7 +46,7 @@ async def test_large_messages_do_not_hold_up_small_ones_elsewhere(bus: Bus, peer
         assert [(await anext(heard)).data.text[:5] for _ in range(2)] == ["yyyyy", "small"]
 
 
-async def test_a_missing_object_is_a_dead_letter(
+async def test_a_message_whose_object_is_missing_becomes_a_dead_letter(
     bus: Bus, peer: Bus, world: Any, dial: Any, server: Any
 ) -> None:
     """When the claimed bytes are gone the message is kept aside, and the subscription lives."""

@@ -99,7 +99,7 @@ def test_payloads_without_a_versioned_tag_are_refused_at_declaration() -> None:
         Endpoint("e", Subject("a.b"), dict, Point)
 
 
-def test_keys_that_the_bus_would_swallow_are_refused_at_declaration() -> None:
+def test_keys_reserved_by_the_bus_are_refused_at_declaration() -> None:
     """A subject key may not be called like a parameter of publish, append or call."""
     with pytest.raises(TypeError, match="timeout"):
         Topic("t", Subject("a.{timeout}"), Point)

@@ -78,7 +78,7 @@ async def test_a_server_that_is_too_old_is_refused() -> None:
         group.cancel_scope.cancel()
 
 
-async def test_an_exception_in_the_block_leaves_it_unwrapped(server: Any, settings_for: Any) -> None:
+async def test_an_exception_in_the_context_is_raised_unwrapped(server: Any, settings_for: Any) -> None:
     """The task group inside connect is not seen from outside."""
     with pytest.raises(KeyError):
         async with connect(settings_for(server)):
@@ -138,7 +138,9 @@ async def _listen_once(bus: Bus, world: Any) -> None:
         await anext(heard)
 
 
-async def test_a_queue_group_shares_the_work(bus: Bus, peer: Bus, world: Any, eventually: Any) -> None:
+async def test_a_queue_group_delivers_each_message_to_one_member(
+    bus: Bus, peer: Bus, world: Any, eventually: Any
+) -> None:
     """Of two subscriptions in a group exactly one handles a message."""
     got: list[tuple[str, int]] = []
 
@@ -233,7 +235,7 @@ async def test_a_closed_subscription_cancels_its_handlers(bus: Bus, world: Any, 
     await eventually(lambda: events == ["begun", "ended"])
 
 
-async def test_an_overflowing_listener_drops_the_oldest_and_says_so(bus: Bus, world: Any) -> None:
+async def test_an_overflowing_listener_drops_the_oldest_and_marks_the_gap(bus: Bus, world: Any) -> None:
     """The newest remain; the first of them carries the gap mark."""
     async with bus.listen(world.live, buffer=10) as heard:
         async with bus.listen(world.live, buffer=1000) as control:
@@ -264,7 +266,7 @@ def test_a_broken_traceparent_is_ignored(text: str | None) -> None:
         assert not trace.get_current_span().get_span_context().is_valid
 
 
-async def test_middleware_sees_changes_and_withholds(
+async def test_middleware_can_read_change_and_drop_messages(
     server: Any, dial: Any, world: Any, eventually: Any
 ) -> None:
     """It runs on the way out and in, may change the message, and may keep it."""

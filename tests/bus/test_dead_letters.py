@@ -15,9 +15,7 @@ async def _raw(bus: Bus, subject: str, data: bytes) -> None:
     await bus.link.publish(subject, data)
 
 
-async def test_an_undecodable_message_becomes_a_dead_letter_and_the_subscription_continues(
-    bus: Bus, peer: Bus, world: Any
-) -> None:
+async def test_an_undecodable_message_becomes_a_dead_letter(bus: Bus, peer: Bus, world: Any) -> None:
     """The letter holds subject, reason and bytes; the next good message is handled."""
     async with peer.listen(world.live) as heard, bus.listen(world.dead) as dead:
         await _raw(bus, f"{world.prefix}.evt.me.said", b"\x00not json")
@@ -38,7 +36,7 @@ async def test_an_unknown_tag_becomes_a_dead_letter(bus: Bus, peer: Bus, world: 
         assert "test.other.v1" in (await anext(dead)).data.detail
 
 
-async def test_a_failing_handler_makes_a_dead_letter_and_the_subscription_continues(
+async def test_a_message_whose_handler_fails_becomes_a_dead_letter(
     bus: Bus, peer: Bus, world: Any, eventually: Any
 ) -> None:
     """The exception is logged, the message kept, the next one handled."""

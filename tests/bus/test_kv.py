@@ -80,7 +80,7 @@ async def test_keys_lists_existing_keys(bucket: KeyValue[Any], world: Any) -> No
     assert await bucket.keys("z.*") == []
 
 
-async def test_a_key_runs_out(bucket: KeyValue[Any], world: Any) -> None:
+async def test_a_key_expires(bucket: KeyValue[Any], world: Any) -> None:
     """A key with a ttl of a second is gone soon after, and a watcher is told."""
     async with bucket.watch() as changes:
         await bucket.put("short", world.Note(), ttl=1)
@@ -106,7 +106,7 @@ async def test_a_watch_begins_with_the_existing_values(bucket: KeyValue[Any], wo
             assert ((await anext(changes)).value) is None
 
 
-async def test_a_foreign_value_is_a_decode_error(bus: Bus, bucket: KeyValue[Any], world: Any) -> None:
+async def test_a_value_of_another_type_is_a_decode_error(bus: Bus, bucket: KeyValue[Any], world: Any) -> None:
     """Its key and bucket are named."""
     await bus.link.request(f"$KV.{world.prefix}.odd", b"not json", timeout=5)
     with pytest.raises(DecodeError, match=f"odd.*{world.prefix}"):

@@ -57,7 +57,7 @@ async def test_only_one_client_gets_the_messages(
     assert sorted(got["first"] + got["second"]) == list(range(1, 31))
 
 
-async def test_leaving_hands_over_at_once(bus: Bus, peer: Bus, world: Any, journal: Any) -> None:
+async def test_leaving_releases_the_pin_at_once(bus: Bus, peer: Bus, world: Any, journal: Any) -> None:
     """The next client gets what was not taken, and everything later, long before the pin would have run out."""
     spec = world.consumer(name="long", pin_timeout=300.0, ack_wait=300.0)
     await apply(bus, Topology(consumers=(spec,)))

@@ -148,7 +148,7 @@ async def test_services_answer_again(own_server: Any, dial: Any, world: Any, kil
             assert reply.number == 10 + number
 
 
-async def test_a_call_whose_reply_was_lost_times_out(
+async def test_a_call_with_a_lost_reply_times_out(
     own_server: Any, dial: Any, world: Any, kill_server: Any
 ) -> None:
     """The request is not repeated once somebody may have handled it."""
@@ -203,7 +203,7 @@ async def test_a_repeatable_call_is_sent_again(
     assert (reply.number, handled) == (7, [7, 7])
 
 
-async def test_a_repeatable_call_is_sent_again_when_its_service_died(
+async def test_a_repeatable_call_is_sent_again_after_its_service_died(
     own_server: Any, dial: Any, world: Any
 ) -> None:
     """Nobody tells the caller that the one who had it is dead, so it asks again long before its timeout."""
@@ -225,7 +225,7 @@ async def test_a_repeatable_call_is_sent_again_when_its_service_died(
     assert (reply.number, handled) == (7, [7, 7])
 
 
-async def test_a_pin_stays_where_it_was(
+async def test_a_pin_keeps_its_owner_over_a_server_restart(
     own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server forgets who had it; the others are polite, so that running work keeps its owner.
@@ -275,7 +275,7 @@ async def test_a_watch_misses_no_change(own_server: Any, dial: Any, world: Any, 
     assert [one.value.number for one in [first, *rest]] == list(range(6))
 
 
-async def test_without_a_server_errors_come_in_time(
+async def test_without_a_server_calls_fail_within_their_timeouts(
     world: Any, settings_for: Any, tmp_path: Path, eventually: Any
 ) -> None:
     """With no server at all append and call fail within their timeouts and say so; then all goes on by itself."""

@@ -35,7 +35,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
-async def test_it_listens_on_loopback_with_credentials(own_server: EmbeddedServer) -> None:
+async def test_the_server_listens_on_loopback_with_credentials(own_server: EmbeddedServer) -> None:
     """Nobody without the generated password gets in; the configuration is readable by the owner alone."""
     assert own_server.url.startswith("nats://127.0.0.1:")
     with pytest.raises(ConnectionFailed, match=r"(?i)authorization"):
@@ -63,7 +63,7 @@ async def test_the_server_ends_with_its_context_and_keeps_its_data(
         assert found.data.text == "kept"
 
 
-async def test_the_next_start_is_found_where_the_last_one_was(tmp_path: Path, settings_for: Any) -> None:
+async def test_the_next_start_has_the_same_address(tmp_path: Path, settings_for: Any) -> None:
     """A client of the last instance is let in by the next one; the address is readable by the owner alone."""
     settings = ServerSettings(store_dir=tmp_path / "nats")
     async with EmbeddedServer(settings) as first:
@@ -73,7 +73,7 @@ async def test_the_next_start_is_found_where_the_last_one_was(tmp_path: Path, se
     assert (tmp_path / "nats" / "address.json").stat().st_mode & 0o077 == 0
 
 
-async def test_a_port_that_somebody_took_meanwhile_is_given_up(tmp_path: Path) -> None:
+async def test_a_port_taken_by_another_program_is_replaced(tmp_path: Path) -> None:
     """Then the next start takes another port and another password."""
     settings = ServerSettings(store_dir=tmp_path / "nats")
     async with EmbeddedServer(settings) as first:
@@ -84,7 +84,9 @@ async def test_a_port_that_somebody_took_meanwhile_is_given_up(tmp_path: Path) -
 
 
 @pytest.mark.kill
-async def test_it_comes_back_on_the_same_port(own_server: EmbeddedServer, kill_server: Any) -> None:
+async def test_a_killed_server_restarts_on_the_same_port(
+    own_server: EmbeddedServer, kill_server: Any
+) -> None:
     """Killed twice, it is started again twice, with another pid, address and credentials unchanged."""
     url, password, pids = own_server.url, own_server.password, {own_server.pid}
     for count in (1, 2):
@@ -112,7 +114,9 @@ server._spawn = lambda argv, lock: server._spawn_watched(argv, (lock.fileno(),))
 
 @pytest.mark.kill
 @pytest.mark.parametrize("source", [_PARENT, _WATCHED_PARENT], ids=["by the kernel", "by a watching shell"])
-async def test_it_ends_with_its_parent(source: str, tmp_path: Path, child: Any, eventually: Any) -> None:
+async def test_the_server_ends_with_its_parent(
+    source: str, tmp_path: Path, child: Any, eventually: Any
+) -> None:
     """kill -9 of the parent ends the server too, and the store is free for the next one."""
     parent = child(source, str(tmp_path / "nats"))
     pid = int(await anyio.to_thread.run_sync(parent.stdout.readline))
@@ -123,7 +127,7 @@ async def test_it_ends_with_its_parent(source: str, tmp_path: Path, child: Any, 
         assert server.pid != pid
 
 
-async def test_a_second_one_on_the_same_store_is_refused(own_server: EmbeddedServer) -> None:
+async def test_a_second_server_on_the_same_store_is_refused(own_server: EmbeddedServer) -> None:
     """The error says that one is running and what to do; the first one is not disturbed."""
     settings = ServerSettings(store_dir=own_server.settings.store_dir, lock_timeout=0.2)
     with pytest.raises(ServerStartError, match=r"already runs.*bus\.url"):
@@ -172,7 +176,7 @@ async def test_a_failed_start_frees_the_store(tmp_path: Path) -> None:
         assert server.pid
 
 
-async def test_an_exception_in_the_block_leaves_it_unwrapped(tmp_path: Path) -> None:
+async def test_an_exception_in_the_context_is_raised_unwrapped(tmp_path: Path) -> None:
     """And the server is stopped all the same."""
     pid = 0
     with pytest.raises(KeyError):
@@ -230,7 +234,7 @@ async def test_a_stream_without_space_is_not_a_conflict(
 
 
 @pytest.mark.kill
-async def test_a_lame_duck_server_is_left_for_another(
+async def test_a_client_leaves_a_lame_duck_server_for_another(
     tmp_path: Path, settings_for: Any, world: Any, eventually: Any
 ) -> None:
     """When a server announces its shutdown, a connection that knows another server moves there and works on."""

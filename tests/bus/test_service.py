@@ -112,7 +112,7 @@ async def test_a_call_waits_for_a_service_that_is_just_starting(
     assert replies[0].text == "early"
 
 
-async def test_a_silent_service_times_out(bus: Bus, peer: Bus, world: Any) -> None:
+async def test_a_service_that_sends_nothing_times_out(bus: Bus, peer: Bus, world: Any) -> None:
     """CallTimeout: somebody may have heard it."""
     release = anyio.Event()
 
@@ -299,7 +299,7 @@ async def test_a_fault_in_mid_stream_arrives(bus: Bus, peer: Bus, world: Any) ->
                 await anext(replies)
 
 
-async def test_a_slow_stream_of_a_living_service_does_not_time_out(bus: Bus, peer: Bus, world: Any) -> None:
+async def test_a_slow_stream_with_heartbeats_does_not_time_out(bus: Bus, peer: Bus, world: Any) -> None:
     """Signs of life keep the call open while the handler thinks longer than idle_timeout."""
 
     async def thinking(request: Any) -> Any:

@@ -49,7 +49,7 @@ def test_no_text_escapes_its_token(text: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "a.b", "*", ">", "a b", "a\n", "é", "x" * 65])
-def test_bad_keys_are_refused_with_the_cure(key: str) -> None:
+def test_invalid_keys_are_refused_with_a_hint(key: str) -> None:
     """The error quotes the key and names key_of()."""
     with pytest.raises(SubjectError, match="key_of"):
         Subject("a.{key}").format(key=key)
@@ -74,7 +74,7 @@ def test_missing_and_unknown_keys_are_named() -> None:
 
 
 @pytest.mark.parametrize("subject", ["a.1.c", "a.1.b.2", "a..b", "b.1.b", "a.1.b\n"])
-def test_foreign_subjects_do_not_parse(subject: str) -> None:
+def test_subjects_of_other_templates_do_not_parse(subject: str) -> None:
     """Only subjects made from the template are taken apart."""
     with pytest.raises(SubjectError):
         Subject("a.{k}.b").parse(subject)

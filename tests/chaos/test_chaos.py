@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 DRAWN = random.SystemRandom().randrange(1_000_000)
 
 
-def test_a_seed_gives_the_same_faults() -> None:
+def test_the_same_seed_gives_the_same_faults() -> None:
     """What a seed showed can be looked for again."""
     weights = victims(("nats",))
 
@@ -48,13 +48,13 @@ async def test_no_guarantee_is_broken_by_kills() -> None:
     await no_promise_is_broken(Order(DRAWN, faults=20, seconds=14.0, people=4, pause=0.6, pile=0.7))
 
 
-async def test_no_promise_is_broken_when_servers_of_a_cluster_die() -> None:
+async def test_no_guarantee_is_broken_when_cluster_servers_die() -> None:
     """The same on three servers that each have everything, whichever leads."""
     order = Order(DRAWN, faults=8, seconds=9.0, people=4, pause=0.6, pile=0.5, setting=Setting(servers=3))
     await no_promise_is_broken(order)
 
 
-async def test_no_promise_is_broken_by_an_update() -> None:
+async def test_no_guarantee_is_broken_by_an_update() -> None:
     """Every process, the server too, is drained and started again, one after the other."""
     outcome = await no_promise_is_broken(
         Order(DRAWN, faults=8, seconds=14.0, people=4, pause=0.2, rolling=True)
@@ -63,7 +63,7 @@ async def test_no_promise_is_broken_by_an_update() -> None:
 
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
-async def test_no_promise_is_broken_by_a_full_disk() -> None:
+async def test_no_guarantee_is_broken_by_a_full_disk() -> None:
     """Bus and memory run out of room in turn: what was accepted is answered once there is room again."""
     setting = Setting(disks=True)
     await no_promise_is_broken(Order(DRAWN, faults=2, seconds=8.0, pause=0.5, people=3, setting=setting))

@@ -42,7 +42,7 @@ def seen(*events: FeedEvent) -> FeedTranscript:
     return transcript
 
 
-def test_a_stream_that_joins_has_no_problem() -> None:
+def test_a_contiguous_stream_has_no_problem() -> None:
     """Text in order, a reset and the same again, one end."""
     whole = seen(delta(0, "ab"), delta(2, "c"), TextReset(step=0), delta(0, "abc"), END)
     assert whole.problems == []
@@ -60,7 +60,7 @@ def test_a_stream_that_joins_has_no_problem() -> None:
     ],
     ids=["gap", "repeat", "after the end", "two ends", "two calls"],
 )
-def test_a_stream_that_does_not_join_has_one(events: tuple[FeedEvent, ...]) -> None:
+def test_a_stream_with_a_gap_has_a_problem(events: tuple[FeedEvent, ...]) -> None:
     """Gaps, repeats and what comes after the end."""
     assert seen(*events).problems
 
@@ -77,7 +77,7 @@ def test_an_http_stream_is_read_like_a_browser_reads_it() -> None:
     assert http.problems
 
 
-def test_a_silence_is_counted_for_the_fault_in_its_middle() -> None:
+def test_a_stream_delay_is_attributed_to_the_fault_within_it() -> None:
     """And it is that fault's own only when there was no other."""
     stream = shown(FeedTranscript("feed", moments=[(0, 10.0), (0, 10.1), (0, 13.1), (0, 13.2), (1, 20.0)]))
     kill = Struck(10.2, "monitor-a", "kill", alone=True)
@@ -139,7 +139,7 @@ def test_the_auditor_compares_reported_effects_with_actual_ones(
 
 
 @pytest.mark.anyio
-async def test_a_wire_carries_and_can_be_cut() -> None:
+async def test_a_relay_forwards_and_can_be_cut() -> None:
     """What was connected ends; a new connection goes through."""
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
 
@@ -174,7 +174,7 @@ def reported(turn: str, said: str, answer: str) -> list[Message]:
 STORED = [*reported("a", "say:a", "A"), *reported("b", "call b", "B"), *reported("c", "say:c", "C")]
 
 
-def test_a_model_that_is_given_all_that_is_stored_before_is_well() -> None:
+def test_a_model_request_with_every_earlier_turn_passes() -> None:
     """Calls of every turn, one of them asked after its tool's result, and one about another conversation."""
     a, b, c = ("user", "say:a"), ("user", "call b"), ("user", "say:c")
     given = [
@@ -187,7 +187,7 @@ def test_a_model_that_is_given_all_that_is_stored_before_is_well() -> None:
     assert (dict(judged.calls), judged.problems) == ({"a": 1, "b": 2, "c": 1}, [])
 
 
-def test_a_model_that_was_not_given_an_earlier_turn_is_a_broken_promise() -> None:
+def test_a_model_request_without_an_earlier_turn_is_a_violation() -> None:
     """The later message overtook the earlier one, whatever order they are stored in; or one answer is not whole."""
     a, c = (("user", "say:a"), ("assistant", "A")), ("user", "say:c")
     assert judge([(*a, c)], STORED).problems

@@ -63,7 +63,7 @@ async def test_ARCH_4_the_gateway_api(house: Open) -> None:
         assert (await client.page()).total == 1
 
 
-async def test_ARCH_4_requests_of_tomorrow_pass(house: Open) -> None:
+async def test_ARCH_4_requests_with_unknown_fields_are_accepted(house: Open) -> None:
     """PA-F41: unknown fields of a request are passed over, and nothing of them comes back."""
     async with house() as running:
         reply = await running.client.post(

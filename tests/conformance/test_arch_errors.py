@@ -139,7 +139,7 @@ async def test_ARCH_5_ARCH_6_faults_at_the_loop(house: Open) -> None:
         assert not WORDS.findall(heard)
 
 
-async def test_ARCH_5_ARCH_6_faults_at_openais_door(house: Open) -> None:
+async def test_ARCH_5_ARCH_6_faults_of_the_openai_endpoint(house: Open) -> None:
     """The same through the official client, which sees one code a cause, in a stream too, and sends nothing twice."""
     async with (
         house({"monitor.model_idle_timeout": 1.0}) as running,
@@ -210,7 +210,7 @@ async def test_ARCH_5_ARCH_6_failing_tools_are_results(house: Open) -> None:
         assert_clean(running.client.heard, running)
 
 
-async def test_ARCH_6_refusals_tell_nothing(house: Open, tmp_path: Path) -> None:
+async def test_ARCH_6_refusals_reveal_no_detail(house: Open, tmp_path: Path) -> None:
     """Bad requests of every kind: the answer is a code and a sentence, never what was thrown."""
     async with house() as running:
         client = running.client

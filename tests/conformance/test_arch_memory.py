@@ -97,7 +97,7 @@ def unpacked(archive: Path, folder: Path) -> Path:
     return folder / "memory"
 
 
-async def test_ARCH_7_PA_T18_everything_leaves_in_one_archive(house: Open, tmp_path: Path) -> None:
+async def test_ARCH_7_PA_T18_one_archive_exports_everything(house: Open, tmp_path: Path) -> None:
     """``memory_export``, asked for while another conversation streams, harms no stream; tar and git read all of it:
     documents, preferences, conversations, and the whole history. No token is in it. Unpacked elsewhere as a memory
     root, its conversations go on."""
@@ -231,7 +231,7 @@ def hashes(running: House, path: str) -> list[str]:
     return git(running.platform.home.memory, "log", "--format=%H", "--", path).split()
 
 
-async def test_PA_T22_the_transport_keeps_nothing(up: Start, environ: dict[str, str]) -> None:
+async def test_PA_T22_the_transport_stores_nothing_lasting(up: Start, environ: dict[str, str]) -> None:
     """With the bus's whole store deleted between two runs, conversations, memory, blocks and preferences are there, and
     a conversation goes on."""
     offline = {"TRUNKLINE_RUNTIME__PROVIDER_ADAPTER": "offline"}

@@ -74,7 +74,7 @@ def engine(url: str, **more: Any) -> dict[str, Any]:
     return {"runtime.provider_adapter": "engine", "adapters.engine.url": url, **more}
 
 
-async def test_ARCH_2_FS_7_another_agent_loop_only_by_configuration(
+async def test_ARCH_2_FS_7_configuration_alone_replaces_the_agent_loop(
     house: Open, provider: ScriptedProvider, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One conversation, on one home, with three loops: Trunkline's own, a program with nothing of Trunkline in it, and

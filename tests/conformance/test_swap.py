@@ -39,7 +39,7 @@ async def talk(client: Client) -> Reply:
     return reply
 
 
-async def test_SWAP_1_FS_4_another_provider_by_configuration_alone(
+async def test_SWAP_1_FS_4_configuration_alone_replaces_the_provider(
     home: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same conversation with a tool call passes with each of three adapters' settings, and so does the next message
@@ -76,7 +76,7 @@ async def test_SWAP_1_FS_4_another_provider_by_configuration_alone(
         assert len(alpha.answer_requests) == 4 and len(beta.answer_requests) == 4
 
 
-async def test_SWAP_2_another_model_by_a_preference_in_memory(house: Open) -> None:
+async def test_SWAP_2_a_preference_in_memory_replaces_the_model(house: Open) -> None:
     """The next message uses the model that the preferences name, without a restart: at once when the agent's tool wrote
     them, and as soon as anybody can have turned from the editor to the conversation when a person did."""
     async with house() as running:
@@ -112,7 +112,7 @@ def dice(word: str) -> str:
     ''')
 
 
-async def test_SWAP_3_a_tool_comes_and_goes_without_a_restart(house: Open, sources: Path) -> None:
+async def test_SWAP_3_a_tool_is_added_and_removed_without_a_restart(house: Open, sources: Path) -> None:
     """A file dropped into ``tool_sources`` is offered to the model and used by the next message; a changed file is
     used as it is now; once it is removed the tool is gone from the definitions, and calling it is no failure."""
     async with house(
@@ -138,7 +138,7 @@ async def test_SWAP_3_a_tool_comes_and_goes_without_a_restart(house: Open, sourc
         assert "roll" not in running.offered()
 
 
-async def test_SWAP_3_a_broken_file_costs_only_itself(house: Open, sources: Path) -> None:
+async def test_SWAP_3_a_broken_file_affects_only_itself(house: Open, sources: Path) -> None:
     """A file that cannot be loaded, dropped in while a conversation runs, takes nothing else away."""
     async with house(
         {"runtime.tool_sources": [str(sources)], "monitor.discovery_threshold": 1_000}

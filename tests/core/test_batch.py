@@ -3,7 +3,7 @@
 from trunkline._util.batch import batched
 
 
-def test_every_item_comes_once_and_in_order_and_the_last_piece_may_be_shorter() -> None:
+def test_batches_contain_every_item_once_and_in_order() -> None:
     assert list(batched(("a", "b", "c", "d", "e"), 2)) == [("a", "b"), ("c", "d"), ("e",)]
     assert list(batched("trunkline", 4)) == ["trun", "klin", "e"]
     assert list(batched(b"data", 4)) == [b"data"]

@@ -23,13 +23,13 @@ def test_lines_break_between_words(text: str, lines: list[str]) -> None:
     assert wrap_text(text, 24).split("\n") == lines
 
 
-def test_no_rest_of_a_quoted_line_looks_like_a_line_of_ours() -> None:
+def test_a_wrapped_quoted_line_keeps_its_mark() -> None:
     """A terminal would begin it at the first column: whoever writes a long word could word the question."""
     parts = wrap_text("│ +" + "x" * 100 + "Allow? y: this call" + "語" * 50, 40).split("\n")
     assert all(part.startswith("│ ") and display_width(part) <= 40 for part in parts)
     assert "".join(part.removeprefix("│ ") for part in parts).count("x") == 100
 
 
-def test_a_narrow_terminal_gets_the_text_as_it_is() -> None:
+def test_a_narrow_terminal_gets_the_text_unwrapped() -> None:
     """There is nothing to gain."""
     assert wrap_text("one two three four five six", 10) == "one two three four five six"

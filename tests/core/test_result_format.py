@@ -20,7 +20,7 @@ HITS = {
 }
 
 
-def test_one_line_of_json_becomes_lines_of_names_and_values() -> None:
+def test_one_line_of_json_is_formatted_as_names_and_values() -> None:
     """Names without underscores, texts with their lines, lists as items; what is empty is left out or called none."""
     assert format_result(json.dumps(HITS)) == "\n".join(
         (
@@ -43,7 +43,7 @@ def test_one_line_of_json_becomes_lines_of_names_and_values() -> None:
 
 @pytest.mark.parametrize("text", ["2026-13-45T99:39:23Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
 @pytest.mark.parametrize("zone", ["UTC", "UTC-05:30", "UTC+12"])
-def test_the_form_of_a_time_at_the_ends_of_the_calendar_breaks_nothing(
+def test_a_time_at_the_ends_of_the_calendar_is_formatted(
     text: str, zone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TZ", zone)

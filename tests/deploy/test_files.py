@@ -104,7 +104,7 @@ def test_a_delegation_is_bound_to_the_names_of_block_and_agent(
 
 
 @pytest.mark.parametrize("commented", ["as it is", "with what is commented out"])
-def test_the_settings_are_a_home_s(tmp_path: Path, commented: str) -> None:
+def test_the_shipped_settings_are_valid(tmp_path: Path, commented: str) -> None:
     """Every key of ``trunkline.toml`` exists and fits, also what is commented out; the user is in the environment."""
     text = (DEPLOY / "trunkline.toml").read_text()
     if commented != "as it is":
@@ -284,7 +284,7 @@ def test_the_manifests_fit_together() -> None:
             assert one["spec"]["serviceName"]
 
 
-def test_the_collector_s_pipelines_name_what_is_there() -> None:
+def test_the_collectors_pipelines_name_configured_parts() -> None:
     """Each receiver, processor and exporter of a pipeline is configured, and none is configured in vain."""
     collector = yaml.safe_load((DEPLOY / "collector.yaml").read_text())
     for part in ("receivers", "processors", "exporters"):

@@ -132,7 +132,7 @@ def _healthy(container: Container) -> None:
 
 
 @pytest.mark.slow
-def test_the_compose_file_s_services_hold_a_conversation_in_containers(tmp_path: Path) -> None:
+def test_the_compose_services_answer_a_conversation_in_containers(tmp_path: Path) -> None:
     """The image is built by its Dockerfile. A conversation with a tool and memory goes through NATS and five workers.
 
     Each container is nobody special, its health checks work, and SIGTERM drains it. Programs have a sandbox where the

@@ -89,7 +89,7 @@ async def pair(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[P
             stop.set()
 
 
-async def test_a_block_uses_a_remote_only_if_its_file_says_so(
+async def test_a_block_uses_a_remote_only_if_its_file_allows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A block that does not stand there neither sees the remote's tools nor can call them."""
@@ -231,7 +231,7 @@ async def test_outcomes_from_a_disconnection_arrive(tmp_path: Path) -> None:
 @pytest.mark.kill
 @pytest.mark.namespace
 @needs_namespaces
-async def test_a_host_that_stays_away_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+async def test_waiting_for_a_disconnected_host_ends(tmp_path: Path) -> None:
     """The remote is killed in mid-call: when it is back, the call is reported as unknown and not run again."""
     from .two_hosts import hosts
 

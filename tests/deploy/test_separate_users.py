@@ -85,7 +85,7 @@ COMMANDS = (
 """What a person does under the operator's user."""
 
 
-async def test_a_conversation_with_tools_and_memory_passes_through_separate_users(tmp_path: Path) -> None:
+async def test_separate_users_serve_a_conversation_with_tools_and_memory(tmp_path: Path) -> None:
     """A message, a tool call that a person allows from another channel once they were reminded, memory, a body too
     large for a message, another agent's call, and nobody is denied anything."""
     plugins = tmp_path / "plugins"
@@ -210,7 +210,7 @@ async def said_to(bus: Bus, endpoint: Endpoint[CallTool, ToolReply], arguments: 
         _ = [reply async for reply in replies]
 
 
-async def test_streams_that_come_late_or_again_are_found(tmp_path: Path) -> None:
+async def test_workers_find_streams_that_are_created_late_or_again(tmp_path: Path) -> None:
     """Workers that start before the streams are there, a server that is killed, and a monitor that is: all heals.
 
     What the server had in memory only is made again by ``trunkline run streams``, the only one who may.

@@ -67,7 +67,7 @@ def installer(clone: Path, name: str) -> str:
     return found.read_text().strip()
 
 
-def test_a_clean_clone_is_installed_by_the_pinned_uv_from_where_pip_looks(clone: Path, wheels: Path) -> None:
+def test_the_pinned_uv_installs_a_clean_clone_from_pips_index(clone: Path, wheels: Path) -> None:
     """pip fetches uv, uv installs the rest from the folder that pip is told of, and each step is shown. A second run
     does nothing. A setup for the tests is good for running too."""
     done = set_up(clone, wheels)

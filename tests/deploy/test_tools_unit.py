@@ -76,7 +76,7 @@ def test_hardening_of_other_units_would_break_the_sandbox(home: Path, name: str,
     assert found(home, [TAKES[name]])[lost] == "warning"
 
 
-def test_the_unit_lets_background_tasks_outlive_the_worker() -> None:
+def test_the_unit_keeps_background_tasks_after_the_worker_ends() -> None:
     """systemd would end their keepers with the worker; the unit's devices are the harmless ones, and the network's."""
     service = unit()
     assert service["KillMode"] == "process"

@@ -14,7 +14,7 @@ TESTING = {
 """The fixtures and contract suites for authors of plugins, and what those need."""
 
 
-def test_the_wheel_has_the_packages_and_of_testing_what_plugin_authors_use() -> None:
+def test_the_wheel_has_the_packages_and_the_public_test_suites() -> None:
     """Our own test harness, which is ``tests/support``, is not shipped."""
     files = [Path(file.distribution_path) for file in WheelBuilder(str(ROOT)).recurse_included_files()]
     assert {file.parts[0] for file in files} == {"trunkline", "trunkline_bus"}

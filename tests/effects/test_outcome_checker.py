@@ -73,7 +73,7 @@ def test_violations_are_found(name: str) -> None:
     assert sort in {finding.sort for finding in judge(broken)}
 
 
-def test_the_waves_reach_every_boundary_and_are_the_same_for_a_seed() -> None:
+def test_the_waves_reach_every_boundary_and_repeat_for_a_seed() -> None:
     """No boundary is left out by all kinds, and a seed gives the same waves again."""
     assert {at for kind in KINDS for at in kind.boundaries} == set(BOUNDARIES)
     assert {*AT_WORKER_FLYING, *AT_MONITOR_FLYING} < set(BOUNDARIES)

@@ -151,7 +151,7 @@ async def test_questions_wait_through_a_kill_of_everything(stage: ProcessPlatfor
         assert await asked_in(running, *turns) == 10
 
 
-async def test_a_tools_worker_killed_while_calls_are_held(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_a_tools_worker_killed_while_calls_are_waiting(stage: ProcessPlatform, tmp_path: Path) -> None:
     """A question of ``ask_human``, an approval, and a question in the middle of a call that must not run twice, when
     the tools worker dies by SIGKILL: all three can still be answered. The answer arrives, the approved call has its
     effect once, and what was cut off in its middle is told as unknown and never begun again."""

@@ -73,9 +73,7 @@ async def test_MB_T10_a_denial_reaches_the_model_and_the_turn_continues(
         assert await noted(running) == [("asked", ("preset:write",)), ("denied", ("channel:terminal",))]
 
 
-async def test_a_decision_whose_gateway_died_after_the_append_is_in_the_audit_log(
-    provider: str, tmp_path: Path
-) -> None:
+async def test_a_decision_appended_before_a_gateway_crash_is_audited(provider: str, tmp_path: Path) -> None:
     """The decision is in the inbox and nothing else was done: what a kill right after the append leaves."""
     async with house(provider, tmp_path) as running:
         accepted, asked = await asked_by(running, write("a.md"))
@@ -122,7 +120,7 @@ async def test_MB_T10_an_expired_approval_is_denied_and_announced(provider: str,
         assert await noted(running) == [("asked", ("preset:write",)), ("expired", (DECIDED_BY_DEADLINE,))]
 
 
-async def test_MB_T11_every_channel_sees_it_and_the_first_decision_wins(
+async def test_MB_T11_every_channel_shows_an_approval_and_the_first_wins(
     provider: str, tmp_path: Path
 ) -> None:
     """Asked in telegram, seen by a terminal that is there already and a web app that comes later; all answer at once,
@@ -390,7 +388,7 @@ async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
         assert status == 1 and grant["id"] in said and "trunkline approvals granted" in said
 
 
-def test_an_approval_without_a_platform_says_how_the_turn_continues(tmp_path: Path) -> None:
+def test_an_approval_without_a_platform_names_the_next_command(tmp_path: Path) -> None:
     """``say`` tells until when it waits; a yes is kept, says that the turn still stands, and that command makes it go
     on, with nothing between of what its workers log."""
     home = tmp_path / "home"

@@ -84,7 +84,7 @@ async def test_a_conversation(curl: Curl) -> None:
     assert id in listed and "hello there" in await curl.run(f"/conversations/{id}")
 
 
-async def test_no_gap_and_no_repeat_when_it_comes_back_in_mid_turn(curl: Curl) -> None:
+async def test_a_reconnected_stream_has_no_gap_and_no_repeat(curl: Curl) -> None:
     """The connection is cut after some events, again and again; each time curl comes back with the last id that it has.
     All text is there once, in order, and ``done`` comes once."""
     turn, events = await begun(

@@ -52,7 +52,7 @@ async def harness() -> AsyncIterator[Harness]:
             yield Harness(running, provider, client)
 
 
-async def test_an_answer_in_one_piece(harness: Harness) -> None:
+async def test_an_answer_without_streaming(harness: Harness) -> None:
     """Content, finish reason, usage and model are there; our own tools ran without the client noticing."""
     answer = await harness.ask('call:list_directory {"path": "."} ;; say:All done.')
     choice = answer.choices[0]

@@ -49,7 +49,7 @@ def tools_of(body: Any) -> list[str]:
     return [tool["function"]["name"] for tool in body["tools"]]
 
 
-async def test_hello_is_lean() -> None:
+async def test_a_greetings_request_is_small() -> None:
     """At most twelve tools and 2 500 tokens at four bytes each; no tool that runs programs. The instructions that a
     memory begins with are in it, as the owner's words, and so is what the first conversation asks."""
     async with home() as (running, provider):

@@ -110,7 +110,7 @@ async def test_the_feed_moves_between_file_and_memory(tmp_path: Path) -> None:
             assert view.messages[-1].content == again.text
 
 
-async def test_a_server_of_ones_own_keeps_its_feed(tmp_path: Path) -> None:
+async def test_an_external_server_keeps_its_feed(tmp_path: Path) -> None:
     """Others may be using it, so the start is refused, names the stream and the setting, and takes nothing away."""
     async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "own")) as server:
         environ = {**clean_environ(), "NATS_PASSWORD": server.password}

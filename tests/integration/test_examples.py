@@ -59,7 +59,7 @@ def lines_of_code(text: str) -> set[int]:
     return {token.start[0] for token in tokens if token.type not in PROSE and token.start not in docs}
 
 
-async def test_a_channel_an_adapter_and_a_store_of_others_carry_a_conversation(tmp_path: Path) -> None:
+async def test_third_party_channel_adapter_and_store_serve_a_conversation(tmp_path: Path) -> None:
     """A letter is answered by a program and kept in one file; after a restart the conversation goes on from it."""
     config = {
         "channels.enabled": ("inbox",),

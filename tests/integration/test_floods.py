@@ -70,7 +70,7 @@ async def full(running: Platform) -> MessageAccepted:
     return first
 
 
-async def test_a_conversation_has_so_many_places_however_many_come_at_once(running: Platform) -> None:
+async def test_a_conversations_queue_limit_holds_for_concurrent_messages(running: Platform) -> None:
     first = await running.send(SLOW)
     found = await send_all(running, first.conversation, [f"say:{number}" for number in range(40)])
     accepted = [one for one in found if isinstance(one, MessageAccepted)]

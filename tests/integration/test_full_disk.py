@@ -124,7 +124,7 @@ async def finished(running: ProcessPlatform, *turns: MessageAccepted) -> list[Tu
     ]
 
 
-async def test_a_message_is_refused_while_the_disk_of_the_bus_is_nearly_full(tmp_path: Path) -> None:
+async def test_a_message_is_refused_while_the_bus_disk_is_nearly_full(tmp_path: Path) -> None:
     """Refused at once with ``storage_failure``, and not ready; what was accepted before is answered meanwhile, and when
     there is room again messages are taken."""
     with small_disk(tmp_path / "disk") as disk:

@@ -46,7 +46,7 @@ async def talking_to(model: ScriptedModel, home: Path | None = None, **more: Any
     "content", [b"\xff\xfe[[[", b"a" + b".a" * 60_000 + b" = 1", b"x = " + b"[" * 60_000, b"x = " + b"9" * 9_999],
     ids=["no text", "a key of many parts", "arrays in arrays", "many digits"],
 )  # fmt: skip
-async def test_preferences_that_cannot_be_read_let_no_text_out(tmp_path: Path, content: bytes) -> None:
+async def test_unreadable_preferences_send_no_text_to_a_model(tmp_path: Path, content: bytes) -> None:
     """They may say which model is given a text, so a message is refused with the file's name; no worker is held up."""
     model = ScriptedModel(["Hello."])
     async with talking_to(model, tmp_path) as running:
@@ -68,9 +68,7 @@ WHERE = {"no TOML": "line 2", "a wrong type": "line 2", "an unknown key": "line 
 
 
 @pytest.mark.parametrize("mistake", SLIPS)
-async def test_mb_f3_a_block_whose_file_is_broken_takes_no_message_and_harms_no_other(
-    tmp_path: Path, mistake: str
-) -> None:
+async def test_mb_f3_a_block_with_a_broken_file_accepts_no_message(tmp_path: Path, mistake: str) -> None:
     """A slip must not switch a block on, nor send its text to another model: what comes is refused with file and line,
     the block is shown as broken, and the others go on."""
     model = ScriptedModel(["Hello."])
@@ -139,7 +137,7 @@ async def accepted(running: Platform, block: str) -> TurnAnswer:
 # Models that are broken --------------------------------------------------------------------------------------
 
 
-async def test_half_characters_of_a_model_are_replaced() -> None:
+async def test_lone_surrogates_of_a_model_are_replaced() -> None:
     """No message can carry a lone surrogate: in text it becomes a question mark; the turn ended as internal."""
     model = ScriptedModel([[Reasoning("\ud800"), Text("a\ud800b")]])
     async with talking_to(model) as running:

@@ -373,7 +373,7 @@ async def test_an_accepted_message_waits_for_a_monitor(stage: ProcessPlatform, t
         assert [m.content for m in view.messages] == ["say:one", "one", "say:two", "two"]
 
 
-async def test_partitions_that_a_monitor_does_not_pull_are_anothers(stage: ProcessPlatform) -> None:
+async def test_partitions_a_monitor_stops_pulling_are_reassigned(stage: ProcessPlatform) -> None:
     """A monitor that was killed counts as living until its last beat is too old. One that tells for ever that it lives
     and pulls nothing keeps no conversation waiting."""
     async with manned(stage) as running, anyio.create_task_group() as tasks:
@@ -477,7 +477,7 @@ def trunkline_bus_middleware():
 '''
 
 
-async def test_a_turn_end_unpublished_by_a_dead_monitor_is_published_by_the_next(tmp_path: Path) -> None:
+async def test_a_turn_end_unpublished_by_a_killed_monitor_is_published(tmp_path: Path) -> None:
     """Whoever keeps memories or statistics hears of every turn that ended, also when its owner died in between."""
     config = {"runtime.provider_adapter": "offline"}
     async with process_platform(
@@ -525,7 +525,7 @@ def trunkline_bus_middleware():
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_the_fact_that_a_turn_finished_outlives_the_server(when: str, tmp_path: Path) -> None:
+async def test_the_event_of_a_finished_turn_survives_a_server_kill(when: str, tmp_path: Path) -> None:
     """The server is killed as the fact is published: the monitor stores the fact until a server has it."""
     plugins = {"kills": KILLS_SERVER.replace("WHEN", when)}
     config = {"runtime.provider_adapter": "offline"}

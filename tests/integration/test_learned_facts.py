@@ -104,7 +104,7 @@ async def harness(home: Path, preferences: str = ON) -> AsyncIterator[Harness]:
             yield found
 
 
-async def test_cc_f20_the_next_conversation_s_model_is_given_what_was_learned(tmp_path: Path) -> None:
+async def test_cc_f20_the_next_conversations_request_has_learned_facts(tmp_path: Path) -> None:
     """CC-F20: after a first conversation the request of the next one has the facts that fit its message, marked as
     data, each with the chunk and the conversation it comes from; a second fact that is not asked for stands behind."""
     async with harness(tmp_path / "home") as here:
@@ -228,7 +228,7 @@ async def test_no_memory_tool_shows_a_fact_to_another_person_or_block(tmp_path: 
         assert any(hit.kind == "fact" and "Wolfgang" in hit.content for hit in hits)
 
 
-async def test_tasks_strategies_and_the_profile_stay_where_they_were_learned(tmp_path: Path) -> None:
+async def test_learned_tasks_strategies_and_profile_stay_in_their_block(tmp_path: Path) -> None:
     """Files of ``models/`` are found and read where one of their sources is; advice without one is read by everybody,
     the profile and what is damaged by the owner alone."""
     at = {"block": "garden", "conversation": "c", "turn": "t"}
@@ -282,7 +282,7 @@ async def test_a_block_without_learning_receives_no_facts(tmp_path: Path) -> Non
         await until(silent)
 
 
-async def test_mn_f23_the_heuristic_reflector_recognizes_the_platform_s_errors(tmp_path: Path) -> None:
+async def test_mn_f23_the_heuristic_reflector_recognizes_platform_errors(tmp_path: Path) -> None:
     """MN-F23: each real error of a tool becomes a pitfall of its own kind and is counted under it."""
     calls = {
         "file_not_found": 'read_file {"path": "absent.txt"}',

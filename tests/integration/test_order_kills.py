@@ -173,7 +173,7 @@ async def test_a_resumed_turn_keeps_its_place(blow: Blow, stage: ProcessPlatform
         await story.check(provider)
 
 
-async def test_a_turn_decided_about_while_no_monitor_lives_keeps_its_place(
+async def test_a_turn_decided_while_no_monitor_runs_keeps_its_place(
     stage: ProcessPlatform, provider: str
 ) -> None:
     """The yes comes while the monitor is dead; who takes over dies in the middle of the answer, and again."""

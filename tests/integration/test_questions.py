@@ -110,7 +110,7 @@ async def test_MB_T10_a_missing_answer_is_reported_as_such(provider: str, tmp_pa
             await answer(running.gateway, question, "red")
 
 
-async def test_MB_T11_every_channel_sees_it_and_the_first_answer_counts(
+async def test_MB_T11_every_channel_shows_a_question_and_the_first_counts(
     provider: str, tmp_path: Path
 ) -> None:
     """Asked from one channel, listed by the command, answered by HTTP, by a number from the command line too late: who
@@ -180,7 +180,7 @@ async def test_the_text_of_a_question_is_limited_and_escaped(provider: str, tmp_
         assert "\x1b" not in shown.text and shown.options == ("a b",)
 
 
-async def test_a_call_that_must_not_run_twice_waits_where_it_is(provider: str, tmp_path: Path) -> None:
+async def test_a_call_that_must_not_run_twice_waits_in_its_worker(provider: str, tmp_path: Path) -> None:
     """A call that sends asks twice in its middle: after an approval of its own, it begins once, parks the turn each
     time, and ends with both answers; every question is shown."""
     begun = tmp_path / "begun"
@@ -199,7 +199,7 @@ async def test_a_call_that_must_not_run_twice_waits_where_it_is(provider: str, t
         assert len(shown) == 3
 
 
-async def test_a_call_waits_no_longer_than_it_may(provider: str, tmp_path: Path) -> None:
+async def test_a_waiting_call_ends_at_its_limit(provider: str, tmp_path: Path) -> None:
     """Where nobody answers within ``[tools] hold`` the call itself is told so, and its own outcome is what counts."""
     begun = tmp_path / "begun"
     settings = {"tools.answer_wait": 1.0, "permissions.approvals": "none"}

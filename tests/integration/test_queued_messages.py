@@ -38,7 +38,7 @@ def openai_of(running: Platform) -> AsyncOpenAI:
     return AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60)
 
 
-async def test_the_stream_says_what_it_waits_for(running: Platform) -> None:
+async def test_the_stream_reports_the_question_it_waits_for(running: Platform) -> None:
     """The first event names the question and the path at which it is decided; deciding there lets the answer come."""
     accepted, approval = await asked_by(running, write("a.md"))
     async with (
@@ -67,7 +67,7 @@ async def test_the_stream_says_what_it_waits_for(running: Platform) -> None:
     assert [message.content for message in stored][-2:] == ["say:me too", "me too"]
 
 
-async def test_a_turn_that_comes_to_ask_later(running: Platform) -> None:
+async def test_a_queued_message_is_reported_when_the_turn_asks_later(running: Platform) -> None:
     """The turn ahead still ran when the message came: it is told all the same, once."""
     first = await running.send("slow:20:50 ;; " + write("a.md"))
     async with (

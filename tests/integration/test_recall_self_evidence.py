@@ -184,7 +184,7 @@ async def test_symbols_are_matched_literally_and_not_in_questions() -> None:
         assert said(await search(running, '"=>"')) == {'I always write "=>" for leads to.'}
 
 
-async def test_parts_of_a_long_result_are_as_derived_as_the_result() -> None:
+async def test_parts_of_a_long_result_inherit_its_derivation() -> None:
     """``read_result`` reads on in what memory gave, which is not found, and in a letter, which is."""
     lines = "".join(f"Line {number} speaks of rhubarb.\n" for number in range(5_000))
     harness = Harness("memory_read", path="/documents/long.md")

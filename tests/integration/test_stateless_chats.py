@@ -185,7 +185,7 @@ async def test_our_results_are_not_lost_beside_the_clients(harness: Harness) -> 
     assert len(await harness.stored(chat.conversation)) == 5
 
 
-async def test_all_at_once_from_one_place(harness: Harness) -> None:
+async def test_simultaneous_chats_of_one_client_are_separate(harness: Harness) -> None:
     """One of them gets the conversation, each other one its own; nobody's words are among another's."""
     chat = harness.chat()
     await chat.say("say:hello")
@@ -216,7 +216,7 @@ async def test_a_changed_transcript_starts_a_new_conversation(harness: Harness) 
     assert trimmed.conversation == chat.conversation
 
 
-async def test_another_channel_went_on(harness: Harness) -> None:
+async def test_a_chat_ignores_messages_of_another_channel(harness: Harness) -> None:
     """What was said in the terminal is not the client's: its chat goes on without it."""
     chat = harness.chat()
     await chat.say("say:hello")

@@ -133,7 +133,7 @@ async def test_running_work_is_stopped_first(running: Platform, how: str) -> Non
     assert (await running.say("say:new", block="garden")).text == "new"
 
 
-async def test_messages_that_come_while_it_is_deleted(running: Platform) -> None:
+async def test_messages_during_a_deletion_are_answered_or_refused(running: Platform) -> None:
     """Each is answered or refused; none is answered by a block that is gone, and none is left behind."""
     await running.gateway.create_block("garden", BlockConfig(model="scripted"))
     outcomes: list[str] = []
@@ -338,7 +338,7 @@ async def test_a_repeated_command_moves_the_workspace_after_a_crash(stage: Proce
         await gateway.delete_block("garden")
 
 
-async def test_http_stops_it_too(running: Platform) -> None:
+async def test_http_requests_stop_a_block(running: Platform) -> None:
     """``DELETE`` and ``POST …/stop`` over HTTP end the turns as well."""
     headers = {"authorization": f"Bearer {running.token}"}
     async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:

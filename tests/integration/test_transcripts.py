@@ -98,7 +98,7 @@ def test_any_messages_become_a_valid_transcript(messages: tuple[Message, ...]) -
     check(messages)
 
 
-def test_a_valid_transcript_stays_as_it_is() -> None:
+def test_a_valid_transcript_is_unchanged() -> None:
     """To the very objects: the beginning that a vendor has cached is not touched."""
     call, other = ToolCall(id="c1", name="weather"), ToolCall(id="c2", name="read_file")
     messages = (
@@ -111,7 +111,7 @@ def test_a_valid_transcript_stays_as_it_is() -> None:
     assert all(kept is message for kept, message in zip(repair_transcript(messages), messages, strict=True))
 
 
-def test_calls_without_results_are_marked_and_late_results_are_matched() -> None:
+def test_calls_without_results_are_marked_and_late_ones_matched() -> None:
     """The model is told that no result came; a result that came after other words stands where it belongs."""
     call, other = ToolCall(id="c1", name="weather"), ToolCall(id="c2", name="clock")
     asked = Message(id="2", role="assistant", content="", tool_calls=(call, other))

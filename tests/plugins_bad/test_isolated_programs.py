@@ -75,7 +75,7 @@ async def test_an_isolated_plugin_runs_programs_within_its_call(
             assert refused.status == "error" and why in refused.output
 
 
-async def test_a_tool_that_says_it_reads_changes_nothing_by_programs(
+async def test_a_read_only_tools_programs_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody is asked about it, and a block that may run no programs may use it."""

@@ -307,7 +307,7 @@ def trunkline_tools():
 '''
 
 
-async def test_its_credentials_let_it_speak_for_itself_only(
+async def test_a_plugins_credentials_limit_it_to_its_own_subjects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With its own user and password it can publish nothing and hear nothing that is not its own."""

@@ -165,7 +165,7 @@ async def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
             await anyio.sleep(0.01)
 
 
-async def test_an_import_that_never_ends_costs_one_start_its_deadline(tmp_path: Path) -> None:
+async def test_an_endless_import_delays_only_one_start(tmp_path: Path) -> None:
     """The worker gets ready without it, and the next one does not wait for it again."""
     async with tools_with(tmp_path, "bad-hang", **{"plugins.import_timeout": 4.0}) as running:
         assert "Its import took longer than 4 s" in running.processes["tools"].text()
@@ -189,7 +189,7 @@ async def test_kills_from_outside_blame_no_plugin(tmp_path: Path) -> None:
         )
 
 
-async def test_a_plugin_that_crashes_inside_anothers_call_is_found(tmp_path: Path) -> None:
+async def test_a_plugin_that_crashes_in_anothers_call_is_quarantined(tmp_path: Path) -> None:
     """A plugin that ends the process from a thread of its own, when only another is at work, is put away itself."""
     async with tools_with(tmp_path, "bad-framer", "bad-swallow") as running:
         for _ in range(2):

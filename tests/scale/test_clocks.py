@@ -43,7 +43,7 @@ def clock(offset: str) -> dict[str, str]:
     return {"LD_PRELOAD": str(LIBRARY), "FAKETIME": offset}
 
 
-async def test_no_worker_reads_another_ones_clock(tmp_path: Path) -> None:
+async def test_no_worker_depends_on_another_workers_clock(tmp_path: Path) -> None:
     """The monitors share the partitions, a killed one is replaced, all is answered once and in order, each turn has one
     trace, and whoever looks on with a wrong clock is told the right ages and counts."""
     with provider_process() as provider:

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 
 @pytest.mark.timeout(600)  # five times shares settle, each within the time that a busy machine may need
-async def test_monitors_share_the_work_as_they_come_and_go(tmp_path: Path) -> None:
+async def test_partitions_are_balanced_as_monitors_join_and_leave(tmp_path: Path) -> None:
     """Each has its share soon after one joins, is told to leave, or is killed. All the while messages are answered
     once and in order, never two of a conversation at once, and none that merely moved is asked of the model again."""
     with provider_process() as provider:

@@ -26,7 +26,7 @@ def test_the_usual_test_program_is_recognized_by_its_code(helper: object) -> Non
     assert Starters().reached_from(function)
 
 
-def test_a_test_of_hypothesis_is_looked_into() -> None:
+def test_a_test_of_hypothesis_is_inspected() -> None:
     """Else it would be begun, fail at its process, and be tried with ever simpler examples."""
 
     @given(st.integers())
@@ -42,7 +42,7 @@ def test_a_helper_without_a_process_is_not_taken_for_one() -> None:
     assert not Starters().reached_from(test_a_helper_without_a_process_is_not_taken_for_one)
 
 
-def test_a_public_module_is_not_asked_for_the_other_names_of_a_function() -> None:
+def test_other_names_of_a_function_are_not_looked_up_in_its_module() -> None:
     """It would refuse a name that is in another module now."""
 
     def uses() -> object:
@@ -51,7 +51,7 @@ def test_a_public_module_is_not_asked_for_the_other_names_of_a_function() -> Non
     assert not Starters().reached_from(uses)
 
 
-def test_a_start_skips_a_test_however_it_is_hidden(pytester: pytest.Pytester) -> None:
+def test_a_process_start_skips_a_test_in_every_case(pytester: pytest.Pytester) -> None:
     """In a test that handles the failure, and in a fixture that several tests share."""
     pytester.makeconftest((Path(__file__).parent / "in_process.py").read_text(encoding="utf-8"))
     pytester.makepyfile(

@@ -122,7 +122,7 @@ async def test_earlier_calls_are_sent_with_their_results() -> None:
     assert look == {"role": "tool", "content": "waves", "tool_call_id": "call_look"}
 
 
-async def test_it_is_never_chosen_automatically() -> None:
+async def test_the_engine_adapter_is_never_chosen_automatically() -> None:
     """With provider_adapter "auto" an address alone does not swap the loop."""
     assert not EngineAdapter(EngineSettings(url="http://127.0.0.1:8422")).configured
 

@@ -70,7 +70,7 @@ async def found(question: str, result: Any) -> str:
     return text
 
 
-async def test_a_question_is_looked_for_in_memory() -> None:
+async def test_the_words_of_a_question_are_searched_in_memory() -> None:
     """The words that carry meaning are searched for."""
     text, [call] = await ask(user("What is my boat called?"))
     assert (text, call.name, call.arguments) == ("", "memory_search", {"query": "boat called"})
@@ -102,7 +102,7 @@ async def test_the_best_passage_comes_first_and_conversations_are_left_out() -> 
     assert text.index("Aurora") < text.index("Tin")
 
 
-async def test_when_all_words_together_are_not_found_each_is_looked_for() -> None:
+async def test_words_not_found_together_are_searched_one_by_one() -> None:
     """A second round searches for the words one by one; what it finds is quoted."""
     question = user("Is the boat called Borealis?")
     _, [first] = await ask(question)
@@ -121,7 +121,7 @@ async def test_when_all_words_together_are_not_found_each_is_looked_for() -> Non
     assert "Aurora" in text
 
 
-async def test_an_empty_search_result_says_what_to_do() -> None:
+async def test_an_empty_search_result_gives_a_hint() -> None:
     """The answer names the words and the command that brings text in."""
     text = await found("Aurora?", "[]")
     assert "aurora" in text
@@ -136,7 +136,7 @@ async def test_a_failed_search_is_reported() -> None:
     assert "memory does not answer" in text
 
 
-async def test_without_a_search_tool_it_says_so() -> None:
+async def test_a_missing_search_tool_is_reported() -> None:
     """No tool, no call, no pretence."""
     text, calls = await ask(user("Where is Aurora?"), tools=())
     assert not calls

@@ -145,7 +145,7 @@ async def test_without_a_model_the_first_chat_model_of_the_server_is_used() -> N
     assert [request.path for request in provider.requests].count("/v1/models") == 2
 
 
-async def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_with_a_base_url_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a base_url and no key a placeholder is sent, and nothing of the environment's organisations."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("OPENAI_ORG_ID", "org-private")

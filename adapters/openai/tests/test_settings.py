@@ -64,13 +64,13 @@ def test_a_section_of_the_file_is_read() -> None:
     assert section.extra_body == {"seed": 1}
 
 
-def test_an_address_that_is_none_is_refused_with_a_hint() -> None:
+def test_an_invalid_base_url_is_refused_with_a_hint() -> None:
     """A base_url without http is told apart at once."""
     with pytest.raises(ConfigError, match="not a web address"):
         OpenAISettings(base_url="localhost:11434")
 
 
-def test_an_address_with_a_password_is_refused_without_telling_it() -> None:
+def test_an_address_with_a_password_is_refused_without_showing_it() -> None:
     """Secrets are references: doctor and errors show the address, so it may hold none."""
     with pytest.raises(ConfigError, match="user or password") as caught:
         OpenAISettings(base_url="https://me:hunter2@models.example/v1")
@@ -137,7 +137,7 @@ async def test_a_key_that_no_header_can_carry_is_not_shown() -> None:
 
 
 @pytest.mark.anyio
-async def test_the_health_check_says_what_to_do() -> None:
+async def test_the_health_check_gives_a_hint() -> None:
     """A server that does not answer is a warning with a hint; nothing configured is fine."""
     [check] = plugin.trunkline_health_checks(settings=Given(OpenAISettings(base_url="http://127.0.0.1:9/v1")))
     result = await check.check()

@@ -42,7 +42,7 @@ def test_tool_lines_are_distinct_from_the_answer(tmp_path: Path) -> None:
     assert "[failed] write_file" in done.stderr
 
 
-def test_a_false_start_does_not_get_into_the_output(tmp_path: Path) -> None:
+def test_a_withdrawn_answer_is_not_printed(tmp_path: Path) -> None:
     """Text is written when it is final."""
     assert piped(tmp_path, "reset\n").stdout == "The true answer.\n"
 

@@ -57,7 +57,7 @@ async def talking(
         tasks.cancel_scope.cancel()
 
 
-async def test_messages_go_into_one_conversation() -> None:
+async def test_consecutive_messages_join_one_conversation() -> None:
     """The first message begins a conversation, the next go on with it."""
     async with talking() as talk:
         await talk.say("one", "two")
@@ -86,7 +86,7 @@ async def test_switch_changes_the_block_and_sends_the_rest() -> None:
 @pytest.mark.parametrize(
     "line", ["/switch wrok", "/switch", "/steer x", "/trace", "/save", "/load nope.json", "/nope"]
 )
-async def test_an_impossible_command_is_answered_with_one_sentence(line: str) -> None:
+async def test_a_command_that_fails_is_reported_in_one_sentence(line: str) -> None:
     """A command that cannot be carried out says why, changes nothing and counts as failed."""
     async with talking() as talk:
         await talk.say(line)
@@ -246,7 +246,7 @@ async def test_trace_draws_where_the_program_can() -> None:
         assert "tree of turn_1" in talk.screen.all("note")
 
 
-async def test_MB_T11_an_approval_of_another_channel_is_listed_and_decided_by_id() -> None:
+async def test_MB_T11_another_channels_approval_is_listed_and_decided_by_id() -> None:
     """It is shown with its id; /approvals lists it; /approve decides, here for always; what others decided is told, and
     deciding once more is one sentence."""
     async with talking() as talk:

@@ -50,7 +50,7 @@ def test_tools_are_shown(terminal: Tmux) -> None:
     terminal.wait_shows("✓ read_file path=notes/a.md", "✗ write_file", "permission␛]0;evil␇ denied", "Done.")
 
 
-def test_a_false_start_is_declared_void(terminal: Tmux) -> None:
+def test_a_withdrawn_answer_is_marked(terminal: Tmux) -> None:
     """What was printed for good and then reset is marked, and the true answer follows."""
     terminal.type("reset")
     terminal.wait_shows("ignore the text above", "The true answer.")
@@ -86,7 +86,7 @@ def test_a_second_ctrl_c_ends_the_session(terminal: Tmux) -> None:
     terminal.wait_shows("trunkline chat --conversation conv_", "left with 0")
 
 
-def test_ctrl_c_at_an_empty_prompt_says_how_to_leave(terminal: Tmux) -> None:
+def test_ctrl_c_at_an_empty_prompt_explains_how_to_exit(terminal: Tmux) -> None:
     """It explains; typing something in between makes the next one the first again."""
     terminal.keys("C-c")
     terminal.wait_shows("To leave, press Ctrl-D")
@@ -165,7 +165,7 @@ def test_commands_and_blocks_are_completed(terminal: Tmux) -> None:
     terminal.wait_shows("You are in block work.", "work ›")
 
 
-def test_an_unknown_command_is_one_sentence(terminal: Tmux) -> None:
+def test_an_unknown_command_is_reported_in_one_sentence(terminal: Tmux) -> None:
     """With the command that was meant."""
     terminal.type("/nwe")
     terminal.wait_shows("There is no command /nwe. Did you mean /new?")

@@ -96,7 +96,7 @@ def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
         "[" * 100_000,
     ],
 )
-def test_a_bad_file_is_one_sentence(tmp_path: Path, text: str) -> None:
+def test_an_invalid_transcript_file_is_reported_in_one_sentence(tmp_path: Path, text: str) -> None:
     """Anything else than a saved conversation is refused with the file's name."""
     path = tmp_path / "bad.json"
     path.write_text(text)

@@ -88,7 +88,7 @@ async def test_steps_and_tools_come_in_order() -> None:
     ]  # fmt: skip
 
 
-async def test_a_result_stored_apart_is_shown_with_the_command_that_reads_it() -> None:
+async def test_a_stored_result_is_shown_with_the_command_that_reads_it() -> None:
     """The model got a part of it; a person is told which command has all."""
     stored = StoredResult(id="k3v7q", characters=200_000, kept=200_000)
     ended = ToolEnded(step=0, call_id="c1", name="read_file", stored=stored)
@@ -113,7 +113,7 @@ async def test_a_failure_is_reported() -> None:
     assert outcome.failed
 
 
-async def test_a_failure_of_the_provider_says_what_to_do() -> None:
+async def test_a_provider_failure_is_shown_with_a_hint() -> None:
     """The sentence that clients get names no cause, so a person is told where to find it."""
     ended = TurnEnded(reason="error", code=ErrorCode.PROVIDER_ERROR, sentence="It failed.")
     screen, _, _ = await shown([ended])
@@ -128,7 +128,7 @@ async def test_a_tool_does_not_run_on_when_its_turn_was_cancelled() -> None:
 
 
 @pytest.mark.parametrize(("allow", "word"), [(True, "Allowed"), (False, "Denied")])
-async def test_a_decision_is_handed_in(allow: bool, word: str) -> None:
+async def test_a_decision_is_sent_to_the_gateway(allow: bool, word: str) -> None:
     """A person's yes or no goes to the gateway with the call."""
     settled = anyio.Event()
     steps: list[Step] = [
@@ -151,7 +151,7 @@ async def test_a_decision_is_handed_in(allow: bool, word: str) -> None:
 
 
 @pytest.mark.parametrize(("typed", "said"), [("2", "the blue"), ("The Red", "the red"), ("green", "green")])
-async def test_an_answer_is_handed_in(typed: str, said: str) -> None:
+async def test_an_answer_is_sent_to_the_gateway(typed: str, said: str) -> None:
     """What an agent asks is answered on the input line: in words, or by the number of a proposal."""
     settled = anyio.Event()
     detail = ApprovalDetail(kind="question", text="Which one?", options=("the red", "the blue"))
@@ -174,7 +174,7 @@ async def test_an_answer_is_handed_in(typed: str, said: str) -> None:
     assert "1. the red" in screen.all("question")[0] and screen.all("note")[0] == "Answered by terminal."
 
 
-async def test_without_a_person_to_ask_the_approval_stays_open() -> None:
+async def test_without_a_terminal_the_approval_stays_pending() -> None:
     """Where nobody can be asked nothing is decided, and showing ends."""
     screen, outcome, gateway = await shown(
         [ApprovalRequested(call=CALL, call_hash="h", question="May I?"), anyio.Event()]

@@ -122,7 +122,7 @@ class AdapterSuite(ContractSuite, ABC):
         """
 
     @pytest.mark.anyio
-    async def test_text_comes_in_pieces_and_then_one_finish(self) -> None:
+    async def test_text_arrives_in_pieces_followed_by_one_finish(self) -> None:
         """The text arrives in several pieces, and exactly one Finish follows at the end."""
         events = await self._events("text")
         assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
@@ -147,14 +147,14 @@ class AdapterSuite(ContractSuite, ABC):
         assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
 
     @pytest.mark.anyio
-    async def test_parallel_calls_come_whole_and_in_order(self) -> None:
+    async def test_parallel_calls_arrive_complete_and_in_order(self) -> None:
         """Calls arrive in the model's order, with parsed arguments and distinct ids, directly before the Finish."""
         events = await self._events("calls")
         self._are_the_calls(events)
         assert _finish(events).reason == "tool_calls"
 
     @pytest.mark.anyio
-    async def test_text_that_comes_with_calls_is_kept(self) -> None:
+    async def test_text_beside_calls_is_kept(self) -> None:
         """Text and calls of one answer both arrive, the text first (PA-F14)."""
         events = await self._events("text_and_calls")
         assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
@@ -170,7 +170,7 @@ class AdapterSuite(ContractSuite, ABC):
         assert list(calls[0].arguments) == [""]
 
     @pytest.mark.anyio
-    async def test_an_answer_stopped_by_the_limit_says_so(self) -> None:
+    async def test_an_answer_stopped_by_the_limit_finishes_with_max_tokens(self) -> None:
         """The finish reason is max_tokens."""
         assert _finish(await self._events("limit")).reason == "max_tokens"
 

@@ -79,7 +79,7 @@ class ChannelSuite(ContractSuite, ABC):
             assert len(person.channel.shows) <= MAX_SHOWS
 
     @pytest.mark.anyio
-    async def test_a_message_is_handed_in_once_and_can_be_repeated(self) -> None:
+    async def test_a_message_is_sent_once_and_can_be_repeated(self) -> None:
         """A person's message is sent once, unchanged, with a client id that makes a repetition harmless."""
         async with ScriptedGateway() as gateway:
 
@@ -124,7 +124,7 @@ class ChannelSuite(ContractSuite, ABC):
             assert [message.content for message in gateway.sent] == ["first", "second"]
 
     @pytest.mark.anyio
-    async def test_a_failed_turn_says_so(self) -> None:
+    async def test_a_failed_turn_shows_its_fixed_sentence(self) -> None:
         """The fixed sentence of a failure is shown after the text that was already answered."""
         sentence = FIXED_SENTENCES[ErrorCode.PROVIDER_ERROR]
 
@@ -201,9 +201,7 @@ class ChannelSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("allow", [True, False])
-    async def test_MB_T11_open_approvals_of_other_conversations_can_be_decided_here(
-        self, allow: bool
-    ) -> None:
+    async def test_MB_T11_approvals_of_other_conversations_can_be_decided_here(self, allow: bool) -> None:
         """The owner can decide here about a call of another channel's turn. One answer is one decision."""
         async with ScriptedGateway() as gateway:
 
@@ -240,7 +238,7 @@ class ChannelSuite(ContractSuite, ABC):
             await self._talk(gateway, act)
 
     @pytest.mark.anyio
-    async def test_it_ends_when_cancelled(self) -> None:
+    async def test_a_cancelled_channel_ends(self) -> None:
         """A cancelled channel ends within seconds, even during an answer."""
 
         def answer(message: SendMessage) -> Iterable[Step]:

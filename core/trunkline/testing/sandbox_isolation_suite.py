@@ -160,7 +160,7 @@ class SandboxIsolationSuite(SandboxFixture):
         assert SECRET.encode() in app.stdout
 
     @pytest.mark.anyio
-    async def test_no_link_leads_out(self, workspace: Path) -> None:
+    async def test_no_link_leaves_the_workspace(self, workspace: Path) -> None:
         """Links in the workspace, planted before or by the program, reach nothing of the host."""
         outside = workspace.parent
         (workspace / "link").symlink_to(outside / "secret.txt")
@@ -177,7 +177,7 @@ class SandboxIsolationSuite(SandboxFixture):
         assert not (outside / "planted").exists()
 
     @pytest.mark.anyio
-    async def test_it_receives_exactly_its_arguments_and_environment(self, workspace: Path) -> None:
+    async def test_a_program_receives_exactly_its_arguments_and_environment(self, workspace: Path) -> None:
         """A program starts in the given folder, with exactly the given arguments and environment. It can read the
         additional files at their given paths, and cannot write them.
         """
@@ -207,7 +207,7 @@ class SandboxIsolationSuite(SandboxFixture):
     # Environment --------------------------------------------------------------------------------------------------
 
     @pytest.mark.anyio
-    async def test_its_environment_holds_only_the_given_variables(
+    async def test_the_environment_holds_only_the_given_variables(
         self, workspace: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A program inherits no descriptor, and neither do the other processes of the sandbox."""
@@ -223,7 +223,7 @@ class SandboxIsolationSuite(SandboxFixture):
         assert b"PATH=/bin\n" in ran.stdout
 
     @pytest.mark.anyio
-    async def test_cc_t11_it_has_no_network(self, workspace: Path) -> None:
+    async def test_cc_t11_a_program_has_no_network(self, workspace: Path) -> None:
         """No host is reachable, and no socket of the host is visible."""
         ran = await self.shell(
             workspace,
@@ -250,7 +250,7 @@ class SandboxIsolationSuite(SandboxFixture):
         assert found == dict.fromkeys(("kept", "inner/kept", "inner/id_rsa"), "kept")
 
     @pytest.mark.anyio
-    async def test_it_sees_no_other_process_and_gains_no_privileges(self, workspace: Path) -> None:
+    async def test_a_program_sees_no_other_process_and_gains_no_privileges(self, workspace: Path) -> None:
         """A program sees only its own processes, has no privileges, cannot gain any by setuid, and has a system call
         filter.
         """

@@ -62,7 +62,7 @@ class SandboxSuite(SandboxIsolationSuite):
             assert ran.stdout.strip() == said
 
     @pytest.mark.anyio
-    async def test_a_program_can_be_spoken_with(self, workspace: Path) -> None:
+    async def test_a_program_exchanges_input_and_output_while_it_runs(self, workspace: Path) -> None:
         """A long-running program answers line by line, and ends when its standard input is closed."""
         async with self.started(workspace, "while read line; do echo got $line; done; exit 4") as process:
             for word in (b"one", b"two"):
@@ -195,7 +195,7 @@ class SandboxSuite(SandboxIsolationSuite):
     # The end ------------------------------------------------------------------------------------------------------
 
     @pytest.mark.anyio
-    async def test_leaving_ends_it(self, workspace: Path) -> None:
+    async def test_leaving_the_context_ends_the_program(self, workspace: Path) -> None:
         """Leaving the context, cancelling it, and ``kill`` end all processes of the program."""
         async with self.started(workspace, f"{HEARTBEAT_SCRIPT} sleep 60") as process:
             await self.wait_beating(workspace)
@@ -211,9 +211,7 @@ class SandboxSuite(SandboxIsolationSuite):
             await self.assert_stopped(workspace)
 
     @pytest.mark.anyio
-    async def test_cc_t12_all_programs_of_a_home_are_ended_whoever_started_them(
-        self, workspace: Path
-    ) -> None:
+    async def test_cc_t12_panic_ends_all_programs_of_a_home(self, workspace: Path) -> None:
         """As in a panic, another instance ends five programs of the home within two seconds, and no program of
         another home. One of three attempts must be that fast, because the machine may be busy.
         """

@@ -49,7 +49,7 @@ class StoreSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("text", ["", "plain", "Grüße\r\n\ttabs", "x" * 1_100_000], ids=len)
-    async def test_what_is_written_is_read(self, text: str, tmp_path: Path) -> None:
+    async def test_written_text_is_read_back_unchanged(self, text: str, tmp_path: Path) -> None:
         """Any text is returned unchanged, also after the store was closed and opened again."""
         async with self.opened(tmp_path) as store:
             await _write(store, "notes/ä.md", text)
@@ -59,7 +59,7 @@ class StoreSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     @pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: repr(path[:12]))
-    async def test_no_path_leads_out(self, path: str, tmp_path: Path) -> None:
+    async def test_no_path_leaves_the_root(self, path: str, tmp_path: Path) -> None:
         """Reading and writing outside the root are refused, and no file is created there."""
         async with self.opened(tmp_path) as store:
             for attempt in (store.read(path), _write(store, path, "x")):

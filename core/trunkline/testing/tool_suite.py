@@ -102,7 +102,7 @@ class ToolSuite(ContractSuite, ABC):
         assert isinstance(await self._called(workspace, self.arguments(workspace)), str)
 
     @pytest.mark.anyio
-    async def test_arguments_may_come_as_text(self, workspace: Path) -> None:
+    async def test_arguments_sent_as_text_are_accepted(self, workspace: Path) -> None:
         """Numbers and booleans sent as text, and all arguments as JSON text, have the same meaning."""
         good = self.arguments(workspace)
         loose = {name: value if isinstance(value, str) else json.dumps(value) for name, value in good.items()}

@@ -95,7 +95,7 @@ def test_only_changed_files_are_read_again(memory: Run, papers: Path, kept: Path
     assert len(subprocess.run(log, capture_output=True, text=True, check=True).stdout.split()) == 2
 
 
-def test_two_files_of_one_name_in_memory_are_reported(memory: Run, tmp_path: Path) -> None:
+def test_two_files_with_the_same_name_in_memory_are_reported(memory: Run, tmp_path: Path) -> None:
     """The second does not silently replace the first."""
     folder = tmp_path / "twice"
     folder.mkdir()
@@ -136,7 +136,7 @@ def begun(home: Path, folder: Path, stdout: int, through: tuple[str, ...] = ()) 
     return subprocess.Popen(argv, env=env, stdout=stdout, stderr=subprocess.DEVNULL)
 
 
-def test_a_thousand_files_come_in_one_command(memory: Run, tmp_path: Path) -> None:
+def test_a_thousand_files_are_added_by_one_command(memory: Run, tmp_path: Path) -> None:
     """Text, web pages and PDFs together, a broken one among them; all are found then."""
     folder = tmp_path / "many"
     folder.mkdir()

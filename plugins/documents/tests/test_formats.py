@@ -121,7 +121,7 @@ async def test_a_notebook_is_read(read) -> None:
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is not None, reason="tesseract is installed")
-async def test_a_picture_says_what_to_install(read) -> None:
+async def test_a_picture_without_tesseract_names_the_missing_program(read) -> None:
     """Without tesseract a picture, and a PDF of pictures, are refused with the name of what is missing."""
     for name, data in (("a.png", samples.PNG), ("a.pdf", samples.pdf([""]))):
         with pytest.raises(UnreadableDocument, match="apt install tesseract-ocr"):

@@ -125,7 +125,7 @@ async def test_cancelling_ends_the_process() -> None:
     await ends("sleep 3600.5")
 
 
-async def test_a_reader_that_cannot_travel_is_named() -> None:
+async def test_a_reader_that_cannot_be_pickled_is_named() -> None:
     """An object that holds an open thing says so, in place of a puzzle."""
     reader = Bad()
     reader.lock = open(os.devnull)  # type: ignore[attr-defined]  # noqa: SIM115, PTH123, ASYNC230

@@ -182,7 +182,7 @@ async def test_some_pages_are_read(running: Platform) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_file_that_is_none_is_an_error_for_the_model(running: Platform) -> None:
+async def test_an_unreadable_document_is_an_error_for_the_model(running: Platform) -> None:
     """Missing, broken, binary, outside: a sentence each."""
     place = running.home.workspace("main")
     (place / "broken.pdf").write_bytes(b"broken")

@@ -10,7 +10,7 @@ from trunkline_files import find_tool, path_tools, read_tools, search_tool, writ
 from trunkline_files.globs import matches
 
 
-def test_a_text_comes_back_as_it_is(tmp_path: Path) -> None:
+def test_a_text_is_read_back_unchanged(tmp_path: Path) -> None:
     """Every character, line ends and control characters included (PA-T15)."""
     text = "".join(map(chr, range(1, 256))) + "\r\n\n\r end \u2028 \U0001f600"
     (tmp_path / "a").write_bytes(text.encode())
@@ -52,7 +52,7 @@ def test_the_time_of_a_file_is_local_with_its_offset(tmp_path: Path) -> None:
     )
 
 
-def test_a_character_cut_at_the_end_of_the_look_is_text(tmp_path: Path) -> None:
+def test_a_character_cut_at_the_end_of_the_sample_is_not_binary(tmp_path: Path) -> None:
     """The look at the beginning does not mistake half a character for binary."""
     for shift in range(4):
         (tmp_path / "a").write_bytes(b"x" * (8192 - shift) + "\U0001f600".encode() * 3)

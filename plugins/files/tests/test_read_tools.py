@@ -56,7 +56,7 @@ def test_lines_that_are_too_long_are_cut_and_read_on_by_characters(tmp_path: Pat
     assert "either" in refusal(read_tools.read_file, tmp_path, "a", offset=3, start_line=1)
 
 
-def test_huge_files_are_worked_on_without_being_held_in_memory(tmp_path: Path) -> None:
+def test_huge_files_are_processed_without_being_loaded_into_memory(tmp_path: Path) -> None:
     """Thirty megabytes cost a few at most: reading the last lines, searching, adding, copying, and every preview."""
     with (tmp_path / "huge").open("wb") as file:
         for number in range(30):

@@ -139,7 +139,7 @@ def test_MN_T15_glob_results_are_truncated_with_a_note(tmp_path: Path) -> None:
     assert "Truncated" not in run(find_tool.find_files, tmp_path, "*.py", max_results=7)
 
 
-def test_the_newest_come_first(tmp_path: Path) -> None:
+def test_the_newest_files_are_listed_first(tmp_path: Path) -> None:
     """By the time of their last change, not by name."""
     import os
 
@@ -163,7 +163,7 @@ def test_the_newest_come_first(tmp_path: Path) -> None:
         ("{a,b}" * 40, "ab" * 20, False),
     ],
 )
-def test_braces_are_one_or_the_other(pattern: str, path: str, does: bool) -> None:
+def test_braces_match_alternatives(pattern: str, path: str, does: bool) -> None:
     """Up to a number of them; beyond, the pattern is taken as it stands."""
     assert matches(pattern, path) is does
 

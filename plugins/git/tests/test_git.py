@@ -382,7 +382,7 @@ async def test_reading_needs_no_approval_and_programs_need_the_permission(tmp_pa
             assert (said.status, "refused" in said.output) == ("error", True)
 
 
-async def test_a_look_runs_no_program_that_git_can_be_kept_from(tmp_path: Path) -> None:
+async def test_read_only_git_runs_no_program_that_the_repository_configures(tmp_path: Path) -> None:
     """Of a repository that names programs for everything; and what it names for status changes nothing."""
     mark = "sh -c 'echo MARK; echo MARK >> /workspace/mark; echo MARK >&2; cat'"
     async with place(tmp_path, approvals="some") as here:

@@ -155,6 +155,6 @@ def test_shell_syntax_around_a_free_command_does_not_refuse_it(
         st.text(max_size=20) | st.sampled_from([*REFUSED, *HIDDEN, *FREE, "<<E\n", "'", '"', "$(", ";", "\n"])
     )
 )
-def test_every_text_gets_a_ruling(pieces: list[str]) -> None:
+def test_every_text_is_classified(pieces: list[str]) -> None:
     """None breaks the reader, and one that no shell could read does not either."""
     assert judge_command("".join(pieces), PROTECTED).ruling in ("free", "confirm", "refused")

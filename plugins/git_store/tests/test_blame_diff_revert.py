@@ -65,7 +65,9 @@ async def test_blame_agrees_with_git(store: GitMemoryStore, write: Write, git: G
     assert [span.version for span in found.spans for _ in span.lines] == said
 
 
-async def test_blame_looks_through_a_merge(opened: Opened, root: Path, git: Git) -> None:
+async def test_blame_follows_a_merge_to_the_commits_of_the_branch(
+    opened: Opened, root: Path, git: Git
+) -> None:
     """What a person merged with git blames to the commits of the branch, and history lists those too."""
     async with opened() as store:
         await store.change(Change({"a.md": b"one\ntwo\nthree\n"}, actor="ada", reason=""))

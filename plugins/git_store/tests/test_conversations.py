@@ -48,7 +48,7 @@ async def ids(store: GitMemoryStore, after: int = 0, conversation: str = "c1") -
     return [message.id for message in found.messages]
 
 
-async def test_messages_come_back_whole_and_in_order(store: GitMemoryStore) -> None:
+async def test_messages_are_read_back_complete_and_in_order(store: GitMemoryStore) -> None:
     """All fields of all roles survive, also line ends and control characters in content."""
     call = ToolCall(id="call1", name="roll", arguments={"sides": 6, "note": "ü\n"})
     messages = (
@@ -142,7 +142,7 @@ async def test_the_file_is_json_lines(store: GitMemoryStore, root: Path, git: Gi
         ),
     ],
 )
-async def test_titles_come_from_the_first_message(
+async def test_titles_are_made_from_the_first_message(
     store: GitMemoryStore, text: str, title: str | None
 ) -> None:
     """Its first sentence without markup and greetings, a long one without politeness too, 60 letters at most; none
@@ -167,16 +167,14 @@ async def test_an_owners_title_is_kept(store: GitMemoryStore) -> None:
 @pytest.mark.parametrize(
     ("block", "conversation"), [("../x", "c"), ("main", "../c"), ("Main", "c"), ("main", ""), ("", "c")]
 )
-async def test_names_that_no_block_has_are_refused(
-    store: GitMemoryStore, block: str, conversation: str
-) -> None:
+async def test_invalid_block_names_are_refused(store: GitMemoryStore, block: str, conversation: str) -> None:
     """A block or conversation that would lead elsewhere is refused."""
     with pytest.raises(Refusal) as refused:
         await store.append_conversation(append(said(1), block=block, conversation=conversation))
     assert refused.value.code == "invalid_path"
 
 
-async def test_a_line_that_cannot_be_read_costs_only_itself(opened: Opened, root: Path) -> None:
+async def test_an_unreadable_line_affects_only_itself(opened: Opened, root: Path) -> None:
     """A broken line by hand, or a missing line end, neither hides the others nor stops appending."""
     async with opened() as store:
         await store.append_conversation(append(said(1), said(2)))

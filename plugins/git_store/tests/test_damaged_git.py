@@ -99,7 +99,7 @@ async def test_errors_reach_a_person_as_sentences_only(
 
 
 @pytest.mark.parametrize("harm", [broken_config, no_head, broken_head, no_folder, no_commit])
-async def test_the_doctor_mends_it(
+async def test_the_memory_doctor_repairs_the_repository(
     harm: Callable[[Path], None], opened: Opened, root: Path, git: Git
 ) -> None:
     """Afterwards memory starts, has the edit by hand in history, and takes what it refused before."""

@@ -41,7 +41,7 @@ def names_in(folder: Path) -> set[str]:
     ids=["empty", "ascii", "unicode", "crlf", "control", "bom", "large"],
 )
 @pytest.mark.parametrize("path", ["a.md", "deep/er/ünï 東京.md", "spaces and 'quotes'/x"])
-async def test_any_text_comes_back_identical(
+async def test_any_text_is_read_back_identical(
     store: GitMemoryStore, write: Write, path: str, text: str
 ) -> None:
     """PA-T1: arbitrary text, empty, more than 1 MB, unicode in path and content."""
@@ -200,7 +200,7 @@ async def test_files_of_one_change_are_committed_atomically(store: GitMemoryStor
     assert refused.value.code == "not_found"
 
 
-async def test_a_refused_change_does_not_harm_its_neighbours(
+async def test_a_refused_change_does_not_affect_its_group(
     store: GitMemoryStore, write: Write, root: Path
 ) -> None:
     """A write that cannot be placed fails alone; the others of its group are committed (PA-T5)."""

@@ -55,7 +55,7 @@ async def closed(opened: Opened) -> list[str]:
 
 @pytest.mark.parametrize("how", ["truncated", "empty", "garbage"])
 @pytest.mark.parametrize("what", ["HEAD:notes/a.md", "HEAD:notes", "HEAD^{tree}"])
-async def test_a_broken_object_of_now_is_made_again(
+async def test_a_broken_object_of_the_current_version_is_restored(
     what: str, how: str, opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
     """Memory starts in spite of it: the object is put aside and made again from the files; nothing is lost."""
@@ -108,7 +108,7 @@ async def test_a_lost_last_commit_is_reported_and_the_branch_reset(
 
 
 @pytest.mark.parametrize("how", ["cut", "flipped"])
-async def test_a_broken_pack_is_saved_from(
+async def test_intact_objects_of_a_broken_pack_are_recovered(
     how: str, opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
     """What can still be read of it, and what the files hold, is in history again; the rest is named."""
@@ -184,7 +184,7 @@ async def test_broken_databases_are_rebuilt(opened: Opened, closed: list[str], r
         assert len(await store.history("notes/a.md", limit=9)) == 4
 
 
-async def test_looking_changes_nothing(closed: list[str], root: Path, git: Git) -> None:
+async def test_a_check_changes_nothing(closed: list[str], root: Path, git: Git) -> None:
     """Without mending everything is told and stays as it is."""
     spoil(root, git("rev-parse", "HEAD:notes/a.md").strip(), "empty")
     before = {file: file.stat().st_mtime_ns for file in (root / ".git/objects").rglob("*") if file.is_file()}
@@ -243,7 +243,7 @@ async def test_a_running_gc_harms_nothing(store: GitMemoryStore, write: Write, g
     assert git("fsck", "--full", "--strict", "--no-dangling") == ""
 
 
-async def test_folders_cleared_away_by_another_git_lose_no_write(
+async def test_object_folders_removed_by_another_git_lose_no_write(
     store: GitMemoryStore, write: Write, git: Git
 ) -> None:
     """git removes a folder of objects when it is empty, also one that was made for the object of this moment."""
@@ -311,7 +311,7 @@ def person(root: Path, *arguments: str, said: bytes = b"", when: str = "2026-01-
     return done.stdout.decode().strip()
 
 
-async def test_commits_of_a_person_with_strange_names_and_times(
+async def test_commits_with_unusual_authors_and_times_are_read(
     opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
     """A clock that jumps, a name that is no text, an empty message: history, blame and index go on in order."""

@@ -34,7 +34,7 @@ async def test_history_gives_changes_and_states_before(store: GitMemoryStore, wr
     assert (await store.read("a.md", versions[0][:10])).content == "one"
 
 
-async def test_history_outlives_deletion(store: GitMemoryStore, write: Write) -> None:
+async def test_history_of_a_deleted_file_remains(store: GitMemoryStore, write: Write) -> None:
     """A deleted file's changes are listed, its deletion first, with what it held."""
     await write("a.md", "one")
     await store.delete("a.md", actor="owner", reason="not needed")
@@ -102,7 +102,7 @@ async def test_every_commit_is_published(opened: Opened) -> None:
     assert reported == [MemoryChanged(paths=("a.md",), version=version, actor="agent")]
 
 
-async def test_plain_tools_read_it_when_all_is_stopped(opened: Opened, root: Path, git: Git) -> None:
+async def test_plain_tools_read_memory_while_nothing_runs(opened: Opened, root: Path, git: Git) -> None:
     """ARCH-1: with nothing running, the files open in an editor, git shows history, and the tree is clean."""
     async with opened() as store:
         await store.change(Change({"notes/a.md": "Grüße\n".encode()}, actor="agent", reason="Greet"))
@@ -221,7 +221,7 @@ async def test_git_status_shows_no_changes_after_commits_of_memory(
 
 
 @pytest.mark.parametrize("body", ["\n" * 300_000, "Actor: owner\n" * 50_000])
-async def test_no_reason_keeps_history_busy(store: GitMemoryStore, body: str) -> None:
+async def test_any_commit_reason_is_parsed_in_linear_time(store: GitMemoryStore, body: str) -> None:
     """A reason may be of any length and shape, and never passes for the mark of who made the change."""
     change = Change({"a.md": b"one"}, actor="agent", reason=f"Why\n\n{body}x")
     await store.change(change)

@@ -90,7 +90,9 @@ async def server(opened: Opened, tmp_path: Path) -> AsyncIterator[Place]:
         yield Place(store, tmp_path / "server")
 
 
-async def test_FS_1_a_fresh_memory_becomes_the_other_one(laptop: Place, server: Place, git: Git) -> None:
+async def test_FS_1_an_import_into_an_empty_memory_reproduces_it(
+    laptop: Place, server: Place, git: Git
+) -> None:
     """Documents, conversations, preferences and the whole history arrive; what a new memory begins with gives way."""
     version = await laptop.write("notes/a.md", "first")
     await laptop.write("notes/a.md", "second")
@@ -111,7 +113,7 @@ async def test_FS_1_a_fresh_memory_becomes_the_other_one(laptop: Place, server: 
 @pytest.mark.parametrize(
     "name", [b"bad\xff.md", b"new\nline.md", b"deep/" * 90 + b"a.md"], ids=("letters", "control", "deep")
 )
-async def test_a_name_that_not_every_system_has_keeps_nothing_back(
+async def test_a_name_invalid_on_other_systems_does_not_stop_an_export(
     laptop: Place, server: Place, git: Git, name: bytes
 ) -> None:
     """A person may commit any name with git: the export is whole all the same, and can be brought in; what has such a
@@ -448,7 +450,7 @@ async def test_fs_1_the_effect_of_each_imported_policy_is_reported(laptop: Place
     assert {f"policies/{id}.json" for id in (*subjects, "deny")} <= {*server.files()}
 
 
-async def test_others_write_meanwhile(laptop: Place, server: Place) -> None:
+async def test_concurrent_writes_during_an_import_are_kept(laptop: Place, server: Place) -> None:
     """An import of many files loses no write that happens beside it."""
     import anyio
 
@@ -488,7 +490,7 @@ anyio.run(main)
 
 
 @pytest.mark.kill
-async def test_an_import_that_is_killed_is_done_by_the_next(
+async def test_a_killed_import_is_completed_by_the_next_one(
     laptop: Place, opened: Opened, git: Git, tmp_path: Path
 ) -> None:
     """Wherever it dies: memory is sound, nothing is left lying about, and the same import does the rest."""

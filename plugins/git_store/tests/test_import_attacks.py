@@ -301,7 +301,7 @@ async def test_a_link_or_submodule_of_an_archive_stays_in_history(
     assert git("fsck", "--full", "--strict", "--no-dangling") == ""
 
 
-async def test_configuration_and_attributes_of_an_archive_mean_nothing(
+async def test_configuration_and_attributes_of_an_archive_are_ignored(
     good: Path, store: GitMemoryStore, tmp_path: Path, root: Path, git: Git
 ) -> None:
     """A configuration that would run programs is never read or kept; a ``.gitattributes`` is no file of memory."""
@@ -328,7 +328,7 @@ async def test_configuration_and_attributes_of_an_archive_mean_nothing(
     assert git("fsck", "--full", "--strict", "--no-dangling") == ""
 
 
-async def test_an_archive_that_was_cut_is_refused(
+async def test_a_truncated_archive_is_refused(
     good: Path, store: GitMemoryStore, tmp_path: Path, root: Path
 ) -> None:
     """Wherever it was cut: in a file, between two, before the sums."""

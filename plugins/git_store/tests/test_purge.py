@@ -183,7 +183,7 @@ async def test_writes_continue_after_a_purge(chunks: Chunks, opened: Opened, wri
     git("fsck", "--strict")
 
 
-async def test_a_sweep_that_was_cut_short_is_finished_at_the_next_start(
+async def test_an_interrupted_sweep_is_finished_at_the_next_start(
     opened: Opened, root: Path, git: Git
 ) -> None:
     """A purge that died before the objects were swept: the next start sweeps."""

@@ -80,7 +80,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_purge_that_was_killed_is_finished_by_the_next(
+def test_a_killed_purge_is_finished_by_the_next_one(
     stopped: tuple[Path, str], step: str, tmp_path: Path
 ) -> None:
     """At any step of it, with a process that dies at once."""

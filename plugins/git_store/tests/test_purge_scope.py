@@ -127,7 +127,7 @@ async def test_old_copies_are_purged_and_current_copies_reported(
     assert "zebra" not in everything(git)
 
 
-async def test_a_name_that_is_used_again_keeps_its_new_file(chunks: Chunks, write: Write, git: Git) -> None:
+async def test_purging_a_reused_name_keeps_the_new_file(chunks: Chunks, write: Write, git: Git) -> None:
     """The old file of that name goes, the new one stays with its history; and an archive of before stays refused."""
     await write("notes.md", LETTER)
     await chunks.store.move("notes.md", "letter.md", actor="agent", reason="")
@@ -229,7 +229,9 @@ async def test_a_purged_conversation_takes_its_derived_files_along(
     git("fsck", "--strict", "--no-dangling")
 
 
-async def test_a_path_of_a_conversation_is_the_conversation(chunks: Chunks, git: Git, root: Path) -> None:
+async def test_the_path_of_a_conversation_selects_the_conversation(
+    chunks: Chunks, git: Git, root: Path
+) -> None:
     """Its file's path means the same as its id, and so does a folder that holds it."""
     await said(chunks.store, "conv_zebra", SECRET)
     await chunks.keep(SECRET, conversation="conv_zebra")

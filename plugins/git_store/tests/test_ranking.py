@@ -147,7 +147,7 @@ async def test_rlm_t5_a_tag_outranks_the_word(store: GitMemoryStore, chunks: Chu
     assert signals(hits[0])["tags"] == "apples"
 
 
-async def test_rlm_t5_of_equal_texts_the_surer_and_the_newer_come_first(
+async def test_rlm_t5_equal_texts_rank_by_confidence_then_newest(
     store: GitMemoryStore, chunks: Chunks
 ) -> None:
     """RLM-T5: equal text: higher confidence, then newer first."""
@@ -198,7 +198,7 @@ async def test_filters_narrow(store: GitMemoryStore, chunks: Chunks, write: Writ
 # Conversations -------------------------------------------------------------------------------------------------
 
 
-async def test_neighbours_help_a_short_turn(store: GitMemoryStore) -> None:
+async def test_adjacent_messages_help_to_find_a_short_turn(store: GitMemoryStore) -> None:
     """An answer that repeats none of the question's words is found by what was said around it, and says so."""
     await say(
         store,
@@ -214,7 +214,7 @@ async def test_neighbours_help_a_short_turn(store: GitMemoryStore) -> None:
     assert "talk-3" not in [hit.id for hit in hits]
 
 
-async def test_neighbours_end_after_a_pause(store: GitMemoryStore) -> None:
+async def test_messages_after_a_pause_are_not_adjacent(store: GitMemoryStore) -> None:
     """What was said an hour later, or next door by a single word, belongs to something else."""
     await say(store, "The kitchen cupboard is blue.", conversation="c", at=NOW - timedelta(days=2))
     await say(store, "The kitchen cupboard is blue.", "Good morning!", conversation="c", at=NOW)
@@ -222,9 +222,7 @@ async def test_neighbours_end_after_a_pause(store: GitMemoryStore) -> None:
     assert [hit.id for hit in hits] == ["c-0"]
 
 
-async def test_a_conversation_that_grows_is_indexed_as_if_it_had_come_at_once(
-    opened: Opened, tmp_path: Path
-) -> None:
+async def test_a_growing_conversation_is_indexed_like_a_complete_one(opened: Opened, tmp_path: Path) -> None:
     """The neighbours of the last turns change when another is said; an index made anew says the same."""
     said = ["Where is the spare key?", "Under the pot.", "Which pot?", "The red one.", "Found it, thanks."]
     async with opened() as store:
@@ -330,7 +328,7 @@ async def test_every_score_follows_from_its_signals(store: GitMemoryStore, chunk
         assert hit.score == pytest.approx(score, rel=0.01)
 
 
-async def test_two_good_passages_of_one_conversation_come_before_poor_ones_of_others(
+async def test_good_passages_of_a_conversation_outrank_poor_ones_of_others(
     store: GitMemoryStore,
 ) -> None:
     """Passages are ranked, not files: what a search without ``kinds`` puts first is what one for turns puts first."""

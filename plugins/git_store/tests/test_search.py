@@ -56,7 +56,7 @@ async def test_more_words_found_is_better(store: GitMemoryStore, write: Write) -
     assert await paths(store, "muller") == ["both.md"]
 
 
-async def test_a_document_comes_before_the_talk_about_it(store: GitMemoryStore, write: Write) -> None:
+async def test_a_document_outranks_conversations_about_it(store: GitMemoryStore, write: Write) -> None:
     """A conversation repeats what was asked for again and again; what a person looks for is where it was written."""
     await write(
         "documents/garden.md", "The climbing frame for the beans stands behind the shed, and it is green."
@@ -239,7 +239,7 @@ async def test_a_pure_question_to_memory_is_not_found_and_a_statement_is(
     assert [hit.id for hit in await find(store, query)] == ([] if asks else ["t-asked"])
 
 
-async def test_an_updated_index_equals_a_rebuilt_one_for_a_grown_conversation(store: GitMemoryStore) -> None:
+async def test_an_index_updated_turn_by_turn_equals_a_rebuilt_one(store: GitMemoryStore) -> None:
     """Turn by turn, and made anew."""
     for number in range(6):
         question = f"Where are the zebras of herd {number}?"
@@ -253,7 +253,7 @@ async def test_an_updated_index_equals_a_rebuilt_one_for_a_grown_conversation(st
     assert await find(store, "zebras herd south", limit=50) == before
 
 
-async def test_a_speaker_is_a_name_or_a_role(store: GitMemoryStore) -> None:
+async def test_a_speaker_filter_accepts_a_name_or_a_role(store: GitMemoryStore) -> None:
     """Whoever is asked for by role is found by it, named or not."""
     await talk(
         store,
@@ -284,7 +284,7 @@ async def test_search_sees_what_was_just_written(store: GitMemoryStore, write: W
     assert await paths(store, "unique19end") == []
 
 
-async def test_search_stays_under_its_path(store: GitMemoryStore, write: Write) -> None:
+async def test_search_is_limited_to_its_path(store: GitMemoryStore, write: Write) -> None:
     """Only the folder or file that is named, and nothing that merely begins alike."""
     for path in ("a/x.md", "ab/x.md", "a.md"):
         await write(path, "word")
@@ -344,7 +344,7 @@ HARM = ["delete", "garbage", "empty", "other", "truncate"]
 
 @pytest.mark.parametrize("harm", HARM)
 @pytest.mark.parametrize("running", [True, False], ids=["running", "stopped"])
-async def test_a_lost_index_is_rebuilt(
+async def test_a_missing_or_damaged_index_is_rebuilt(
     harm: str, running: bool, opened: Opened, root: Path, tmp_path: Path
 ) -> None:
     """FS-6: deleted, damaged or foreign, while running or stopped: search finds the same as before."""

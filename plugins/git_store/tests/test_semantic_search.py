@@ -110,7 +110,7 @@ async def test_a_write_does_not_wait_for_its_vector(tmp_path: Path) -> None:
         assert await paths(store, "lorry") == ["garage.md"]
 
 
-async def test_vectors_outlive_the_index(tmp_path: Path) -> None:
+async def test_vectors_survive_the_loss_of_the_index(tmp_path: Path) -> None:
     """An index that is lost is made anew, and no text is embedded a second time; a new text alone is."""
     embedder = TinyEmbedder(MEANS)
     async with tended(tmp_path, embedder) as store:
@@ -141,7 +141,7 @@ async def test_another_model_recomputes_the_vectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["delete", "garbage", "truncate"])
-async def test_lost_vectors_are_made_again(tmp_path: Path, harm: str) -> None:
+async def test_missing_vectors_are_recomputed(tmp_path: Path, harm: str) -> None:
     """FS-6: deleting or damaging them loses nothing."""
     async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.")
@@ -181,7 +181,7 @@ class Given(Embedder):
         return [self._vectors.get(text, [0.0, 0.0, 0.0]) for text in texts]
 
 
-async def test_cc_t15_the_nearest_fact_comes_first(tmp_path: Path) -> None:
+async def test_cc_t15_the_nearest_fact_ranks_first(tmp_path: Path) -> None:
     """CC-T15: [1,0,0] before [0,1,0] for [.9,.1,0]; a vector of zeros is no trouble, as a passage or as a question."""
     given = Given({"east": [1, 0, 0], "north": [0, 1, 0], "nearly east": [0.9, 0.1, 0], "nowhere": [0, 0, 0]})
     async with tended(tmp_path, given) as store:
@@ -253,7 +253,7 @@ REFUSED = [ValueError("no such token"), TypeError("empty")]
 
 
 @pytest.mark.parametrize("strange", [*STRANGE, (None,) * 64, *REFUSED], ids=NAMES)
-async def test_a_text_without_a_vector_is_found_by_words_and_stops_no_search(
+async def test_a_text_without_a_vector_is_found_by_its_words(
     tmp_path: Path, strange: Vector | Exception
 ) -> None:
     """Whatever an embedder says of one text: the others have their vectors, every search answers, narrowed or not,

@@ -195,7 +195,7 @@ def damage(root: Path, git: Git, harm: str) -> None:
             folder.write_text(f"gitdir: {root.parent / 'elsewhere.git'}\n")
 
 
-async def test_litter_of_a_killed_process_is_removed(opened: Opened, root: Path) -> None:
+async def test_temporary_files_of_a_killed_process_are_removed(opened: Opened, root: Path) -> None:
     """Half-written objects, staged files and reference locks of the dead do not stop a start."""
     async with opened():
         pass

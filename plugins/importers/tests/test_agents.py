@@ -308,7 +308,7 @@ async def test_an_rlm_brain_in_both_layouts(place: Any, write: Any) -> None:
     assert (await place.bring(home)).idle
 
 
-async def test_rlm_layers_become_layers(place: Any, write: Any) -> None:
+async def test_rlm_layers_are_imported_as_layers(place: Any, write: Any) -> None:
     """A project is a block, an agent's own stays its own; bad lines are told."""
     record = {
         "id": "r1",
@@ -360,7 +360,7 @@ async def test_a_crevnclaw_home(place: Any, write: Any, tables: Tables) -> None:
     await keys_are_absent(place)
 
 
-async def test_links_and_strange_files_stay_outside(place: Any, write: Any, tmp_path: Path) -> None:
+async def test_links_and_unsupported_files_are_not_imported(place: Any, write: Any, tmp_path: Path) -> None:
     """A link in a workspace leads nowhere; binary files, large ones and impossible names are told."""
     (tmp_path / "secret.txt").write_text("outside")
     write("SOUL.md", "s")

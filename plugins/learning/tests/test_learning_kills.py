@@ -81,7 +81,7 @@ def switch_on(running: ProcessPlatform) -> None:
     (running.home.memory / "preferences.toml").write_text(WORDS_ALONE)
 
 
-async def test_a_learner_killed_at_any_step_neither_loses_nor_repeats_a_turn(tmp_path: Path) -> None:
+async def test_a_learner_killed_at_any_step_counts_each_turn_once(tmp_path: Path) -> None:
     """Between two facts, before the commit, and after the commit before anybody heard of it: each turn counts once."""
     config: dict[str, Any] = {"runtime.provider_adapter": "offline", "plugins.max_crashes": 0}
     async with process_platform(
@@ -105,7 +105,7 @@ async def test_a_learner_killed_at_any_step_neither_loses_nor_repeats_a_turn(tmp
         )
 
 
-async def test_one_of_several_monitors_learns_and_another_takes_over_when_it_is_killed(
+async def test_one_monitor_learns_and_another_takes_over_when_it_is_killed(
     tmp_path: Path,
 ) -> None:
     """Turns are answered by both; each is learned from once, also when the one that learns or the bus is killed."""

@@ -152,7 +152,7 @@ async def test_without_a_usable_answer_words_decide(tmp_path: Path) -> None:
         assert model.asked == ["facts"]
 
 
-async def test_no_budget_no_question(tmp_path: Path) -> None:
+async def test_without_a_budget_no_model_is_asked(tmp_path: Path) -> None:
     """max_cost_usd = 0 asks no model; a question that would be dearer is not asked either."""
     model = Student()
     async with learning(tmp_path / "home", ON + "max_cost_usd = 0.0\n", model) as running:

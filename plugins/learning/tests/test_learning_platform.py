@@ -42,7 +42,7 @@ async def test_learning_starts_with_the_first_turn_after_it_is_enabled(tmp_path:
         assert '"b"' in episodes[0]["task"] and learned(running) == 1
 
 
-async def test_a_single_request_is_learned_from_only_after_the_client_continues(tmp_path: Path) -> None:
+async def test_a_single_request_is_learned_from_once_the_client_continues(tmp_path: Path) -> None:
     """Whoever only asks for a title is no conversation to learn from."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         single = await running.say('call:open_shelf {"name": "a"}', history=(), one_shot=True)
@@ -67,7 +67,7 @@ async def test_an_episode_records_task_tools_outcome_and_origin(tmp_path: Path) 
         assert {change.author for change in changes} == {"learner"} and len(changes) == 2
 
 
-async def test_cc_f19_facts_are_chunks_with_their_source_found_by_session_time_and_role(
+async def test_cc_f19_facts_are_chunks_found_by_session_time_and_role(
     tmp_path: Path,
 ) -> None:
     """CC-F19, MN-F22: what a person says of themselves is a chunk that names conversation, turn and message."""
@@ -89,7 +89,7 @@ async def test_cc_f19_facts_are_chunks_with_their_source_found_by_session_time_a
         assert (await running.bus.call(MEMORY_CHUNKS, said_by)).total == 3
 
 
-async def test_the_same_fact_is_kept_once_and_a_contradiction_is_linked_and_not_overwritten(
+async def test_a_fact_is_stored_once_and_a_contradiction_is_linked(
     tmp_path: Path,
 ) -> None:
     """Nothing is overwritten: both facts stay, and the newer says that it contradicts the older."""
@@ -111,7 +111,7 @@ async def test_the_same_fact_is_kept_once_and_a_contradiction_is_linked_and_not_
         assert newest.content == "I live in Lisbon.", "who moves back is believed"
 
 
-async def test_a_failure_teaches_a_strategy_that_the_next_such_task_is_given(tmp_path: Path) -> None:
+async def test_a_failure_adds_a_strategy_for_the_next_similar_task(tmp_path: Path) -> None:
     """MN-F23, MN-D5: the strategy is chosen by the task on every turn, with its id, and not told of other tasks."""
     model = ScriptedModel()
     async with learning(tmp_path / "home", WORDS_ALONE, model) as running:
@@ -317,7 +317,7 @@ async def test_a_turn_does_not_wait_for_a_slow_lookup(tmp_path: Path) -> None:
     assert gap == ContextGap("learned playbook and earlier tasks", "memory took more than 0.5 s")
 
 
-async def test_agents_look_up_facts_and_strategies(tmp_path: Path) -> None:
+async def test_agents_query_facts_and_strategies(tmp_path: Path) -> None:
     """known_facts by words, role and time, with what contradicts; playbook_strategies for a task."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         await said(running, "I live in Lisbon.")
@@ -335,7 +335,7 @@ async def test_agents_look_up_facts_and_strategies(tmp_path: Path) -> None:
         assert "[pit-" in strategies and "file not found" in strategies
 
 
-async def test_strategies_of_another_model_are_shown_and_the_profile_after_five_messages(
+async def test_another_models_strategies_and_the_profile_are_shown(
     tmp_path: Path,
 ) -> None:
     """C25: what was learned with another model is not lost by a change of models. Off, nothing is told."""
@@ -362,7 +362,7 @@ async def says(running: Platform, model: ScriptedModel, words: str, *, without: 
     return words in context_of(model) and without not in context_of(model)
 
 
-async def test_rlm_f22_a_task_that_is_done_and_an_issue_that_is_resolved_are_noted(tmp_path: Path) -> None:
+async def test_rlm_f22_a_finished_task_and_a_resolved_issue_are_recorded(tmp_path: Path) -> None:
     """RLM-F22: once the person says that it worked, a note of the task is kept with its source, once; talk is none."""
 
     async def notes(running: Platform) -> dict[str, Chunk]:

@@ -89,7 +89,7 @@ def test_merging_adds_the_counters_up_and_loses_no_source() -> None:
     assert after(mixed, MergeStrategies(ids=tuple(mixed))) == mixed
 
 
-def test_one_remove_operation_does_not_delete_a_helpful_strategy() -> None:
+def test_a_single_remove_does_not_delete_a_helpful_strategy() -> None:
     """Remove is refused for a strategy that was more helpful than harmful; unknown ids change nothing."""
     book = after({}, AddStrategy(section="pitfalls", strategy=READ_FIRST))
     [id] = book
@@ -147,7 +147,7 @@ operations = st.one_of(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(operations, max_size=12), st.integers(0, 12))
-def test_deltas_merge_the_same_in_one_go_or_in_two(delta: list[PlaybookOperation], cut: int) -> None:
+def test_deltas_merge_the_same_in_one_or_two_steps(delta: list[PlaybookOperation], cut: int) -> None:
     """Merging is deterministic: the same operations give the same playbook, however they are handed in."""
     assert after({}, *delta) == after(after({}, *delta[:cut]), *delta[cut:])
 
@@ -199,7 +199,7 @@ def test_success_marks_used_strategies_helpful_and_failure_harmful() -> None:
     )
 
 
-def test_a_task_gets_at_most_ten_related_strategies_and_five_per_section() -> None:
+def test_a_task_gets_at_most_ten_strategies_and_five_per_section() -> None:
     """F23: five from failures and five from successes; other models' strategies come after one's own."""
 
     def one(n: int, outcome: str) -> Strategy:

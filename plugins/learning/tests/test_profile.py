@@ -62,7 +62,7 @@ def test_tools_are_counted_by_intent() -> None:
     assert known.tool_patterns["search"]["grep"] == profile.ToolCount(success=1, total=2)
 
 
-def test_numbers_of_a_model_add_up() -> None:
+def test_the_statistics_of_a_model_are_consistent() -> None:
     """total, successful, failed, kinds of failure and days; the rate is of those that were judged."""
     day = date(2026, 5, 1)
     numbers = metrics.count_turn(ModelMetrics(), day, strategies=2, failures=("timeout",))

@@ -74,7 +74,7 @@ def test_mn_t13_markers_that_are_booleans_or_numbers_are_words() -> None:
     assert judge_next_message("no", markers) == judge_next_message("7", markers) == "failure"
 
 
-def test_preferences_that_cannot_be_read_switch_nothing_on() -> None:
+def test_unreadable_preferences_enable_nothing() -> None:
     """A gap is reported and nothing is learned; a wrong type does not count as yes."""
     for text in (None, "", "[learning]\n", "learning = true", "[learning]\non = 'yes'", "[[["):
         assert not parse_preferences(text).on

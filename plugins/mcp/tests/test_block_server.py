@@ -91,7 +91,7 @@ def text(result: Any) -> str:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_another_agent_uses_the_tools_and_reads_the_memory_under_its_own_name(mode):
+async def test_another_agent_uses_tools_and_memory_under_its_own_name(mode):
     """Both protocols: tools with hints of what they do, results, errors, files of memory."""
     async with served(Tools()) as url, Client(url, mode=mode) as client:
         assert client.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
@@ -163,7 +163,7 @@ async def test_over_http_a_request_without_the_token_is_refused():
         assert (await http.post("/mcp", headers=both, json={})).status_code == 401
 
 
-async def test_a_client_starts_it_as_a_subprocess(tmp_path):
+async def test_a_client_starts_the_block_server_as_a_subprocess(tmp_path):
     """``trunkline mcp serve`` on pipes: nothing but the protocol on standard output, no platform needed."""
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
     words = ["mcp", "serve", "main", "--as", "claude"]
@@ -174,7 +174,7 @@ async def test_a_client_starts_it_as_a_subprocess(tmp_path):
         assert json.loads(unwrap_tool_result(text(await client.call_tool("memory_list", {})))) == []
 
 
-async def test_over_http_it_serves_with_the_homes_token_until_it_is_stopped(tmp_path):
+async def test_over_http_the_homes_token_is_accepted_until_the_server_stops(tmp_path):
     """The address comes on standard error; the home's token opens it."""
     (tmp_path / "token").write_text("t0ken\n")
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
@@ -235,7 +235,7 @@ async def test_a_port_in_use_is_an_error_naming_the_port(tmp_path):
     assert done.returncode == 1 and port.encode() in done.stderr and b"another --port" in done.stderr
 
 
-async def test_over_http_it_does_not_serve_without_a_token(tmp_path):
+async def test_the_http_server_refuses_to_start_without_a_token(tmp_path):
     """It says how one comes about."""
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
     done = await anyio.run_process([TRUNKLINE, "mcp", "serve", "main", "--http"], env=environ, check=False)

@@ -18,7 +18,7 @@ def cli(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )  # fmt: skip
 
 
-def test_a_server_without_a_command_or_an_address_is_refused_with_an_example(tmp_path):
+def test_a_server_entry_without_command_or_address_is_refused(tmp_path):
     """Both ways, with the name that was given; each example is one that is taken."""
     done = cli(tmp_path, "add", "time", "--block", "garden")
     assert done.returncode == 1 and "time needs a command" in done.stderr
@@ -28,7 +28,7 @@ def test_a_server_without_a_command_or_an_address_is_refused_with_an_example(tmp
         assert cli(tmp_path, *example.split()[2:3], *more, *example.split()[3:]).returncode == 0
 
 
-def test_the_list_says_when_no_platform_runs(tmp_path):
+def test_the_list_reports_that_no_platform_runs(tmp_path):
     """Why nobody knows how the servers stand, and what to do; of servers that there are."""
     assert "No platform" not in cli(tmp_path, "list").stderr
     cli(tmp_path, "add", "docs", "--url", NOWHERE)

@@ -73,7 +73,7 @@ def failed(found: dict[str, suite.Verdict]) -> dict[str, suite.Verdict]:
 
 
 @pytest.mark.parametrize("revision", suite.REVISIONS)
-async def test_our_host_passes_all_that_the_revision_requires_of_a_client(tmp_path, revision):
+async def test_the_host_passes_the_client_conformance_suite(tmp_path, revision):
     """Connecting, calling, elicitation, OAuth; each scenario through the line that the tools worker keeps."""
     with suite.client_that_stays(tmp_path) as words:
         found = await verdicts("client", revision, words, tmp_path)
@@ -82,7 +82,7 @@ async def test_our_host_passes_all_that_the_revision_requires_of_a_client(tmp_pa
 
 
 @pytest.mark.parametrize("revision", suite.REVISIONS)
-async def test_our_server_passes_all_that_the_revision_requires_of_a_server(tmp_path, revision):
+async def test_the_server_passes_the_server_conformance_suite(tmp_path, revision):
     """Our application and the SDK's server, with tools, resources and prompts as the suite wants to see them."""
     async with at_address(Fixture().server()) as url:
         found = await verdicts("server", revision, ["--url", url], tmp_path)

@@ -38,7 +38,7 @@ def filled(person: Says, required: Sequence[str] = (), **properties: Any) -> dic
         ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "Apple"}]}}, "apple", ["a"]),
     ],
 )
-def test_words_become_the_values_that_the_server_wants(schema: dict[str, Any], said: str, value: Any) -> None:
+def test_answers_in_words_become_the_schemas_values(schema: dict[str, Any], said: str, value: Any) -> None:
     """Each kind of field, by what a person would say."""
     assert filled(Says(said), ["it"], it=schema) == {"it": value}
 

@@ -150,7 +150,7 @@ async def test_a_denied_call_never_reaches_the_server(tmp_path):
         assert (denied.decision, denied.by, denied.tool) == ("denied", ("no-brave",), "echo")
 
 
-async def test_cc_t14_a_call_that_hangs_ends_at_its_time_and_the_next_one_is_answered(tmp_path):
+async def test_cc_t14_a_hanging_call_times_out_and_the_next_one_is_answered(tmp_path):
     """Its outcome is unknown, since it sends; the server is told that nobody waits, and serves on."""
     async with hosting(tmp_path, {"brave": entry("plain", timeout=1)}) as running:
         await shown(running, "stuck")
@@ -172,7 +172,7 @@ async def test_a_bad_server_does_not_affect_others(tmp_path):
         assert "search" in await shown(running, "search", "other")
 
 
-async def test_tools_of_an_untrusted_server_need_approval_whatever_they_declare(tmp_path):
+async def test_an_untrusted_servers_tools_always_need_approval(tmp_path):
     """By default a person is asked; of a trusted server a tool that only reads runs."""
     servers = {"liar": entry("liar"), "friend": entry("liar", trust="trusted")}
     async with hosting(tmp_path, servers, permissions__approvals="some") as running:
@@ -213,7 +213,7 @@ async def test_a_lasting_approval_ends_when_the_tool_changes(tmp_path: Path, cha
         assert late.status == "error" and "was not run" in late.output
 
 
-async def test_a_question_of_a_server_is_put_to_a_person(tmp_path: Path) -> None:
+async def test_a_servers_elicitation_is_put_to_a_person(tmp_path: Path) -> None:
     """The call tells its question and waits where it is; asked for again with the answer it ends with that, and with
     a refusal the server is declined. What is answered stands for no approval: its hash is no call's."""
     async with hosting(tmp_path, {"brave": entry("plain")}, permissions__approvals="none") as running:

@@ -77,7 +77,7 @@ def test_mn_t12_an_invalid_name_is_reported(tmp_path, name):
     assert load_servers(tmp_path).servers == () and len(load_servers(tmp_path).problems) == 1
 
 
-def test_mn_t12_numbers_in_env_and_args_are_texts_and_disabled_servers_are_kept_out(tmp_path):
+def test_mn_t12_numbers_become_text_and_disabled_servers_are_not_used(tmp_path):
     """An int in env is its text; a disabled server is known and not used."""
     write(
         tmp_path,
@@ -90,14 +90,14 @@ def test_mn_t12_numbers_in_env_and_args_are_texts_and_disabled_servers_are_kept_
 
 
 @pytest.mark.parametrize("mistake", ["disbled", "netwrok", "trsut", "readble"])
-def test_a_misspelled_key_keeps_the_server_from_starting(tmp_path, mistake):
+def test_a_misspelled_key_prevents_the_start_of_the_server(tmp_path, mistake):
     """What was meant to shut it off or in would not be heeded otherwise; the reason names the key that was meant."""
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "x", mistake: True}}}))
     found = load_servers(tmp_path)
     assert not found.servers and "did you mean" in found.problems[0].what
 
 
-def test_a_secret_in_the_file_and_an_unknown_key_are_remarked_on_and_the_server_is_used(tmp_path):
+def test_a_secret_in_the_file_and_an_unknown_key_are_only_reported(tmp_path):
     """Neither keeps it from running; neither is shown."""
     write(tmp_path, {"a": {**GOOD, "env": {"API_TOKEN": "tk-123", "OTHER": "$FINE"}, "autoApprove": ["x"]}})
     found = load_servers(tmp_path)
@@ -156,7 +156,7 @@ def test_add_writes_an_entry_and_remove_deletes_it(tmp_path):
     assert run(tmp_path, "remove", "brave").exit_code == 1
 
 
-def test_the_machine_s_own_network_is_a_choice_of_its_own(tmp_path):
+def test_the_host_network_is_a_separate_option(tmp_path):
     """``network`` leads to other hosts; only what asks for ``host`` meets what listens on loopback."""
     assert run(tmp_path, "add", "--network", "out", "y").exit_code == 0
     assert run(tmp_path, "add", "--host-network", "here", "y").exit_code == 0

@@ -28,7 +28,7 @@ async def test_cc_t14_arbitrary_server_output_is_survived(tmp_path, mode):
         assert f"echo of {mode}" in await called(tools["echo"], tmp_path)
 
 
-async def test_cc_t14_two_hundred_tools_come_over_pages(tmp_path):
+async def test_cc_t14_two_hundred_tools_are_read_page_by_page(tmp_path):
     """All pages are read."""
     async with line_to(tmp_path, "pages") as line:
         tools = await ready(line)
@@ -43,7 +43,7 @@ async def test_cc_t14_pages_without_end_end(tmp_path):
         assert "more pages" in line.status.left_out[0]
 
 
-async def test_cc_t14_a_server_that_hangs_at_its_start_is_skipped_and_reported(tmp_path):
+async def test_cc_t14_a_server_hanging_at_its_start_is_skipped_and_reported(tmp_path):
     """It is given its time, then counts as down; a call says that nothing was run."""
     async with line_to(tmp_path, "hang", start_timeout=0.5) as line:
         await until(lambda: line.status.state == "failed")
@@ -58,7 +58,7 @@ async def test_cc_t14_the_reason_of_an_ended_server_is_reported(tmp_path):
         assert "no licence found" in line.status.why
 
 
-async def test_cc_t14_a_crash_in_a_call_leaves_its_outcome_unknown_and_the_server_comes_back(tmp_path):
+async def test_cc_t14_a_crash_in_a_call_is_unknown_and_the_server_restarts(tmp_path):
     """The call may have had its effect; the next one runs at a new process."""
     async with line_to(tmp_path, "plain") as line:
         tools = await ready(line)
@@ -77,7 +77,7 @@ async def test_cc_t14_the_first_of_two_tools_with_one_name_is_used(tmp_path):
         assert line.status.left_out == ("'search' is left out: the name 'search' is there already",)
 
 
-async def test_odd_tools_are_renamed_or_left_out_one_by_one(tmp_path):
+async def test_invalid_tools_are_renamed_or_omitted_individually(tmp_path):
     """A name becomes one that models take; what has no usable schema or name is left out."""
     async with line_to(tmp_path, "odd") as line:
         tools = await ready(line)
@@ -187,7 +187,7 @@ async def test_a_server_gets_only_the_environment_of_its_entry(tmp_path, monkeyp
         assert "sk-ours" not in said
 
 
-async def test_a_secret_that_is_not_set_keeps_the_server_down(tmp_path):
+async def test_an_unset_secret_prevents_the_start_of_the_server(tmp_path):
     """The reason names the variable."""
     async with line_to(tmp_path, "plain", env={"KEY": {"env": "NO_SUCH_VARIABLE"}}) as line:
         await until(lambda: line.status.state == "failed")

@@ -58,7 +58,7 @@ async def test_rlm_t7_a_negation_is_a_conflict(context: ToolContext) -> None:
 
 
 @pytest.mark.anyio
-async def test_rlm_t7_a_comparison_of_one_is_refused(context: ToolContext) -> None:
+async def test_rlm_t7_a_comparison_needs_two_distinct_chunks(context: ToolContext) -> None:
     """RLM-T7: it needs two chunks that say different things."""
     one = await kept(context, "Ada likes tabs")
     twice = await kept(context, "Ada likes tabs")
@@ -119,7 +119,7 @@ async def test_patterns_and_gaps(context: ToolContext) -> None:
 
 
 @pytest.mark.anyio
-async def test_forgotten_is_not_recalled(context: ToolContext) -> None:
+async def test_a_forgotten_chunk_is_not_recalled(context: ToolContext) -> None:
     """RLM-F12: a forgotten chunk is gone for the agent."""
     chunk = await kept(context, "The zebra is striped")
     await used(forget, context, chunk_id=chunk)

@@ -20,7 +20,7 @@ async def used(tool: Tool, context: ToolContext, **arguments: Any) -> Any:
 
 
 @pytest.mark.anyio
-async def test_rlm_f27_more_than_five_notes_on_a_topic_become_one(context: ToolContext) -> None:
+async def test_rlm_f27_more_than_five_notes_on_a_topic_are_merged(context: ToolContext) -> None:
     """RLM-F27: the same is said once, the newest of two that contradict each other counts, other topics stay."""
     notes = (
         "Ada likes green tea", "ada likes  green tea!", "The tea tin is red", "Tea is drunk at four",
@@ -43,7 +43,7 @@ async def test_rlm_f27_more_than_five_notes_on_a_topic_become_one(context: ToolC
 
 
 @pytest.mark.anyio
-async def test_a_topic_with_few_notes_stays_as_it_is(context: ToolContext) -> None:
+async def test_a_topic_with_few_notes_is_unchanged(context: ToolContext) -> None:
     """Nothing is changed below six, and the model is told why."""
     await used(remember, context, content="Tea is green", tags=["tea"])
     with pytest.raises(ToolError, match="Nothing was changed") as refused:

@@ -25,7 +25,7 @@ async def used(tool: Tool, context: ToolContext, **arguments: Any) -> Any:
 
 
 @pytest.mark.anyio
-async def test_what_is_written_is_read(context: ToolContext, running: Platform) -> None:
+async def test_written_text_is_read_back_unchanged(context: ToolContext, running: Platform) -> None:
     """A written file is in the block's folder of memory, and read back the same."""
     written = await used(write_tools.memory_write, context, path="notes/a.md", content="Grüße\r\n\tx")
     read = await used(read_tools.memory_read, context, path="notes/a.md")

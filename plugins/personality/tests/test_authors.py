@@ -35,7 +35,7 @@ async def owned(authors: AuthorCache, memory: LateMemory) -> bool:
     return await authors.is_written_by_owner(cast(Memory, memory), "/identity/SOUL.md", SOUL)
 
 
-async def test_a_history_that_was_late_once_is_asked_again() -> None:
+async def test_a_history_that_timed_out_once_is_read_again() -> None:
     """One slow moment must not make the owner's words data for as long as the process lives."""
     authors, memory = AuthorCache(timeout=0.05, pause=0.0), LateMemory(3600)
     assert not await owned(authors, memory)

@@ -140,7 +140,7 @@ async def until_owned(here: Place, path: str) -> None:
             pass
 
 
-async def test_only_files_of_which_the_owner_wrote_every_line_are_the_owners_words() -> None:
+async def test_only_files_written_entirely_by_the_owner_are_trusted() -> None:
     """A line that a turn wrote makes a file data, whoever asked for it; written anew it is theirs again."""
     async with place() as here:
         (here.running.home.memory / "identity/SOUL.md").write_text("You are Vesper.\n")
@@ -158,7 +158,7 @@ async def test_only_files_of_which_the_owner_wrote_every_line_are_the_owners_wor
         await until_owned(here, "/identity/SOUL.md")
 
 
-async def test_curated_memory_is_written_by_the_tool_and_shown_in_every_conversation() -> None:
+async def test_curated_memory_from_the_tool_is_shown_in_every_conversation() -> None:
     """Added at once by eight calls in parallel, none is lost; the next turn of any conversation has them."""
     async with place() as here:
         calls = ["", *(f'call:memory {{"action": "add", "text": "Fact {n}."}}' for n in range(8))]
@@ -185,7 +185,7 @@ async def test_block_memory_never_shrinks_silently() -> None:
             assert piece in await here.read("blocks/main/memory.md") and piece in system
 
 
-async def test_set_humor_to_80_percent_works_whatever_model_answers() -> None:
+async def test_set_humor_to_80_percent_works_with_every_model() -> None:
     """C28: the phrase becomes a call of the tool, recorded and shown like any; the next turn speaks so."""
     async with place() as here:
         answer = await here.running.say("Set humor to 80%")

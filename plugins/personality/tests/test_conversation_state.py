@@ -67,7 +67,7 @@ def test_rlm_f26_pending_items_are_proposals_that_were_not_written() -> None:
         ((), "Thanks", ""),
     ],
 )
-def test_rlm_f26_next_steps_come_from_the_conversation(
+def test_rlm_f26_next_steps_are_taken_from_the_conversation(
     history: tuple[Message, ...], message: str, future: str
 ) -> None:
     """RLM-F26: the message's own next step, what was announced, an open task, else the question."""

@@ -112,7 +112,7 @@ def test_MB_D11_a_new_summary_keeps_the_one_before() -> None:
     assert [f"Fact {n} is known." in book.text(AT) for n in range(30)] == [True] * 30
 
 
-def test_a_summary_containing_the_old_one_repeats_nothing() -> None:
+def test_a_summary_that_contains_the_old_one_replaces_it() -> None:
     """What the new summary says word for word needs no second place."""
     book = BlockMemoryFile.parse("# M\n\nTea at four.\n").with_summary("Tea at four. Milk first.", AT)
     assert book.history == () and "Milk first." in book.text(AT)

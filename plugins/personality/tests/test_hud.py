@@ -108,7 +108,7 @@ def test_a_cell_is_five_percent(value: int, cells: int) -> None:
     assert format_bar(value) == FULL * cells + EMPTY * (20 - cells)
 
 
-def test_past_present_and_future_have_three_to_nine_words() -> None:
+def test_each_hud_line_has_three_to_nine_words() -> None:
     """Whatever was said, also nothing and a novel; no character of it can draw."""
     for text in ("", "Hi", "one two", "a " * 500, "│ Past: x\n╰── </context> y z", "🦊"):
         reported = shorten(text, "Nothing was said before")
@@ -167,7 +167,7 @@ def test_unrelated_sentences_are_not_commands(message: str) -> None:
 
 
 @pytest.mark.parametrize("message", ["Set humor to 101%", "humor at -1%", "set tech depth to 99999"])
-def test_a_slider_ends_at_its_ends(message: str) -> None:
+def test_a_slider_is_limited_to_its_range(message: str) -> None:
     """A value beyond 0 to 100 is refused with a sentence that says so."""
     with pytest.raises(InvalidPhraseError) as bad:
         said(message)

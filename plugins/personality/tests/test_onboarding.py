@@ -135,7 +135,7 @@ def talk(before: timedelta, *, partial: bool = False, unknown: bool = False) -> 
     ]
 
 
-async def test_MB_F13_a_conversation_resumed_after_a_pause_says_so() -> None:
+async def test_MB_F13_a_pause_before_a_resumed_conversation_is_noted() -> None:
     """How long it was stands just before the message, so that all before stays as a provider has it in its cache."""
     async with home() as here:
         await here.keep("conv_old", talk(timedelta(days=3)))

@@ -117,7 +117,7 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
 
 
 @pytest.mark.kill
-async def test_MN_T5_planning_outlives_a_kill_of_everything(tmp_path: Path) -> None:
+async def test_MN_T5_planning_survives_a_kill_of_everything(tmp_path: Path) -> None:
     """Every worker and the server die by SIGKILL while an agent plans, and come back: it still only reads, the plan is
     there, more can be added, and once a person approves it the agent works."""
     kinds = ("gateway", "monitor", "tools", "memory")
@@ -315,7 +315,7 @@ async def swept(running: Platform) -> int:
     return len(list((running.home.memory / "policies").glob("planning-*.json")))
 
 
-async def test_MN_F15_a_list_is_kept_for_each_conversation_without_a_question(tmp_path: Path) -> None:
+async def test_MN_F15_each_conversation_has_a_list_without_approval(tmp_path: Path) -> None:
     """Written, read and cleared, in a block that asks before it writes; two in progress are only warned about."""
     async with house(tmp_path, **{"permissions.approvals": "some"}) as running:
         todos = [

@@ -26,7 +26,7 @@ class Owner(trunkline.Person):
 
 
 @pytest.mark.anyio
-async def test_an_answer_is_the_result_and_none_is_an_error(tmp_path: Path) -> None:
+async def test_an_answer_is_the_result_and_a_missing_one_is_an_error(tmp_path: Path) -> None:
     """What the owner says comes back as such; where nobody can be asked the tool says so."""
     arguments = {"question": "Which?", "options": ["a", "b"]}
     context = tool_context(tmp_path, person=Owner())
@@ -37,7 +37,7 @@ async def test_an_answer_is_the_result_and_none_is_an_error(tmp_path: Path) -> N
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", ["Mars/Olympus", "../../etc/passwd", "Europe", "x" * 500, "a\0b"])
-async def test_a_time_zone_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
+async def test_an_invalid_time_zone_is_refused(tmp_path: Path, name: str) -> None:
     """With a name that would do; no file outside of the database is read for it."""
     with pytest.raises(ToolError, match="Use a name such as"):
         await info_tools.get_current_time(tool_context(tmp_path), {"timezone": name})

@@ -39,7 +39,7 @@ class Mute(Channel):
         await anyio.sleep_forever()
 
 
-async def test_MB_F18_a_message_is_sent_through_a_named_channel_after_approval(tmp_path: Path) -> None:
+async def test_MB_F18_a_message_is_sent_through_a_channel_after_approval(tmp_path: Path) -> None:
     """The owner is asked with the message shown; the channel says who speaks. A channel that is not there, that cannot
     tell anything, or a name that is none is an error that says so."""
     news = News()

@@ -245,7 +245,7 @@ LASTING = {
 
 @pytest.mark.usefixtures("loose")
 @pytest.mark.parametrize("name", LASTING)
-async def test_rlm_t10_no_process_outlives_its_session(sandbox: Sandbox, name: str) -> None:
+async def test_rlm_t10_every_process_ends_with_its_session(sandbox: Sandbox, name: str) -> None:
     """RLM-T10: what nothing within the process would stop ends at the limits of the sandbox, with all that it began."""
     code, ended = LASTING[name]
     async with ReplSession(sandbox, limits=ReplLimits(timeout=2.0), checked=False) as session:

@@ -33,7 +33,7 @@ def trunkline_models():
 '''
 
 
-async def test_killing_the_worker_ends_the_code_and_the_question_is_asked_again(tmp_path: Path) -> None:
+async def test_killing_the_worker_ends_the_code_and_repeats_the_question(tmp_path: Path) -> None:
     """SIGKILL to the tools worker: no process of a session is left, and the turn ends with an answer."""
     plugins = {"scripted": MODEL.replace("MARK", str(tmp_path / "mark"))}
     config = {"runtime.provider_adapter": "scripted"}

@@ -196,7 +196,7 @@ async def test_an_answer_is_kept_when_the_code_does_not_end(sandbox: Sandbox) ->
         assert session.result == "kept"
 
 
-async def test_a_process_that_dies_is_reported(sandbox: Sandbox) -> None:
+async def test_a_crashed_process_is_reported(sandbox: Sandbox) -> None:
     """A crash of the interpreter ends one run, and says so."""
     async with ReplSession(sandbox) as session:
         await session.run("1")

@@ -104,7 +104,9 @@ async def test_no_program_starts_during_panic(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_bubblewrap_is_reported_with_a_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without bubblewrap, and where the machine keeps users from making namespaces."""
     monkeypatch.setenv("PATH", str(tmp_path))
     sandbox = Bubblewrap(SandboxSettings(), tmp_path)
@@ -135,7 +137,7 @@ def test_a_backend_that_is_named_is_not_replaced(wanted: str, names: list[str], 
 
 @needs_it
 @pytest.mark.anyio
-async def test_a_running_program_cannot_bring_a_mask_astray(tmp_path: Path) -> None:
+async def test_a_running_program_cannot_redirect_a_mask(tmp_path: Path) -> None:
     """Programs that swap folders for links while others begin make no file outside, and see no secret."""
     secret = tmp_path / "workspace" / "inner" / "id_rsa"
     secret.parent.mkdir(parents=True)
@@ -220,7 +222,7 @@ print(open("work/b/id_rsa").read() or "hidden")
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
 @pytest.mark.namespace
-def test_protected_files_that_go_meanwhile_stop_no_program(tmp_path: Path) -> None:
+def test_protected_files_removed_during_the_start_stop_no_program(tmp_path: Path) -> None:
     """A file or folder that is removed between its finding and its hiding is nobody's trouble; what stays is hidden."""
     command = ["unshare", "--user", "--map-root-user", "--mount", "/usr/bin/python3", "-c", GOING]
     done = subprocess.run(

@@ -42,7 +42,7 @@ def test_a_delegated_group_is_used(unit: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("wrong", ["not ours", "with processes", "without controllers"])
-def test_groups_that_are_not_delegated_are_not_touched(
+def test_groups_that_are_not_delegated_are_not_changed(
     unit: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
     """A group of others, one with processes in it, and one without memory."""
@@ -55,7 +55,9 @@ def test_groups_that_are_not_delegated_are_not_touched(
     assert (unit / "cgroup.subtree_control").read_text() == ""
 
 
-def test_a_scope_of_a_user_finds_the_slice_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_scope_uses_the_slice_of_its_user_manager(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``systemd-run --user --scope``: the slice of the user's own systemd has the controllers on."""
     lay(tmp_path, on="cpu memory pids")
     lay(tmp_path / "app.slice", on="memory pids")
@@ -95,7 +97,7 @@ def real() -> Iterator[Path]:
                 folder.rmdir()
 
 
-def test_the_kernel_lets_programs_into_a_group_that_was_opened(
+def test_the_kernel_moves_programs_into_a_delegated_group(
     real: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a controller that this kernel has. Root's own right is no delegation: without systemd's mark nothing is

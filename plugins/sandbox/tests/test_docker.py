@@ -122,7 +122,7 @@ async def test_containers_of_a_killed_worker_are_removed(image: str, workspace: 
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("image")
-async def test_it_says_what_is_missing(tmp_path: Path) -> None:
+async def test_a_missing_engine_or_image_is_reported_with_a_hint(tmp_path: Path) -> None:
     """No engine, or no image: a sentence that says what to do, and panic is not kept from its work."""
     assert await docker(tmp_path).unavailable() is None
     absent = Docker(SandboxSettings(image="no-such-image:1"), tmp_path)

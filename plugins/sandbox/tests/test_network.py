@@ -190,7 +190,7 @@ async def test_a_resolver_on_loopback_is_not_reachable(tmp_path: Path, addresses
     assert (code, reach) == ("0", [addresses["out"]])
 
 
-async def test_this_machine_s_network_is_one_to_ask_for(tmp_path: Path, addresses: dict[str, str]) -> None:
+async def test_the_host_network_is_used_only_on_request(tmp_path: Path, addresses: dict[str, str]) -> None:
     """With ``host_network`` everything that listens here is within reach."""
     assert {"loopback", "abstract"} <= await reached(tmp_path, HOST, addresses)
 

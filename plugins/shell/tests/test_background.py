@@ -98,7 +98,7 @@ async def test_MN_F15_a_task_is_started_shown_awaited_and_cleared(tmp_path: Path
 
 
 @pytest.mark.kill
-async def test_MN_F15_a_task_outlives_a_worker_that_is_killed(tmp_path: Path) -> None:
+async def test_MN_F15_a_task_survives_a_killed_worker(tmp_path: Path) -> None:
     """It goes on without any worker, the next one finds it and does not begin it again; panic ends it."""
     config = {"permissions.allow_shell": True}
     async with process_platform(

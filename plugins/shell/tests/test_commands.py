@@ -166,7 +166,7 @@ async def test_MN_T5_planning_runs_read_only_commands(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-async def test_a_read_only_command_changes_nothing_despite_the_repositorys_configuration(
+async def test_a_read_only_command_ignores_the_repositorys_configuration(
     tmp_path: Path,
 ) -> None:
     """A repository that names programs for everything that git can be made to run: reading it changes no file."""
@@ -243,7 +243,7 @@ async def test_MB_T7_no_path_spelling_shows_a_protected_file(tmp_path: Path) -> 
                 assert (said.status, SECRET in said.output) == ("ok", False), (scope, said.output)
 
 
-async def test_a_folder_that_is_none_of_the_workspace_is_refused(tmp_path: Path) -> None:
+async def test_a_folder_outside_of_the_workspace_is_refused(tmp_path: Path) -> None:
     """With what would be allowed, and nothing runs."""
     async with house(tmp_path) as home:
         (home.workspace / "file").write_text("")

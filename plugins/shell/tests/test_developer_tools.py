@@ -74,7 +74,7 @@ def test_the_nearest_project_is_linted(tmp_path: Path) -> None:
 
 @needs_it
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-async def test_they_run_in_the_sandbox_and_name_the_files_they_looked_for(tmp_path: Path) -> None:
+async def test_developer_tools_run_in_the_sandbox_and_name_missing_files(tmp_path: Path) -> None:
     """What is printed and how it ended; a project without one gets an error that says what would do."""
     async with house(tmp_path) as home:
         for name in ("run_lint", "run_build", "run_test"):

@@ -36,7 +36,7 @@ async def begun(home: House, block: str, script: str) -> DetachedProgram:
     return DetachedProgram(programs_folder(home.running.home.path, block) / said.output.split()[2])
 
 
-async def test_a_stop_ends_the_tasks_of_the_block_and_says_so(tmp_path: Path) -> None:
+async def test_a_stop_ends_and_reports_the_tasks_of_the_block(tmp_path: Path) -> None:
     """With all that they began; those of other blocks go on. With --finish nothing is ended."""
     async with house(tmp_path) as home:
         await home.running.gateway.create_block("garden", FREE)

@@ -83,7 +83,7 @@ async def test_a_task_whose_supervisor_does_not_answer_is_an_error(tmp_path: Pat
         await until(lambda: record.status() == "ended")
 
 
-async def test_ids_that_fit_none_or_several_are_errors(tmp_path: Path) -> None:
+async def test_unknown_and_ambiguous_ids_are_errors(tmp_path: Path) -> None:
     """One sentence, and what to do; nothing is stopped; a record that cannot be read is listed, not a crash."""
     for name in ("0a1b0000", "0a1b1111"):
         (tmp_path / "home" / "tasks" / "main" / name).mkdir(parents=True)

@@ -51,7 +51,7 @@ def test_no_merge_of_merges_grows_and_no_tag_breaks_it() -> None:
         assert isinstance(made(f"---\ndescription: x\nmore: {tagged}\n---\n"), Skill)
 
 
-def test_a_skill_has_its_folder_s_name_and_a_line_that_is_short() -> None:
+def test_a_skill_has_its_folders_name_and_a_short_description() -> None:
     """Whatever name the file gives itself; a long description is cut where it is listed."""
     front = "name: root\r\ndescription: |\r\n  When trees\r\n  are bare. " + "x" * 300
     skill = made(f"---\r\n{front}\r\n---\r\nCut.\r\n")

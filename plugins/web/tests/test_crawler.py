@@ -83,7 +83,9 @@ async def test_much_text_is_kept_with_the_conversation(site: Any, context: Any, 
     assert name == "web/127.0.0.1/long.md" and "line 1499" in context.documents.kept[name]
 
 
-async def test_pages_that_fail_cost_themselves(site: Any, context: ToolContext, make_page: Any) -> None:
+async def test_a_failing_page_does_not_stop_the_crawl(
+    site: Any, context: ToolContext, make_page: Any
+) -> None:
     """They are named with why; the first one's failure is the call's."""
     site.pages |= {
         "/": make_page(linked("/gone", "/away", "/photo", "/good")),
@@ -97,7 +99,9 @@ async def test_pages_that_fail_cost_themselves(site: Any, context: ToolContext, 
         await crawl(site, context, "/gone")
 
 
-async def test_a_labyrinth_ends(site: Any, context: ToolContext, make_page: Any, monkeypatch: Any) -> None:
+async def test_an_endless_site_is_crawled_up_to_the_limit(
+    site: Any, context: ToolContext, make_page: Any, monkeypatch: Any
+) -> None:
     """A site that makes pages without end, by number of requests, by bytes and by time."""
 
     async def further(stream: Any) -> None:

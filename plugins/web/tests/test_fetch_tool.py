@@ -160,7 +160,7 @@ async def test_redirects_within_the_site_are_followed(
     assert f"{site.origin}/3" in await fetch("/1")
 
 
-async def test_a_page_without_text_says_so(site: Any, fetch: Any, make_page: Any) -> None:
+async def test_a_page_without_text_is_reported(site: Any, fetch: Any, make_page: Any) -> None:
     """An application that its scripts would draw is not mistaken for an empty page."""
     site.pages["/app"] = make_page(
         "<html><body><div id=root></div><a href=/x></a><script>draw()</script></body></html>"

@@ -131,7 +131,7 @@ async def test_without_network_permission_the_web_tools_are_refused(opened: Any,
         assert site.asked == []
 
 
-async def test_a_page_comes_through_the_whole_platform(opened: Any, make_page: Any) -> None:
+async def test_a_page_is_fetched_through_the_whole_platform(opened: Any, make_page: Any) -> None:
     """A web page is read apart by the platform's own readers, and a long crawl is found by search_in_documents."""
     long = "".join(
         f"<p>Line {number} of what is said about beans and their poles.</p>" for number in range(900)

@@ -33,7 +33,7 @@ async def get(line: PageFetcher, url: str) -> Any:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "[::1]", "[::]"])
-async def test_this_machine_is_closed(host: str, site: Any, context: ToolContext) -> None:
+async def test_addresses_of_this_machine_are_refused(host: str, site: Any, context: ToolContext) -> None:
     """Whatever it is called, on the usual ports and on others; the server hears nothing of it."""
     site.pages["/"] = b"HTTP/1.1 200 OK\r\n\r\nsecret"
     tool = fetch_tool.fetch_tool(WebSettings(ports=(site.port,)))
@@ -56,7 +56,7 @@ async def test_a_redirect_leads_to_no_other_host(site: Any, make_redirect: Any) 
             await get(fetcher(site.allow), f"{site.origin}/r")
 
 
-async def test_a_redirect_is_looked_at_like_an_address(site: Any, make_redirect: Any) -> None:
+async def test_a_redirect_is_checked_like_an_address(site: Any, make_redirect: Any) -> None:
     """Other schemes, users, other ports of the same host: refused, though the host is the same."""
     for leads in (
         "file:///etc/passwd",
@@ -72,7 +72,7 @@ async def test_a_redirect_is_looked_at_like_an_address(site: Any, make_redirect:
         await get(fetcher(site.allow), f"{site.origin}/r")
 
 
-async def test_a_name_that_is_rebound_reaches_nothing(
+async def test_dns_rebinding_reaches_nothing(
     opened: Any, resolver: Any, make_page: Any, make_redirect: Any
 ) -> None:
     """A resolver that names an open address first and a closed one next: the connection goes to what was looked at, and
@@ -240,7 +240,7 @@ async def test_an_invalid_http_answer_is_a_tool_error(answer: bytes, site: Any, 
         await tool(context, {"url": site.origin})
 
 
-async def test_a_page_that_breaks_its_reader_costs_that_call(
+async def test_a_page_that_breaks_its_reader_fails_only_that_call(
     site: Any, make_page: Any, context: ToolContext
 ) -> None:
     """Nested without end, with a million links, and with an encoding that it has not."""

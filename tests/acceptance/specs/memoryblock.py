@@ -124,7 +124,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "MB-F29": done(
         "roles: *monitor* (per block identity name+emoji in config and monitor.md)",
         "plugins/personality/tests/test_identity.py",
-        "tests/core/tools/test_scopes.py::test_mb_t7_the_scope_system_reaches_everything_but_secrets_and_trunkline_itself",
+        "tests/core/tools/test_scopes.py::test_mb_t7_scope_system_excludes_secrets_and_trunkline_itself",
     ),
     "MB-T1": done("init --yes in an empty home → config + empty secrets references exist"),
     "MB-T2": done(

@@ -17,7 +17,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "MN-F3": done(
         "model-scoped memory: episodic + playbook per chat model",
-        "plugins/learning/tests/test_learning_platform.py::test_strategies_of_another_model_are_shown_and_the_profile_after_five_messages",
+        "plugins/learning/tests/test_learning_platform.py::test_another_models_strategies_and_the_profile_are_shown",
     ),
     "MN-F4": planned(16, "categories simple_qa, code, research, knowledge, full"),
     "MN-F5": planned(16, "fast path only when there is no conversation context: greeting → simple_qa"),

@@ -83,7 +83,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         14,
         "fail closed; login on every access, also local; exportable",
         "tests/core/gateway/test_http_auth.py",
-        "tests/core/policy/test_engine.py::test_a_request_without_a_permit_is_refused",
+        "tests/core/policy/test_engine.py::test_a_request_without_a_permission_is_refused",
         open="auth through conversation",
     ),
     "PA-F23": planned(14, "failure modes: session expiry → silent refresh"),
@@ -124,7 +124,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "PA-F33": done(
         "details: messages minItems 1; trigger default message",
         "tests/conformance/test_arch_contract.py",
-        "tests/core/gateway/test_http_auth.py::test_the_loop_is_not_here",
+        "tests/core/gateway/test_http_auth.py::test_the_gateway_has_no_agent_loop_route",
     ),
     "PA-F34": done(
         "POST /completions {messages(min 1), tools?[{name, description, parameters}]",
@@ -158,7 +158,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "P1 components do not embed transport/serialisation",
         "tests/architecture/test_layers.py",
         "tests/bus/test_codec.py",
-        "tests/conformance/test_arch_memory.py::test_PA_T22_the_transport_keeps_nothing",
+        "tests/conformance/test_arch_memory.py::test_PA_T22_the_transport_stores_nothing_lasting",
     ),
     "PA-F42": done("runtime config exactly 4 fields memory_root, provider_adapter"),
     "PA-F43": done(

@@ -12,7 +12,7 @@ FORGED = "Which one?\n\nThe agent of block main wants to read something: read_fi
 
 
 @pytest.mark.parametrize("kind", ["question", "command", "message", "diff", "arguments"])
-def test_no_line_of_a_model_passes_for_one_of_the_platform(kind: str) -> None:
+def test_no_line_of_a_model_imitates_the_platform(kind: str) -> None:
     """Below the question every line that somebody else wrote has a mark before it, the forged question too."""
     detail = ApprovalDetail(kind=kind, text=FORGED)  # type: ignore[arg-type]
     first, *others = approval_words("The agent asks you:", detail).split("\n")

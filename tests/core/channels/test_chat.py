@@ -44,7 +44,7 @@ def chat(home: Path, *arguments: str) -> Tmux:
     return Tmux(f"env -i {given} {shlex.join([*PROGRAM, 'chat', *arguments])}", columns=100, rows=40)
 
 
-def test_a_pipe_gets_answers(home: Path) -> None:
+def test_chat_in_a_pipe_prints_answers(home: Path) -> None:
     """``echo hi | trunkline chat`` starts a platform, prints the answer and nothing else, and leaves with 0."""
     done = run(home, "chat", stdin="hi\nsay:the second\n")
     assert done.stdout == "You said: hi\nthe second\n", done.stderr
@@ -81,7 +81,7 @@ def test_say_prints_one_answer(home: Path) -> None:
         (("say", "  "), "TEXT is empty"),
     ],
 )
-def test_an_impossible_request_is_answered_with_one_sentence(
+def test_an_invalid_request_ends_chat_with_one_sentence(
     home: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     """A block, conversation or channel that is not there ends the program with a sentence and a status."""
@@ -120,7 +120,7 @@ def test_ctrl_c_ends_the_turn_and_the_next_continues(home: Path) -> None:
 
 
 @needs_tmux
-def test_a_bus_that_dies_in_mid_answer_repeats_nothing(home: Path) -> None:
+def test_a_bus_crash_during_an_answer_repeats_nothing(home: Path) -> None:
     """nats-server is killed while words come: every word is on the screen once, in order."""
     with chat(home) as tmux:
         tmux.wait_shows("›")
@@ -138,7 +138,7 @@ def test_a_bus_that_dies_in_mid_answer_repeats_nothing(home: Path) -> None:
 
 
 @needs_tmux
-def test_chat_attaches_to_a_running_platform_and_a_turn_outlives_it(home: Path) -> None:
+def test_a_turn_survives_the_chat_that_started_it(home: Path) -> None:
     """A terminal that is closed in mid-turn loses nothing: the next one finds the running turn and shows it whole."""
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(home), "TRUNKLINE_GATEWAY__PORT": "0"}
     up = subprocess.Popen([*PROGRAM, "up"], env=environ, stdout=subprocess.PIPE, text=True)

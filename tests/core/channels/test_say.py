@@ -66,7 +66,7 @@ async def test_discovery_tools_are_not_reported(capsys: pytest.CaptureFixture[st
     assert "load_tools" not in err and "[failed] discover_tools" in err
 
 
-async def test_a_false_start_stays_out_of_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_withdrawn_answer_is_not_printed_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     """Without streaming only what is final is printed; with it the reset is told."""
     steps = [text("False"), TextReset(step=0), text("True"), END]
     assert await said(steps, TurnPrinter(stream=False)) == 0
@@ -85,7 +85,7 @@ async def test_a_false_start_stays_out_of_a_pipe(capsys: pytest.CaptureFixture[s
         (ApprovalRequested(call=CALL, call_hash="h", question="May I?"), 3),
     ],
 )
-async def test_the_exit_status_tells_how_it_ended(
+async def test_the_exit_status_reports_how_the_turn_ended(
     capsys: pytest.CaptureFixture[str], end: Step, status: int
 ) -> None:
     """1 failed, 3 somebody has to decide, 0 otherwise; what was answered is printed in every case."""
@@ -94,7 +94,7 @@ async def test_the_exit_status_tells_how_it_ended(
     assert out == "Half\n" and len(err.splitlines()) >= 2
 
 
-async def test_a_failure_of_the_provider_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_provider_failure_is_shown_with_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     """The sentence names no cause; the hint says who knows it."""
     await said(
         [TurnEnded(reason="error", code=ErrorCode.PROVIDER_ERROR, sentence="No.")], TurnPrinter(stream=False)

@@ -103,9 +103,7 @@ async def test_a_crashed_channel_does_not_affect_others(
     assert "channel bad crashed" in caplog.text and "the wire is loose" in caplog.text
 
 
-async def test_a_channel_that_is_done_is_not_started_again(
-    tmp_path: Path, nats_server: EmbeddedServer
-) -> None:
+async def test_a_channel_that_returned_is_not_restarted(tmp_path: Path, nats_server: EmbeddedServer) -> None:
     """Returning means done; the worker and the others go on."""
     brief, other = Brief("brief"), Doorbell("other", crashes=1)
     async with running(tmp_path, nats_server, brief, other):
@@ -113,7 +111,9 @@ async def test_a_channel_that_is_done_is_not_started_again(
         assert brief.started == 1
 
 
-async def test_each_channel_speaks_under_its_own_name(tmp_path: Path, nats_server: EmbeddedServer) -> None:
+async def test_each_channel_uses_the_gateway_under_its_own_name(
+    tmp_path: Path, nats_server: EmbeddedServer
+) -> None:
     """Every channel has a gateway of its own, and its wording by plugins."""
     one, two = Doorbell("one"), Doorbell("two")
     async with running(tmp_path, nats_server, one, two):

@@ -56,7 +56,7 @@ async def test_wrong_credentials_are_reported_once(trunkline: Run, server: Embed
 
 
 @pytest.mark.kill
-async def test_a_password_that_is_changed_under_a_running_worker_makes_no_storm(
+async def test_a_changed_password_causes_no_reconnection_storm(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     """The worker tries again, but about once a second, and works on when the password is right again."""

@@ -27,7 +27,7 @@ def test_every_setting_is_shown_with_its_origin(trunkline: Run, home: Path) -> N
     assert "swordfish" not in done.stdout + done.stderr
 
 
-def test_a_section_that_nobody_reads_is_named(trunkline: Run, home: Path) -> None:
+def test_an_unused_section_is_reported(trunkline: Run, home: Path) -> None:
     """A misspelt adapter does not pass in silence: its table and line, beside the settings."""
     home.mkdir()
     (home / "trunkline.toml").write_text('[adapters.nosuch]\nmodel = "x"\n')
@@ -107,7 +107,7 @@ def test_init_names_the_variable_that_is_missing(trunkline: Run) -> None:
     assert json.loads(trunkline(*arguments, "--json", env={"GARDEN_KEY": "x"}).stdout)["missing"] == []
 
 
-def test_init_shows_the_first_answer_when_it_is_asked_to(trunkline: Run) -> None:
+def test_init_shows_the_models_first_answer_on_request(trunkline: Run) -> None:
     """The model is asked once, by its adapter; what it says is shown. A server that is away is an error, named, and
     the settings stay."""
     with ScriptedProvider() as provider:
@@ -121,7 +121,7 @@ def test_init_shows_the_first_answer_when_it_is_asked_to(trunkline: Run) -> None
     assert "tiny" in trunkline("config").stdout
 
 
-def test_a_block_name_that_cannot_be_is_refused_and_the_file_stays(trunkline: Run, home: Path) -> None:
+def test_an_invalid_block_name_is_refused_and_the_file_unchanged(trunkline: Run, home: Path) -> None:
     """The result is checked before it counts."""
     trunkline("init", "--yes", "--block", "garden")
     before = (home / "trunkline.toml").read_text()

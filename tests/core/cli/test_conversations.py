@@ -52,7 +52,7 @@ def test_a_conversation_is_named_by_its_owner(trunkline: Run) -> None:
     assert plain.stdout.endswith(": Beans for next year\n"), plain.stderr
 
 
-def test_a_conversation_is_named_by_its_number_or_the_beginning_of_its_id(trunkline: Run) -> None:
+def test_a_conversation_is_selected_by_its_number_or_id_prefix(trunkline: Run) -> None:
     """Whoever gives nothing, or what fits none or several, is told what could be given and what was found."""
     first, second = (
         json.loads(trunkline("say", "--json", said).stdout)["conversation"] for said in ("one", "two")

@@ -33,7 +33,7 @@ def examined(
     return done.returncode, {one["id"]: one for one in json.loads(done.stdout)["checks"]}
 
 
-def test_a_fresh_installation_is_well_and_stays_untouched(trunkline: Run, home: Path) -> None:
+def test_doctor_passes_and_does_not_change_a_fresh_installation(trunkline: Run, home: Path) -> None:
     """All checks run, none fails, and looking makes nothing."""
     status, found = examined(trunkline)
     assert status == 0, [one for one in found.values() if one["status"] == "error"]
@@ -43,7 +43,7 @@ def test_a_fresh_installation_is_well_and_stays_untouched(trunkline: Run, home: 
     assert not home.exists()
 
 
-def test_under_panic_only_panic_is_to_blame(trunkline: Run) -> None:
+def test_during_panic_doctor_reports_only_panic(trunkline: Run) -> None:
     """Nothing can be begun then; that says nothing about the sandbox, so nothing is told to be installed."""
     assert trunkline("panic").returncode == 0
     status, found = examined(trunkline)
@@ -96,13 +96,13 @@ def test_a_token_that_others_can_read_is_found(trunkline: Run, home: Path) -> No
     assert "swordfish" not in str(found)
 
 
-def test_a_server_out_of_reach_is_found(trunkline: Run) -> None:
+def test_an_unreachable_server_is_found(trunkline: Run) -> None:
     """The address is named."""
     status, found = examined(trunkline, env={"TRUNKLINE_BUS__URL": "nats://127.0.0.1:4"})
     assert status == 1 and "127.0.0.1:4" in found["bus.reachable"]["summary"]
 
 
-def test_a_history_that_cannot_be_read_is_found(trunkline: Run, home: Path) -> None:
+def test_an_unreadable_history_is_found(trunkline: Run, home: Path) -> None:
     """A memory root whose repository is broken is an error."""
     (home / "memory" / ".git").mkdir(parents=True)
     (home / "memory" / ".git" / "HEAD").write_text("nonsense")
@@ -178,7 +178,7 @@ def test_files_that_are_too_large_for_history_or_search_are_found(trunkline: Run
     assert examined(trunkline)[1]["memory.files"]["status"] == "ok"
 
 
-def test_a_file_of_memory_that_was_edited_badly_is_found(trunkline: Run, home: Path) -> None:
+def test_an_invalid_edit_of_a_memory_file_is_found(trunkline: Run, home: Path) -> None:
     """The owner's preferences and a block's settings are edited by hand, so somebody has to say what is wrong."""
     (home / "memory/blocks/garden").mkdir(parents=True)
     (home / "memory/preferences.toml").write_text("model = 3")
@@ -218,7 +218,7 @@ def test_a_file_of_memory_that_was_edited_badly_is_found(trunkline: Run, home: P
     assert "glob_search is an alias of find_files" in said["summary"] and "read_file" in said["summary"]
 
 
-def test_the_readable_form_says_the_same(trunkline: Run) -> None:
+def test_the_text_output_matches_the_json(trunkline: Run) -> None:
     """A line a check, and an arrow before what to do."""
     done = trunkline("doctor", env={"TRUNKLINE_RUNTIME__PROVIDER_ADAPTER": "nobody"})
     assert done.returncode == 1

@@ -38,7 +38,7 @@ def number_of(terminal: Tmux, label: str) -> str:
     return next(line for line in terminal.screen().splitlines() if label in line).split()[0]
 
 
-def test_a_server_that_answers_is_offered_and_its_first_answer_is_shown(
+def test_a_server_that_responds_is_offered_with_its_first_answer(
     environ: dict[str, str], home: Path, provider: ScriptedProvider
 ) -> None:
     """It is said what is looked for before it is. Enter takes the server that was found, and its first model."""

@@ -77,7 +77,7 @@ def until(true: Callable[[], object], home: Path) -> None:
 
 
 @pytest.mark.parametrize("everything", [False, True], ids=["as shipped", "everything on"])
-def test_doctor_tells_of_all_that_listens(tmp_path: Path, everything: bool) -> None:
+def test_doctor_lists_every_listening_port(tmp_path: Path, everything: bool) -> None:
     """No port is open that doctor does not name, and it names none that is not: the trees of processes are asked."""
     remote = free_port()
     settings = '[gateway]\nport = 0\n[runtime]\nprovider_adapter = "offline"\n'

@@ -42,7 +42,7 @@ def test_a_written_time_is_local_unless_it_has_an_offset() -> None:
     assert local_to_utc(AT.astimezone()).utcoffset() == timedelta(0)
 
 
-def test_a_zone_that_no_clock_has_is_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_time_zone_offset_is_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     """POSIX allows larger offsets than a day; Python has no time zone for them."""
     monkeypatch.setenv("TZ", "UTC+25")
     time.tzset()

@@ -35,7 +35,9 @@ def lines(handler: logging.StreamHandler[io.StringIO]) -> list[str]:
     return handler.stream.getvalue().splitlines()
 
 
-def test_a_flood_is_counted_and_others_are_heard(handler: logging.StreamHandler[io.StringIO]) -> None:
+def test_a_flood_of_log_lines_is_counted_and_others_are_logged(
+    handler: logging.StreamHandler[io.StringIO],
+) -> None:
     for number in range(78_000):
         log(handler, "call %s: asking again", number, at=number / 20_000)
     log(handler, "the disk is full", at=5.0, line=99)
@@ -67,7 +69,7 @@ def test_a_percent_sign_in_a_suppressed_line_is_text(handler: logging.StreamHand
     assert lines(handler)[-2:] == [f"1 more lines like this one in {WINDOW_SECONDS:g} s: 100 %s", "100 %s"]
 
 
-def test_a_plugin_neither_evades_the_limit_nor_uses_up_anothers(
+def test_log_limits_are_separate_for_each_plugin(
     handler: logging.StreamHandler[io.StringIO],
 ) -> None:
     """The process chooses the names of its loggers, as many as it likes."""

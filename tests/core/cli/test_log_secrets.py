@@ -77,7 +77,7 @@ def test_a_key_echoed_by_a_vendor_is_not_logged(tmp_path: Path) -> None:
         assert key.encode() not in file.read_bytes(), file
 
 
-def test_configured_secrets_are_redacted_whatever_their_form(tmp_path: Path) -> None:
+def test_configured_secrets_are_redacted_in_every_form(tmp_path: Path) -> None:
     """A secret of plain words in a variable of a plain name, and the token of the home."""
     (tmp_path / "trunkline.toml").write_text('[adapters.openai]\napi_key = { env = "MINE" }\nmodel = "m"\n')
     (tmp_path / "token").write_text("plain-words-of-a-token\n")

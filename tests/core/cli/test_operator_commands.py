@@ -29,7 +29,7 @@ def test_unknown_dead_letters_are_an_error(trunkline: Run) -> None:
     }
 
 
-def test_a_home_begun_by_any_command_is_private(trunkline: Run) -> None:
+def test_a_home_created_by_any_command_is_private(trunkline: Run) -> None:
     """The first command makes the home, and doctor finds nothing in it that others can look into."""
     assert trunkline("say", "hello").returncode == 0
     checks = json.loads(trunkline("doctor", "--json").stdout)["checks"]

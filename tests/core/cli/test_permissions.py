@@ -54,7 +54,7 @@ async def test_permissions_are_shown_and_changed(running: Platform, cli: Cli) ->
     ]
 
 
-async def test_a_block_that_is_not_there_has_no_permissions(running: Platform, cli: Cli) -> None:
+async def test_an_unknown_block_has_no_permissions(running: Platform, cli: Cli) -> None:
     """An error with a hint; wrong values are wrong usage."""
     reported = await cli("permissions", "nobody", status=1)
     assert "There is no block nobody." in reported and "Known blocks: main." in reported
@@ -164,7 +164,7 @@ async def test_every_decision_and_call_is_in_the_audit_log(running: Platform, cl
     assert again == log
 
 
-def test_a_home_that_nothing_was_started_on_has_no_blocks_yet(trunkline: Run) -> None:
+def test_an_unused_home_has_no_blocks(trunkline: Run) -> None:
     """It says so and how to begin, as of any block that is not there; once there is one, it shows what counts."""
     none = trunkline("permissions", "main")
     assert none.returncode == 1 and "There is no block main" in none.stderr and "none yet" in none.stderr
@@ -174,7 +174,7 @@ def test_a_home_that_nothing_was_started_on_has_no_blocks_yet(trunkline: Run) ->
     assert ["approvals", "some", "default"] in choices and ["scope", "block", "default"] in choices
 
 
-def test_the_permissions_of_a_block_that_is_called_as_a_command(trunkline: Run) -> None:
+def test_permissions_of_a_block_named_like_a_command(trunkline: Run) -> None:
     """``permissions BLOCK`` is short for ``permissions block BLOCK``, which any block's name fits."""
     assert trunkline("blocks", "create", "rules").returncode == 0
     assert "There are no rules" in trunkline("permissions", "rules").stdout
@@ -202,9 +202,7 @@ def test_default_permissions_are_described_in_words(trunkline: Run) -> None:
     assert shown["allow_shell"] == ["true, as the scope is system", "default"]
 
 
-async def test_a_list_of_one_block_is_an_error_where_there_is_no_such_block(
-    running: Platform, cli: Cli
-) -> None:
+async def test_a_list_for_an_unknown_block_is_an_error(running: Platform, cli: Cli) -> None:
     """Of approvals, results and the audit log: the error says which blocks there are. What the log has of a block that
     is gone is shown."""
     for words in (("approvals", "list"), ("results", "list"), ("audit",), ("audit", "--follow")):

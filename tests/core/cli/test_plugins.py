@@ -14,7 +14,7 @@ from tests.support.commands import at_terminal
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def test_plugins_are_listed_with_why_one_is_not_loaded(trunkline: Run, tmp_path: Path) -> None:
+def test_plugins_are_listed_with_the_reason_for_not_loading(trunkline: Run, tmp_path: Path) -> None:
     """Name, version, distribution, hooks and status; the reason for what is left out."""
     folder = tmp_path / "tools"
     folder.mkdir()

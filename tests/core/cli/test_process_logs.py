@@ -109,7 +109,7 @@ def test_an_isolated_plugin_logs_no_key(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.kill
-def test_the_http_server_tells_no_key(tmp_path: Path) -> None:
+def test_the_http_server_logs_no_key(tmp_path: Path) -> None:
     """What it cannot read may hold one, in the target, a header, or as the method."""
     with up(tmp_path, "json", MINE_KEY=KEY, PLAIN_WORD=PLAIN) as running:
         from trunkline.home.listeners import read_listeners
@@ -135,7 +135,7 @@ def test_the_http_server_tells_no_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.kill
-def test_the_nats_server_tells_no_key(tmp_path: Path) -> None:
+def test_the_nats_server_logs_no_key(tmp_path: Path) -> None:
     """Not its own passwords, and not the one that somebody tries by mistake; its log is its owner's alone."""
     with up(tmp_path, "json", MINE_KEY=KEY, PLAIN_WORD=PLAIN) as running:
         running.until(lambda: read_run_file(Home.at(running.home)))

@@ -175,7 +175,7 @@ def _modules(statement: str) -> set[str]:
         (("init", "--yes", "--adapter", "nobody"), 1, ["no model adapter 'nobody'", "There are: auto"]),
     ],
 )  # fmt: skip
-def test_a_mistake_is_a_sentence_a_hint_and_a_status(
+def test_an_error_is_a_sentence_a_hint_and_an_exit_status(
     trunkline: Run, arguments: tuple[str, ...], status: int, words: list[str]
 ) -> None:
     """1 for an error, 2 for wrong usage, never a traceback."""
@@ -244,7 +244,7 @@ def test_debugging_shows_the_traceback(trunkline: Run) -> None:
         ),
     ],
 )
-def test_each_kind_of_error_has_its_look(
+def test_each_kind_of_error_is_formatted_in_its_own_way(
     error: BaseException, status: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One sentence and a hint, whatever was raised and however deep in task groups."""

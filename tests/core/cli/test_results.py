@@ -32,7 +32,7 @@ class Talkative:
         return [much]
 
 
-async def test_a_long_result_is_named_where_it_came_and_read_whole(
+async def test_a_long_result_is_announced_and_can_be_read_completely(
     home: Path, trunkline: Callable[..., "CompletedProcess[str]"], environ: dict[str, str], tmp_path: Path
 ) -> None:
     """``say`` tells the command, or the id in its JSON; ``show`` prints every byte, by the beginning of the id;

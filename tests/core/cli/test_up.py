@@ -84,7 +84,7 @@ def up(environ: dict[str, str], tmp_path: Path) -> Iterator[Up]:
         one.process.wait()
 
 
-def test_says_where_it_is_and_never_the_token(up: Up, home: Path) -> None:
+def test_up_prints_the_address_and_never_the_token(up: Up, home: Path) -> None:
     """PA-T20: the address and the token's file are printed, the token is in no output; it answers at the address."""
     started = up()
     assert urllib.request.urlopen(f"{started.address}/healthz", timeout=60).status == 200
@@ -94,7 +94,7 @@ def test_says_where_it_is_and_never_the_token(up: Up, home: Path) -> None:
     assert (home / "token").stat().st_mode & 0o777 == 0o600
 
 
-def test_boots_in_the_order_of_the_contract(up: Up) -> None:
+def test_workers_start_in_the_order_of_the_contract(up: Up) -> None:
     """PA-F44: the phases are logged one after the other, as JSON lines."""
     lines = [json.loads(line) for line in up().logged.splitlines()]
     said = [
@@ -185,7 +185,7 @@ def test_blocks_from_the_command_line(up: Up, trunkline: Run) -> None:
     assert gone.returncode == 1 and gone.stderr.startswith("Error: ") and "Traceback" not in gone.stderr
 
 
-def test_a_taken_port_is_a_sentence(trunkline: Run) -> None:
+def test_a_taken_port_is_reported_in_one_sentence(trunkline: Run) -> None:
     """The start stops and says which port and what to do."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -209,7 +209,7 @@ def _in_a_namespace(script: str, environ: dict[str, str]) -> "subprocess.Complet
 
 
 @pytest.mark.namespace
-def test_a_read_only_home_is_a_sentence(environ: dict[str, str], home: Path) -> None:
+def test_a_read_only_home_is_reported_in_one_sentence(environ: dict[str, str], home: Path) -> None:
     """Nothing is half-written: the home is as it was."""
     home.mkdir()
     mount = 'mount --bind -o ro "$TRUNKLINE_HOME" "$TRUNKLINE_HOME"'
@@ -221,7 +221,7 @@ def test_a_read_only_home_is_a_sentence(environ: dict[str, str], home: Path) -> 
 
 
 @pytest.mark.namespace
-def test_a_full_disk_is_a_sentence(environ: dict[str, str], home: Path) -> None:
+def test_a_full_disk_is_reported_in_one_sentence(environ: dict[str, str], home: Path) -> None:
     """The start stops and says which disk is full."""
     home.mkdir()
     script = (

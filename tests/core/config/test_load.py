@@ -115,7 +115,7 @@ def test_all_problems_are_reported_together(tmp_path):
     assert "TRUNKLINE_TOOLS__CONCURRENCY" in found["tools.concurrency"]
 
 
-def test_a_problem_is_one_sentence(tmp_path):
+def test_a_problem_is_reported_in_one_sentence(tmp_path):
     """A single problem reads as a sentence with a hint of its own."""
     write(tmp_path, "[gateway]\nprot = 3\n")
     with pytest.raises(ConfigError) as caught:

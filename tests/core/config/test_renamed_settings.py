@@ -213,7 +213,7 @@ def test_a_newer_home_is_distinguished_from_a_misspelling(older: Path) -> None:
         load_config(older, environ={})
 
 
-def test_the_older_home_works(older: Path) -> None:
+def test_a_migrated_older_home_works(older: Path) -> None:
     """A turn runs on it; the owner's rules, the block and the installed plugins' pins are there."""
     assert trunkline(older, "say", "hello").returncode == 0
     mark = read_format(older)

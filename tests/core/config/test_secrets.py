@@ -48,7 +48,7 @@ def test_the_variable_of_a_setting_may_be_the_secret_itself(tmp_path):
     assert VALUE not in "".join(row.value for row in loaded.describe())
 
 
-def test_a_missing_secret_says_what_to_set():
+def test_a_missing_secret_names_its_variable():
     """Revealing a variable that is unset or empty raises with its name."""
     for environ in ({}, {"NOPE": ""}):
         assert not Secret("NOPE").is_set(environ)

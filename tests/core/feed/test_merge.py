@@ -84,7 +84,7 @@ def test_no_gap_and_no_repeat(story: Story, data: st.DataObject) -> None:
 
 @examples(500, deadline=None)
 @given(story=stories(), data=st.data())
-def test_a_reader_can_come_back_at_every_position(story: Story, data: st.DataObject) -> None:
+def test_a_reader_can_resume_at_every_position(story: Story, data: st.DataObject) -> None:
     """After each single event the position suffices to go on in a new reader, as often as one likes."""
     reader = Reader()
     for count, item in enumerate(story.items, 1):
@@ -137,7 +137,7 @@ def test_a_late_reader_sees_only_the_newest_epoch() -> None:
     assert events == [TextDelta(step=0, offset=0, text="kept"), TurnEnded(reason="stop")]
 
 
-def test_another_text_at_the_same_place_is_a_reset() -> None:
+def test_a_different_text_at_a_position_sends_a_reset() -> None:
     """When a new epoch tells a finished step otherwise than it was shown, the client is told to drop it first."""
     merge = FeedMerge()
     merge.offer(item(1, 0, TextDelta(step=0, offset=0, text="abcd")))
@@ -164,7 +164,7 @@ def test_resuming_after_feed_loss_sends_the_answer_again() -> None:
     ]
 
 
-def test_an_answer_that_became_shorter_is_sent_again() -> None:
+def test_a_shortened_answer_is_sent_again() -> None:
     """When a finished step turns out shorter than what was shown of it, the client is told before it goes on."""
     merge = FeedMerge()
     merge.offer(item(1, 0, TextDelta(step=0, offset=0, text="abcd")))

@@ -157,7 +157,7 @@ async def test_a_turn_that_a_server_learns_of_late_is_not_unknown(
     assert events == [ENDED]
 
 
-async def test_an_item_that_came_first_waits_for_the_one_before(accepted: Bus) -> None:
+async def test_an_item_received_early_waits_for_its_predecessor(accepted: Bus) -> None:
     """An item behind a hole is held back until the missing one is sent again."""
     bus = accepted
     await publish(bus, 1, delta(2, "cd"), ENDED, start=1)
@@ -200,7 +200,7 @@ async def test_an_expired_feed_is_read_from_the_journal(bus: Bus) -> None:
     assert await seen(reader(bus)) == REPORTED
 
 
-async def test_a_lost_end_is_read_from_the_journal(bus: Bus) -> None:
+async def test_a_missing_end_is_read_from_the_journal(bus: Bus) -> None:
     """When the feed stops short and the journal says the turn ended, the reader is told the rest and no more."""
     await publish(bus, 1, delta(0, "I lo"))
     await journal(bus, *STORY)

@@ -180,7 +180,7 @@ async def test_stop_and_start(own_house: House) -> None:
     assert (await own_house.http.post("/api/blocks/desert/start")).status_code == 404
 
 
-async def test_another_name_is_in_its_identity_too(own_house: House) -> None:
+async def test_a_renamed_block_has_the_name_in_its_identity(own_house: House) -> None:
     """The agent reads ``monitor.md``: a name that only the settings knew would have no effect."""
     await own_house.terminal.create_block("garden", BlockConfig(monitor_name="Rose"))
     monitor = "blocks/garden/monitor.md"
@@ -230,7 +230,7 @@ async def test_reset_deletes_conversations_and_keeps_documents(own_house: House)
     await talk(own_house, "again", block="garden")
 
 
-async def test_a_hard_reset_leaves_the_choices_alone(own_house: House) -> None:
+async def test_a_hard_reset_keeps_block_settings(own_house: House) -> None:
     """Only what was chosen in ``block.toml`` stays, without the name of who is gone; the same again changes nothing."""
     workspace = await fill(own_house)
     for _ in range(2):
@@ -299,7 +299,7 @@ async def test_only_the_owner_changes_a_block() -> None:
         ("nothing", ["x"], "x"),
     ],
 )
-async def test_words_become_values(key: str, words: list[str], meant: Any) -> None:
+async def test_setting_values_are_parsed_from_text(key: str, words: list[str], meant: Any) -> None:
     """What a person types after ``KEY=``. What it cannot mean goes on as it is, and is refused with the key's name."""
     assert parse_value(key, words) == meant
 

@@ -166,7 +166,7 @@ async def test_delete(own_house: House) -> None:
     assert (await own_house.http.delete("/api/blocks/garden?archived=perhaps")).status_code == 400
 
 
-async def test_a_block_whose_turns_do_not_end_stays(
+async def test_a_block_is_not_deleted_while_its_turns_run(
     own_house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is taken away from under a turn: if it does not end, the block stays, and takes messages again."""

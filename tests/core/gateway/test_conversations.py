@@ -81,7 +81,7 @@ async def test_a_new_conversation_streams_to_its_end(house: House) -> None:
 
 
 @pytest.mark.parametrize("error", [False, True])
-async def test_a_result_that_was_too_long_is_named(house: House, error: bool) -> None:
+async def test_a_stored_long_result_is_referenced_by_id(house: House, error: bool) -> None:
     """What is shown of it is its beginning and end, and ``metadata.stored`` says how much is kept, and by which id."""
     stored = StoredResult(id="k3v7qx2mtp4a", characters=200_000, kept=150_000)
 
@@ -136,7 +136,7 @@ async def test_a_second_client_lists_and_continues_the_conversation(house: House
     assert house.monitor.requests[1].history is None, "the monitor takes the stored conversation"
 
 
-async def test_a_client_comes_back_in_mid_answer(house: House) -> None:
+async def test_a_client_reconnects_during_an_answer(house: House) -> None:
     """A stream that broke goes on behind the last event that arrived; the turn did not notice."""
     go_on = anyio.Event()
 
@@ -216,7 +216,7 @@ async def test_a_dropped_answer_is_withdrawn(house: House) -> None:
     assert text_of(events) == "It is blue."
 
 
-async def test_a_client_that_leaves_does_not_end_the_turn(house: House) -> None:
+async def test_a_disconnected_client_does_not_end_the_turn(house: House) -> None:
     """The answer is finished and stored though nobody reads it."""
     left = anyio.Event()
 

@@ -82,7 +82,7 @@ async def test_a_thousand_guesses_are_refused() -> None:
         assert await door.identify([("x-api-key", guess)]) is None
 
 
-async def test_the_loop_is_not_here(house: House) -> None:
+async def test_the_gateway_has_no_agent_loop_route(house: House) -> None:
     """PA-T8: ``/engine/chat`` does not exist at the gateway, with a credential or without."""
     async with bare(house) as client:
         assert (await client.post("/engine/chat", json={})).status_code == 404
@@ -118,7 +118,7 @@ def test_a_token_that_is_too_short_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8420", "127.0.0.1.evil.example", "", "[", "10.0.0.1"]
 )
-async def test_foreign_names_are_refused(house: House, host: str) -> None:
+async def test_requests_for_another_host_name_are_refused(house: House, host: str) -> None:
     """DNS rebinding: a page that reaches us under its own name is refused, with the token too."""
     response = await house.http.get("/conversations", headers={"host": host})
     assert response.status_code in (400, 403)
@@ -143,7 +143,7 @@ async def test_own_host_names_are_accepted(house: House, host: str) -> None:
         {"sec-fetch-site": "same-site"},
     ],
 )
-async def test_foreign_pages_cannot_send(house: House, headers: dict[str, str]) -> None:
+async def test_pages_of_another_origin_cannot_send(house: House, headers: dict[str, str]) -> None:
     """An unsafe request from another origin's page is refused and changes nothing."""
     response = await house.http.post(NEW, json={"content": "hi"}, headers=headers)
     assert response.status_code == 403
@@ -151,7 +151,7 @@ async def test_foreign_pages_cannot_send(house: House, headers: dict[str, str]) 
 
 
 @pytest.mark.parametrize("name", ["origin", "sec-fetch-site"])
-async def test_two_answers_to_where_from_are_none(house: House, name: str) -> None:
+async def test_conflicting_origin_headers_are_refused(house: House, name: str) -> None:
     """A request that says twice where it comes from is refused: which one counts would be a guess."""
     ours = house.url if name == "origin" else "same-origin"
     headers = [(name, "https://evil.example"), (name, ours)]
@@ -174,7 +174,7 @@ async def test_only_loopback_listens(house: House) -> None:
         other.connect(("127.0.0.2", port))
 
 
-async def test_a_port_in_use_is_said_in_a_sentence(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported_in_one_sentence(tmp_path: Path) -> None:
     """The start is refused with what is wrong and what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

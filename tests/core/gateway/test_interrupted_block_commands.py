@@ -78,7 +78,7 @@ async def test_an_existing_folder_becomes_the_workspace_of_a_new_block(own_house
 
 
 @pytest.mark.parametrize("how", AGAIN)
-async def test_after_a_half_archiving(own_house: House, how: str) -> None:
+async def test_an_interrupted_archive_is_finished(own_house: House, how: str) -> None:
     """The files stay with the archive, whichever command comes next."""
     workspace = await half_archived(own_house)
     if how == "delete":
@@ -98,7 +98,7 @@ async def test_after_a_half_archiving(own_house: House, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["restore", "delete"])
-async def test_after_a_half_deletion(own_house: House, how: str) -> None:
+async def test_an_interrupted_deletion_can_be_repeated(own_house: House, how: str) -> None:
     """The same command finishes it, and a restore takes it back, since memory still has the block."""
     workspace = await half_deleted(own_house)
     await AGAIN[how](own_house.terminal)
@@ -157,7 +157,7 @@ async def test_a_half_deleted_archive_is_restored_or_deleted(own_house: House) -
     assert (await house.terminal.restore_block("garden")).config.description == "older"
 
 
-async def test_a_restore_says_which_files_are_in_its_way(own_house: House) -> None:
+async def test_a_restore_reports_conflicting_files(own_house: House) -> None:
     """Before anything is moved, and once they are away it goes on; empty folders are in nobody's way."""
     house, places = own_house, own_house.platform.home
     await house.terminal.create_block("garden")

@@ -139,7 +139,7 @@ def test_names_cannot_break_out_or_fill_the_store() -> None:
     assert 'gen_ai_provider_name="other"' in text
 
 
-def test_tool_calls_and_decisions_are_counted_by_what_they_were() -> None:
+def test_tool_calls_and_decisions_are_counted_by_kind() -> None:
     """The tool's effect and the outcome; an outcome that an earlier version recorded has no effect. No tool's name."""
     meter = Meter()
     wrote = ToolOutcome(call="k", status="ok", output="a secret", effect="write")
@@ -162,7 +162,7 @@ def test_a_gauge_shows_the_current_value_only() -> None:
     assert has(measured.text(), 'trunkline_workers{kind="tools",draining="false"} 1')
 
 
-def test_every_measure_has_one_definition() -> None:
+def test_every_metric_has_one_definition() -> None:
     """One name each, in both spellings, and a histogram has bounds."""
     assert len({measure.name for measure in semconv.METRICS}) == len(semconv.METRICS)
     assert len({measure.prometheus for measure in semconv.METRICS}) == len(semconv.METRICS)

@@ -74,7 +74,7 @@ async def test_a_head_that_trickles_in_is_not_waited_for() -> None:
         )
 
 
-async def test_a_connection_that_says_nothing_is_closed() -> None:
+async def test_a_connection_that_sends_nothing_is_closed() -> None:
     """Silence is a head that does not come."""
     async with gateway() as running:
         assert b" 408 " in await dripped(await opened(running), b"", b"")

@@ -61,14 +61,14 @@ def test_an_event_is_one_block_of_lines() -> None:
     assert encoded == b'id: 1.2\nevent: text-delta\ndata: {"content":"a\\nb\\r\xe2\x80\xa8c"}\n\n'
 
 
-async def test_all_of_it_is_sent() -> None:
+async def test_every_event_is_sent_before_the_response_ends() -> None:
     """The response ends when its source does."""
     client, source = Client(), Source(b"1", b"2")
     await response(source)({}, client.receive, client.send)
     assert (client.chunks, client.ended, source.closed) == ([b"1", b"2"], True, True)
 
 
-async def test_a_silent_stream_sends_keepalives() -> None:
+async def test_an_idle_stream_sends_keepalives() -> None:
     """While nothing comes, comments are sent."""
     client, source = Client(), Source(b"1", endless=True)
     async with anyio.create_task_group() as tasks:
@@ -81,7 +81,7 @@ async def test_a_silent_stream_sends_keepalives() -> None:
     assert client.chunks[:2] == [b"1", KEEP_ALIVE]
 
 
-async def test_a_client_that_leaves_frees_the_source() -> None:
+async def test_a_disconnected_client_releases_the_source() -> None:
     """The generator is closed, and nothing more is sent."""
     client, source = Client(), Source(b"1", endless=True)
     with anyio.fail_after(60):

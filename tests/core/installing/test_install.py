@@ -40,9 +40,7 @@ def test_requested_permissions_are_shown_and_files_pinned(place: Place) -> None:
     assert "seen by sky" in said.stdout, said.stderr
 
 
-def test_without_a_terminal_and_confirmation_nothing_is_installed_or_run(
-    place: Place, tmp_path: Path
-) -> None:
+def test_nothing_is_installed_or_run_without_confirmation(place: Place, tmp_path: Path) -> None:
     """What it asks for is shown all the same, none of its code has run, and the exit status says no."""
     mark = tmp_path / "imported"
     place.tool("sky", files={"acme_sky/__init__.py": MARKS.format(str(mark))})
@@ -260,7 +258,7 @@ def test_a_plugin_that_would_break_others_is_refused(place: Place, kind: str) ->
     assert not list(place.home.parent.glob("**/was run"))
 
 
-def test_without_pip_it_says_what_to_do(place: Place, tmp_path: Path) -> None:
+def test_a_missing_pip_is_reported_with_a_hint(place: Place, tmp_path: Path) -> None:
     """An environment made without pip, on a machine that has none, is told in one sentence."""
     broken = tmp_path / "broken" / "pip"
     broken.mkdir(parents=True)
@@ -287,7 +285,7 @@ def test_disable_and_enable_keep_the_rest_of_the_file(place: Place) -> None:
     assert "# mine\n[gateway]\nport = 9000  # not 8420\n" in settings.read_text()
 
 
-def test_a_plugin_that_is_needed_stays(place: Place) -> None:
+def test_a_required_plugin_is_not_uninstalled(place: Place) -> None:
     """One that is required, keeps the memory, or came another way is not taken out; a wrong name gets the near one."""
     place.home.mkdir()
     (place.home / "trunkline.toml").write_text(

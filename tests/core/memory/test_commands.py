@@ -84,7 +84,7 @@ def test_adding_no_files_is_an_error(memory: Run, notes: Path, tmp_path: Path) -
     assert memory("add", str(notes / "garden.md"), "--block", "No Such").returncode == 2
 
 
-def test_errors_are_one_sentence(memory: Run) -> None:
+def test_errors_are_reported_in_one_sentence(memory: Run) -> None:
     """What is not there, and paths that are not allowed, exit with 1: a sentence, a hint, and no traceback."""
     for arguments in (("show", "nope.md"), ("show", "../x"), ("list", "nope"), ("history", "nope")):
         done = memory(*arguments)
@@ -218,7 +218,7 @@ def test_an_embedder_that_is_not_there_is_named(memory: Run, tmp_path: Path) -> 
     assert "[memory] embedder is 'nobody'" in found.stderr
 
 
-def test_the_doctor_mends_and_tells(memory: Run, tmp_path: Path) -> None:
+def test_the_memory_doctor_repairs_and_reports(memory: Run, tmp_path: Path) -> None:
     """A whole memory is told as whole; of a broken one it says what was mended, and leaves with 1 for what is lost."""
     (tmp_path / "a.md").write_text("one\n")
     memory("add", str(tmp_path / "a.md"))

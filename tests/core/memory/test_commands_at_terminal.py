@@ -36,6 +36,6 @@ def test_no_text_in_memory_commands_a_terminal(home: Path, arguments: tuple[str,
     assert not set(shown) & {"\x1b", "\x07", "\x9b", "\u202e"}, shown
 
 
-def test_a_pipe_gets_the_text_as_it_is(home: Path) -> None:
+def test_a_pipe_gets_the_text_unescaped(home: Path) -> None:
     """Only a terminal obeys; what reads a pipe wants what was written."""
     assert run_trunkline(home, "memory", "show", PATH).stdout == f"{EVIL}\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support.commands import run_trunkline
 
 
-def test_boilerplate_is_not_a_trace_of_a_conversation(tmp_path: Path) -> None:
+def test_shared_boilerplate_is_not_reported_as_a_trace(tmp_path: Path) -> None:
     """Conversations that share nothing but instructions, marks, help and descriptions of tools are not told; one that
     repeats what a person said is told once, however many places hold it."""
     home = tmp_path / "home"

@@ -73,7 +73,9 @@ def test_a_default_store_that_is_not_loaded_is_named_with_its_state(status: str)
     ("", "name another store in [memory] store"),
     ('[memory]\nstore = "other"\n', "remove or disable it"),
 ])  # fmt: skip
-def test_a_quarantined_store_is_told_what_can_take_its_place(tmp_path: Path, text: str, instead: str) -> None:
+def test_the_error_for_a_quarantined_store_names_alternatives(
+    tmp_path: Path, text: str, instead: str
+) -> None:
     """The platform does not start without its store, so removing or disabling it is no way out."""
     (tmp_path / "trunkline.toml").write_text(text)
     config = load_config(tmp_path, environ={})
@@ -96,7 +98,7 @@ def test_a_store_that_is_not_there_is_named() -> None:
         choose_store(plugins(rlm="loaded"), "rlm")
 
 
-def test_a_store_with_indexes_of_its_own_makes_them_and_another_one_borrows() -> None:
+def test_a_store_uses_its_own_indexes_or_those_of_a_plugin() -> None:
     """Without any, memory does not start."""
     own, other, plain = Indexed(), Indexed(), Plain()
     there = plugins(("other", other), ("own", own), ("plain", plain))

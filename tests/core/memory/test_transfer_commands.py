@@ -42,7 +42,7 @@ def memory(tmp_path: Path) -> Run:
     return run
 
 
-def test_a_memory_moves_to_another_machine_locked(memory: Run, tmp_path: Path) -> None:
+def test_an_encrypted_memory_moves_to_another_machine(memory: Run, tmp_path: Path) -> None:
     """FS-1: exported for a key, imported with it elsewhere: the files, their history, and the gaps. Whoever has no key
     gets nothing, and no plain copy stays anywhere. Imported again nothing changes."""
     (tmp_path / "notes.md").write_text("needle in the garden\n")
@@ -105,7 +105,7 @@ async def test_an_import_reaches_the_instance_that_runs(memory: Run, tmp_path: P
         assert again.stdout.startswith("Nothing to do")
 
 
-def test_a_folder_whose_history_is_elsewhere_is_refused(tmp_path: Path) -> None:
+def test_a_folder_with_borrowed_or_shallow_history_is_refused(tmp_path: Path) -> None:
     """Borrowed objects and cut-off histories are no whole memory; hooks and configuration of a folder stay there."""
     root = tmp_path / "memory"
     subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True, timeout=30)

@@ -363,7 +363,7 @@ async def test_no_request_creates_a_block_by_mistake(bus: Bus, emptied: bool) ->
     assert [entry.path for entry in entries] == ["blocks/main"]
 
 
-async def test_the_client_speaks_of_the_block(bus: Bus) -> None:
+async def test_client_paths_are_relative_to_the_block(bus: Bus) -> None:
     """Paths are the block's own; those of the whole memory begin with a slash, both ways."""
     memory = block_memory(bus, "garden", "agent")
     assert await memory.list() == ()

@@ -14,7 +14,7 @@ PARTITIONS = st.integers(1, 64)
 
 
 @given(MONITORS, PARTITIONS)
-def test_shares_differ_by_one_at_most(monitors: set[str], partitions: int) -> None:
+def test_partition_counts_of_monitors_differ_by_one_at_most(monitors: set[str], partitions: int) -> None:
     """Every partition has an owner, and no monitor has two more than another."""
     shared = owners(monitors, partitions)
     load = Counter(dict.fromkeys(monitors, 0)) + Counter(shared.values())

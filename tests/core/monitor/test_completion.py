@@ -120,7 +120,7 @@ async def test_the_cost_is_the_usage_times_the_price() -> None:
         assert answer.purpose == "summary"
 
 
-async def test_a_model_without_a_price_is_free_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_model_without_a_price_costs_nothing_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody is told of a wrong cost: it is 0, has no price, and a warning names the setting. Once."""
     async with asking(["a b", "b"], **{"models.prices": {}}) as (running, _):
         model = BlockCompleter(running.bus, "main")
@@ -195,7 +195,7 @@ async def test_a_fault_of_the_vendor_is_a_code_and_a_fixed_sentence() -> None:
             assert failed.value.code == code and "scripted" not in str(failed.value)
 
 
-async def test_a_wrong_question_is_refused_where_it_is_asked() -> None:
+async def test_an_invalid_completion_is_refused_before_sending() -> None:
     """The mistake is told to who made it, and reaches no model."""
     wrongs: list[dict[str, Any]] = [
         {"purpose": "Not A Word"},
@@ -292,7 +292,7 @@ def trunkline_models():
 
 
 @pytest.mark.kill
-async def test_when_its_monitor_is_killed_another_one_answers(tmp_path: Path) -> None:
+async def test_a_completion_is_answered_after_its_monitor_is_killed(tmp_path: Path) -> None:
     """SIGKILL to the monitor that asks the model: the question goes to another, within seconds."""
     mark = tmp_path / "mark"
     plugins = {"slow": SLOW_ONCE.replace("MARK", str(mark))}

@@ -230,7 +230,7 @@ async def test_a_removed_tool_is_announced(tmp_path: Path) -> None:
         await until(is_back)
 
 
-async def test_the_owner_says_how_tools_are_shown(tmp_path: Path) -> None:
+async def test_the_owner_chooses_the_tool_selection(tmp_path: Path) -> None:
     """By block.toml, else by preferences.toml, else by their number; a change counts for the next message. Few tools
     are all shown but for those that the block may not use, and what tells of these."""
     world = World()

@@ -50,14 +50,14 @@ def owner(running: Platform) -> dict[str, str]:
     return {"authorization": f"Bearer {running.token}"}
 
 
-async def test_no_port_is_open_unless_it_is_asked_for(tmp_path: Path) -> None:
+async def test_no_port_is_open_unless_configured(tmp_path: Path) -> None:
     """Without the setting a monitor opens nothing; the bus is all that listens."""
     async with platform(tmp_path, workers=("monitor",)) as running:
         assert running.engine_url == ""
         assert all("bus" in one.purpose for one in read_listeners(tmp_path / "run"))
 
 
-async def test_pa_t8_requests_without_the_token_or_from_another_host_are_refused(tmp_path: Path) -> None:
+async def test_pa_t8_requests_without_token_or_from_other_hosts_are_refused(tmp_path: Path) -> None:
     """No token, a wrong one, two credentials, a foreign Host, a foreign Origin: refused, and no model is asked."""
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider) as (running, http):

@@ -87,7 +87,7 @@ async def forked(running: Platform, answer: TurnAnswer, step: int, **request: An
 PROGRAM = 'call:note {"text": "one"} ;; say:first ;; call:note {"text": "two"} ;; say:second'
 
 
-async def test_a_fork_asks_again_from_a_step_and_runs_nothing_before_it_twice() -> None:
+async def test_a_fork_repeats_the_turn_from_a_step_and_no_earlier_tool() -> None:
     """What was before the turn and in its steps is the fork's history; the tools of those steps are not run, the
     steps from there on are; the original is as it was; the fork's conversation says where it comes from."""
     world = World()

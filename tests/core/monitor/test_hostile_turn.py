@@ -359,7 +359,7 @@ class UnknownRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v99"
     """What nobody here can read at all."""
 
 
-async def test_garbage_at_the_end_of_a_journal_does_not_stop_the_conversation() -> None:
+async def test_garbage_after_a_journal_does_not_stop_the_conversation() -> None:
     """A record of an unknown kind, after a turn that is over: the next message is answered all the same."""
     topic = Topic(name="garbage", subject=JOURNAL.subject, payload=UnknownRecord, stream=JOURNAL.stream)
     async with scripted() as (running, _):
@@ -406,7 +406,7 @@ async def test_a_turn_given_up_in_its_middle_ends_once() -> None:
         assert len(await ends_of(running, first)) == 1
 
 
-async def test_a_parked_turn_stays_parked_when_somebody_steers_it() -> None:
+async def test_a_parked_turn_remains_parked_when_steered() -> None:
     """It takes the message in, waits on, and says so; the decision still finds it."""
     tools = Tools()
     async with scripted(tools, Gate()) as (running, model):
@@ -425,7 +425,7 @@ async def inbox_is_empty(running: Platform, conversation: str) -> bool:
     return not [s async for s in running.bus.history(INBOX, after=0, conversation=conversation)]
 
 
-async def test_a_cut_text_is_stored_as_it_was_shown() -> None:
+async def test_a_truncated_text_is_stored_as_shown() -> None:
     """What comes while the last text is being shown is shown too, and what comes after that is let fall."""
 
     class Shown:

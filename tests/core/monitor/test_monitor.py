@@ -312,7 +312,7 @@ async def test_an_approval_parks_the_turn_and_a_decision_resumes_it(allow: bool)
         assert ended.error is not allow and answer.text == "done"
 
 
-async def test_a_failing_model_ends_the_turn_with_its_code_and_keeps_the_text() -> None:
+async def test_a_model_failure_ends_the_turn_with_a_code_and_keeps_the_text() -> None:
     """The fixed sentence is shown, the raw detail is not; the partial text is stored and marked."""
     async with scripted() as (running, _):
         for program, code in (
@@ -372,7 +372,7 @@ async def test_a_preference_edited_by_hand_applies_soon() -> None:
                 await running.say("say:b")
 
 
-async def test_context_sources_are_marked_as_data_and_a_broken_one_is_left_out() -> None:
+async def test_context_sources_are_marked_as_data_and_a_failing_one_omitted() -> None:
     """What sources give stands in one system message after the bootstrap line; text cannot break out of its mark. The
     turn's trace says what it began without."""
 
@@ -507,7 +507,7 @@ async def test_watching_late_or_twice_shows_the_same() -> None:
         assert offsets == sorted(set(offsets))
 
 
-async def test_a_finished_turn_leaves_nothing_in_the_inbox_and_a_full_journal() -> None:
+async def test_a_finished_turn_empties_the_inbox_and_completes_the_journal() -> None:
     """The inbox holds only what is not done; three records make a plain turn."""
     async with scripted() as (running, _):
         answer = await running.say("say:hi")

@@ -65,7 +65,7 @@ async def test_turns_end_and_no_model_is_asked(tmp_path: Path) -> None:
         assert (await running.say("say:yes")).text == "yes"
 
 
-async def test_the_command_names_the_workers_that_have_stopped_and_those_that_say_nothing(
+async def test_the_command_lists_stopped_and_unresponsive_workers(
     tmp_path: Path,
 ) -> None:
     """It waits for all that run turns or tools. One that hangs is named with its process, and the command fails."""

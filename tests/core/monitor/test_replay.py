@@ -143,7 +143,7 @@ def test_entries_of_a_later_version_are_refused() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_turn_of_a_platform(tmp_path: Path) -> None:
+async def test_the_replay_of_a_platforms_turn_matches_its_feed(tmp_path: Path) -> None:
     """The stored feed says the same; a feed that says something else is found; the command prints it all."""
     async with platform(tmp_path) as running:
         answer = await running.say("/tool write_file path=a.md content=x")
@@ -161,7 +161,7 @@ async def test_a_turn_of_a_platform(tmp_path: Path) -> None:
         assert replay(keys["turn"], records, feed[:-1]).feed_same is None
 
 
-def test_the_command_prints_and_leaves_with_a_status(tmp_path: Path) -> None:
+def test_the_replay_command_prints_and_exits_with_a_status(tmp_path: Path) -> None:
     """What people said is printed only when asked for; an unknown turn is an error."""
 
     trunkline = partial(run_trunkline, tmp_path, **UNASKED)

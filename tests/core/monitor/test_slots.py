@@ -48,7 +48,7 @@ async def test_started_turns_come_first_then_the_longest_waiting() -> None:
     assert race.ran == ["cut-1", "cut-2", "a", "b", "c"]
 
 
-async def test_no_more_than_the_limit_run_and_none_is_forgotten() -> None:
+async def test_at_most_the_limit_run_and_each_turn_gets_a_slot() -> None:
     """However many want to run, and whatever is cancelled while it waits or runs."""
     race = Race(3)
     for _ in range(5):

@@ -109,7 +109,7 @@ def test_there_is_no_iteration_cap() -> None:
         assert turn.advance(result(run))[1] == (CallModel(step + 1),)
 
 
-def test_a_message_steered_while_the_model_thinks_is_answered_in_the_same_turn() -> None:
+def test_a_steered_message_is_answered_in_the_running_turn() -> None:
     """The answer under way cannot have known it, so there is another step."""
     turn = Turn()
     started(turn)
@@ -317,7 +317,7 @@ def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(seed: int, 
         b'{"type":"approval_recorded","call_id":"c1","allow":true,"by":"owner"}',
     ],
 )
-def test_records_of_before_approvals_had_a_deadline_stay_the_same_bytes(record: bytes) -> None:
+def test_approval_records_without_a_deadline_keep_their_bytes(record: bytes) -> None:
     """A journal of an earlier version is read, and written again just so."""
     entry = msgspec.json.decode(record, type=JournalEntry)
     assert msgspec.json.encode(entry) == record

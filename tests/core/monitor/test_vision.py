@@ -68,7 +68,7 @@ async def prefer(running: Platform, path: str, text: str) -> None:
     await running.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
 
 
-async def test_MN_F16_the_vision_model_looks_at_a_picture() -> None:
+async def test_MN_F16_the_vision_model_describes_a_picture() -> None:
     """That of the preferences, and the block's own before it; it gets the whole picture, whatever its size."""
     async with looking() as (running, models):
         await prefer(running, "preferences.toml", 'vision_model = "seeing/all"\n')

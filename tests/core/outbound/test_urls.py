@@ -23,7 +23,7 @@ from trunkline._util.egress import UrlRefused, WebAddress, parse_url
         ("  https://example.com/a b  ", "https://example.com/a%20b"),
     ],
 )
-def test_an_address_has_one_form(text: str, url: str) -> None:
+def test_urls_are_normalized(text: str, url: str) -> None:
     """Small letters, names in ASCII, usual ports left out, no fragment."""
     assert parse_url(text).url == url
 

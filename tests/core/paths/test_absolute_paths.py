@@ -36,7 +36,7 @@ def anywhere(world: Path) -> PathScope:
     return PathScope((world / "ws", Path("/")), (world / "far/home",))
 
 
-def test_a_relative_path_stays_in_the_block_however_far_absolute_ones_lead(world: Path) -> None:
+def test_a_relative_path_stays_in_the_block_in_every_scope(world: Path) -> None:
     """The block's folder is the only place of a relative path."""
     with open_beneath(world / "ws/main", anywhere(world)) as folder:
         assert folder.read_bytes("mine") == b"ws/main/mine"
@@ -123,7 +123,7 @@ def test_protected_names_are_protected_everywhere(world: Path, path: str) -> Non
                 operation(f"{world}/{path}")
 
 
-def test_a_home_is_the_persons_own(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_owners_home_is_expanded(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``~/`` is resolved like any absolute path, and nobody else's home is."""
     monkeypatch.setenv("HOME", str(world / "far"))
     with open_beneath(world / "ws/main", anywhere(world)) as folder:

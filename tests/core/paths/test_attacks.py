@@ -74,7 +74,7 @@ PATHS = st.builds(
 @example(path="out/secret")
 @example(path="self/self/out/secret")
 @example(path="\ud800")
-def test_no_path_leads_out(world, tmp_path, path):
+def test_no_path_leaves_the_root(world, tmp_path, path):
     """Whatever the path, nothing outside is read, written, made, moved or deleted."""
     before = snapshot(tmp_path / "outside")
     with open_beneath(world) as folder:
@@ -306,12 +306,12 @@ def test_settings_of_git_with_a_password_are_closed(world):
         "env",
     ],
 )
-def test_names_that_only_look_alike_are_allowed(path):
+def test_names_similar_to_protected_ones_are_allowed(path):
     """What is not protected is not refused."""
     assert check_path(path) == path
 
 
-def test_a_protected_file_cannot_be_bared_by_moving_its_folder(world):
+def test_moving_a_folder_does_not_expose_its_protected_file(world):
     """``.ssh/config`` is known by its folder, so the folder cannot be renamed, nor anything put in its place."""
     (world / ".ssh").mkdir()
     (world / ".ssh/config").write_bytes(SECRET)

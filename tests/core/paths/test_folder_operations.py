@@ -118,7 +118,7 @@ def test_errors_carry_the_path_as_it_was_given(folder):
         folder.write_atomic("no/such", b"")
 
 
-def test_an_error_of_the_reader_stays_its_own(folder):
+def test_an_error_inside_the_context_is_not_attributed_to_the_path(folder):
     """What fails while a file is open is not blamed on the path."""
     folder.write_atomic("a", b"")
     with pytest.raises(OSError, match="elsewhere") as caught, folder.open_read("a"):

@@ -45,7 +45,7 @@ def raising(error):
 
 
 @pytest.mark.parametrize("error", [ValueError("odd"), SystemExit(3), RecursionError("deep")])
-def test_an_exception_in_a_hook_costs_its_own_items(load, error):
+def test_an_exception_in_a_hook_drops_only_its_items(load, error):
     """The other implementations' items arrive, and the report names plugin, hook and error."""
     plugins = load(
         extra=(
@@ -68,7 +68,7 @@ def test_an_exception_in_the_middle_of_a_generator(load):
     assert names(load(extra=(plugin("trunkline_tools", half),))) == []
 
 
-def test_items_may_come_from_a_generator_or_not_at_all(load):
+def test_hook_results_may_be_a_generator_a_list_or_none(load):
     """Lists, tuples and generators are alike, and None means nothing."""
 
     def generator():
@@ -97,7 +97,7 @@ def test_items_may_come_from_a_generator_or_not_at_all(load):
         ("trunkline_http_routes", lambda: [HttpRoute("x", ("GET",), print)], "must begin with /"),
     ],
 )
-def test_a_wrong_result_is_refused_with_the_cure(load, hook, result, said):
+def test_an_invalid_hook_result_is_refused_with_a_hint(load, hook, result, said):
     """What a hook yields is looked at before anybody uses it."""
     plugins = load(extra=(plugin(hook, result),))
     assert [owned for owned in plugins.collect(hook) if owned.owner == "Plugin"] == []
@@ -125,7 +125,7 @@ def test_a_tool_that_cannot_be_called_is_refused(load, changes, said):
     assert said in troubles(plugins)[0]
 
 
-def test_the_first_keeps_a_name_that_two_want(install, load):
+def test_the_first_of_two_plugins_keeps_a_name(install, load):
     """Distributions load by name, so the first of the alphabet keeps the name; the report names both owners."""
     source = """
         import trunkline
@@ -176,7 +176,7 @@ def test_output_of_a_plugin_at_import_is_suppressed(install, load, capsys):
     assert "chatty" not in printed.out and "hello from chatty" in printed.err
 
 
-def test_the_same_objects_come_each_time(load):
+def test_a_hook_is_called_once_and_its_objects_are_reused(load):
     """A hook is asked once; an adapter's connections are not opened anew with every question."""
     asked = []
 
@@ -276,7 +276,7 @@ def test_a_plugin_reads_its_own_section(install, load):
     assert [str(problem) for problem in plugins.config_problems()] == []
 
 
-def test_a_wrong_section_costs_only_its_plugin(install, load):
+def test_an_invalid_section_affects_only_its_plugin(install, load):
     """A plugin whose section is wrong yields nothing, and the reason names the key, file and line."""
     install(
         "acme-weather",

@@ -130,7 +130,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_plugin_costs_only_itself(install, load, state, kind):
+def test_a_broken_plugin_affects_only_itself(install, load, state, kind):
     """Whatever is wrong with a plugin, the others work and the report says what and how to mend it."""
     source, status, reason = BROKEN[kind]
     install("acme-broken", source)
@@ -143,7 +143,7 @@ def test_a_broken_plugin_costs_only_itself(install, load, state, kind):
     assert tools(plugins)["greet"] == "acme-good"
 
 
-def test_the_refusals_teach(install, load, state):
+def test_refusals_explain_the_fix(install, load, state):
     """The hints say what to write instead."""
     for kind, hint in {
         "async": "Write `def`",
@@ -211,7 +211,7 @@ def test_a_present_required_plugin_is_loaded(install, load):
     assert load('[plugins]\nrequired = ["Acme.Guard"]\n', worker="tools").report.missing == ()
 
 
-def test_objects_handed_in_are_plugins_too(load):
+def test_objects_passed_to_the_manager_are_plugins(load):
     """Tests and hosts hand in modules or objects; two of a kind get owners of their own; a class is refused."""
 
     class Models:
@@ -251,7 +251,7 @@ def test_two_entry_points_of_one_distribution(install, load, tmp_path):
 
 
 @pytest.mark.parametrize("points", ["[trunkline]\nno equals sign\n", "[trunkline]\nx = not a module!\n"])
-def test_damaged_metadata_costs_only_its_distribution(install, load, tmp_path, points):
+def test_damaged_metadata_affects_only_its_distribution(install, load, tmp_path, points):
     """A distribution whose entry points cannot be read, or that has no metadata, is told as failed."""
     install("acme-good", GOOD)
     info = tmp_path / "site-packages" / "acme_damaged-1.0.dist-info"
@@ -262,7 +262,7 @@ def test_damaged_metadata_costs_only_its_distribution(install, load, tmp_path, p
     assert any("damaged" in state.owner + state.where for state in plugins.report.unusable)
 
 
-def test_an_object_that_breaks_when_it_is_looked_at(load, state):
+def test_an_object_with_failing_attributes_is_refused(load, state):
     """Even a plugin whose attributes raise costs only itself."""
 
     class Cursed:
@@ -273,7 +273,7 @@ def test_an_object_that_breaks_when_it_is_looked_at(load, state):
     assert state(load(extra=(Cursed(),)), "Cursed").status == "refused"
 
 
-def test_a_module_may_hold_what_breaks_when_it_is_looked_at(install, load, state):
+def test_a_module_may_hold_objects_with_failing_attributes(install, load, state):
     """A proxy that stands for nothing yet, as some libraries have them, is no hook and in nobody's way."""
     install(
         "acme-lazy",

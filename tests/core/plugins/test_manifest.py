@@ -53,7 +53,7 @@ def test_a_plugin_matching_its_manifest_is_loaded(install, load, state):
     assert {"look", "run"} <= {owned.item.spec.name for owned in plugins.tools()}
 
 
-def test_an_undeclared_effect_is_refused_with_the_owner_and_the_cure(install, load):
+def test_an_undeclared_effect_is_refused_with_owner_and_hint(install, load):
     """None of the tools of a plugin that hides one are there, and the trouble says which tool, effect and file."""
     install("acme-runner", RUNS, manifest='hooks = ["tools"]\neffects = ["read"]')
     plugins = load()
@@ -121,7 +121,7 @@ def test_pins_that_cannot_be_read_stop_the_start(load, home):
         load()
 
 
-def test_pins_come_back_as_they_were_written(home):
+def test_pins_are_read_back_as_written(home):
     """And the file says to people what it is."""
     write_pins(home, {"acme-runner": AGREED})
     assert read_pins(home) == {"acme-runner": AGREED}

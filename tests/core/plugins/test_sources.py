@@ -77,7 +77,7 @@ def test_a_file_with_types_of_its_own(load, sources):
     assert tool.function.__module__.startswith("_trunkline_file_")
 
 
-def test_broken_and_foreign_files(load, sources, state):
+def test_broken_files_and_other_kinds_of_files(load, sources, state):
     """A broken file fails alone; files that begin with ``_`` or ``.`` and other kinds are not plugins."""
     drop(sources, "moon")
     (sources / "half.py").write_text("def trunkline_tools(")

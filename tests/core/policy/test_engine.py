@@ -48,7 +48,7 @@ def decided(*policies: Policy, now: datetime = NOON, used: Any = None, **more: A
     return decide(asked(**more), policies, now, used or {})
 
 
-def test_a_request_without_a_permit_is_refused() -> None:
+def test_a_request_without_a_permission_is_refused() -> None:
     """No policy, or none that speaks of this tool, this action and this agent."""
     assert not decided().allowed
     assert not decided(allow("tool:other"), allow(action="read"), allow(subject="block:other")).allowed
@@ -95,14 +95,14 @@ def test_another_name_restricts_and_does_not_permit() -> None:
     assert ruled.allowed and not ruled.asks
 
 
-def test_a_refined_action_is_what_it_refines() -> None:
+def test_a_denied_action_covers_its_refined_actions() -> None:
     """A denial of ``exec`` denies a look too; a denial of ``exec:run`` leaves it."""
     assert not decided(allow(), deny(action="exec"), action="exec:look").allowed
     assert decided(allow(), deny(action="exec:run"), action="exec:look").allowed
     assert not decided(allow(), deny(action="exec:run"), action="exec:run").allowed
 
 
-def test_the_most_particular_permission_says_whether_to_ask() -> None:
+def test_the_most_specific_permission_decides_about_approval() -> None:
     """A shape before a conversation before a tool before all tools; of equals the one that asks."""
     general = allow("tool:*", id="general", requires_approval=True)
     assert decided(general).asks
@@ -152,7 +152,7 @@ def test_a_policy_counts_in_its_time(conditions: Any, hour: int, holds: bool) ->
 
 
 @pytest.mark.parametrize("zone", ["Nowhere/Land", "../../etc/passwd", "", "/etc/localtime"])
-def test_a_time_zone_that_is_not_known_permits_nothing_and_denies_always(zone: str) -> None:
+def test_an_unknown_time_zone_permits_nothing_and_always_denies(zone: str) -> None:
     """Fails closed."""
     window = {"time_window": "00:00-23:59", "zone": zone}
     assert not decided(allow(**window)).allowed
@@ -203,7 +203,7 @@ def test_the_order_of_policies_is_irrelevant(
 
 @examples(300, deadline=None)
 @given(request=REQUESTS, policies=st.lists(POLICIES, max_size=8), used=USED, one=POLICIES)
-def test_another_denial_never_permits_more(
+def test_an_added_denial_never_permits_more(
     request: AccessRequest, policies: list[Policy], used: Any, one: Policy
 ) -> None:
     """What was refused stays refused; what is still permitted is asked about as before."""
@@ -259,7 +259,7 @@ def outcome(table: PermissionTable, action: str, resource: str = "tool:note") ->
         ),
     ],
 )  # fmt: skip
-def test_permissions_of_a_table(table: Any, expected: dict[str, str]) -> None:
+def test_a_permission_table_expands_to_its_policies(table: Any, expected: dict[str, str]) -> None:
     """The presets: approvals, programs, network, planning."""
     found = {action: outcome(PermissionTable(**table), action) for action in expected}
     assert found == expected

@@ -113,7 +113,7 @@ def test_MB_T9_a_plain_line_is_read_as_a_shell_reads_it(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", [line for line in READS if "$" not in line and "*" not in line])
-def test_MN_T5_a_line_of_text_that_only_reads_is_a_look(line: str) -> None:
+def test_MN_T5_a_shell_line_that_only_reads_is_read_only(line: str) -> None:
     """A line for a shell counts by the words that it stands for."""
     assert is_read_only_call(SHELL, {"command": line})
 

@@ -113,9 +113,7 @@ def test_an_unusable_adapter_choice_is_an_error(
 
 
 @pytest.mark.parametrize("command", [["say", "hello"], ["doctor"]])
-def test_an_unset_key_is_reported_and_the_offline_adapter_does_not_answer(
-    tmp_path: Path, command: list[str]
-) -> None:
+def test_an_unset_key_is_reported_and_no_offline_answer_is_given(tmp_path: Path, command: list[str]) -> None:
     """A command says which variable is missing and where it is named, and fails."""
     (tmp_path / "trunkline.toml").write_text(
         '[gateway]\nport = 0\n[adapters.openai]\napi_key = { env = "NOPE_KEY" }\n'

@@ -35,7 +35,7 @@ async def test_a_command_without_a_platform_starts_its_own_workers(tmp_path: Pat
     assert crew.did("close") == ["gateway", "memory"]
 
 
-async def test_two_commands_at_once_share_one_platform(tmp_path: Path, crew: Crew) -> None:
+async def test_two_concurrent_commands_use_one_platform(tmp_path: Path, crew: Crew) -> None:
     """The quicker one starts it, the other one waits until it can be reached."""
     others, together = Crew(), anyio.Event()
 
@@ -71,7 +71,7 @@ async def test_a_command_waits_for_an_instance_that_is_still_starting(tmp_path: 
             await opened.wait()
 
 
-async def test_a_configured_server_comes_first(tmp_path: Path, nats_server: EmbeddedServer) -> None:
+async def test_a_configured_server_is_used_first(tmp_path: Path, nats_server: EmbeddedServer) -> None:
     """bus.url is used as it is, and nothing is started."""
     none = Crew()
     url = nats_server.url.replace("//", f"//{nats_server.user}:{nats_server.password}@")

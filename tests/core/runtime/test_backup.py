@@ -232,7 +232,7 @@ def test_a_newer_archive_is_refused(tmp_path: Path) -> None:
     assert not home.path.exists()
 
 
-def test_a_home_that_runs_is_refused(tmp_path: Path) -> None:
+def test_restoring_a_running_home_is_refused(tmp_path: Path) -> None:
     """Nobody changes memory under a running worker."""
     home = Home.at(tmp_path / "home")
     home.run.mkdir(parents=True)
@@ -241,7 +241,7 @@ def test_a_home_that_runs_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "memory/../../outside"])
-def test_a_path_that_leaves_the_home_is_refused(tmp_path: Path, name: str) -> None:
+def test_an_archive_path_outside_of_the_home_is_refused(tmp_path: Path, name: str) -> None:
     """An archive may come from anywhere."""
     home = Home.at(tmp_path / "home")
     with pytest.raises(TrunklineError, match="The archive cannot be used: it holds"):

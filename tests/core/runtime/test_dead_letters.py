@@ -168,7 +168,7 @@ async def test_other_dead_letters_are_refused_with_a_reason(tmp_path: Path, subj
     assert word in refusal_reason(subject)
 
 
-async def test_a_dead_letter_that_is_none_is_shown_all_the_same(tmp_path: Path) -> None:
+async def test_an_invalid_dead_letter_is_still_listed(tmp_path: Path) -> None:
     """Junk on the dead-letter subject does not hide the others."""
     async with bus_at(tmp_path) as bus:
         await resend(bus, DEAD_LETTER_TOPIC, b"\xff\x00", msg_id="1", headers={})

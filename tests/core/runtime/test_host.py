@@ -122,7 +122,7 @@ async def test_a_closed_worker_does_not_answer(tmp_path: Path, nats_server: Embe
     assert answered == ["answered", "closed"]
 
 
-async def test_a_crash_leaves_as_it_is_after_the_worker_was_closed(
+async def test_a_crash_is_raised_unwrapped_after_the_worker_closed(
     tmp_path: Path, nats_server: EmbeddedServer, crew: Crew
 ) -> None:
     """The host raises what serve() raised, not a group around it."""

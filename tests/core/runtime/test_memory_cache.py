@@ -59,7 +59,7 @@ async def tell(bus: Bus, path: str) -> None:
     await bus.publish(MEMORY_CHANGED, MemoryChanged(paths=(path,), version="1"), part="files")
 
 
-async def test_an_answer_is_kept_and_one_that_is_none_is_not(tmp_path: Path) -> None:
+async def test_an_answer_is_cached_and_an_absence_is_not(tmp_path: Path) -> None:
     """A name is asked for once; what is not there is asked for again, so that it is found when it comes."""
     asked = Asked()
     async with known(tmp_path, asked) as (_, found):
@@ -67,14 +67,14 @@ async def test_an_answer_is_kept_and_one_that_is_none_is_not(tmp_path: Path) -> 
         assert [await found.get("absent"), await found.get("absent")] == [None, None] and asked.count == 4
 
 
-async def test_an_answer_grows_old(tmp_path: Path) -> None:
+async def test_a_cached_answer_expires(tmp_path: Path) -> None:
     """After its time it is asked for again, whether or not anybody told of a change."""
     asked = Asked()
     async with known(tmp_path, asked, fresh_for=0.0) as (_, found):
         assert [await found.get("a"), await found.get("a")] == [1, 2]
 
 
-async def test_a_published_change_applies_at_once_and_other_files_stay_cached(tmp_path: Path) -> None:
+async def test_a_published_change_invalidates_only_the_changed_file(tmp_path: Path) -> None:
     """Memory's word about a file that counts makes the next question a new one."""
     asked = Asked()
     async with known(tmp_path, asked) as (bus, found):
@@ -89,7 +89,7 @@ async def test_a_published_change_applies_at_once_and_other_files_stay_cached(tm
         assert asked.count == 2
 
 
-async def test_an_answer_that_a_change_overtook_is_not_kept(tmp_path: Path) -> None:
+async def test_an_answer_overtaken_by_a_change_is_not_cached(tmp_path: Path) -> None:
     """Who asked before the change is answered, and whoever asks after it asks anew."""
     asked = Asked()
     async with known(tmp_path, asked) as (_, found):
@@ -122,7 +122,7 @@ async def test_concurrent_readers_share_one_read(tmp_path: Path) -> None:
         assert sorted(answer or 0 for answer in answers) == [1, 1, 1, 1, 1, 2]
 
 
-async def test_a_cancelled_read_leaves_the_others_an_answer(tmp_path: Path) -> None:
+async def test_a_cancelled_read_does_not_fail_waiting_readers(tmp_path: Path) -> None:
     """Who waited for another caller's read that was cancelled reads itself."""
     asked, answers = Asked(), list[int | None]()
     async with known(tmp_path, asked) as (_, found):

@@ -85,7 +85,7 @@ def test_every_step_may_be_run_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("say", "hello"), ("up", "--port", "0"), ("run", "memory")])
-def test_a_newer_home_is_refused_and_not_touched(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_newer_home_is_refused_and_unchanged(command: tuple[str, ...], tmp_path: Path) -> None:
     """What, where, and what to do; not a byte is different, and doctor says the same."""
     home = used(tmp_path / "home")
     (home.path / "form.json").write_text(
@@ -157,7 +157,7 @@ def _whole(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 1, 2])
-def test_a_crash_in_the_middle_of_a_step_is_made_up_for(after: int, tmp_path: Path) -> None:
+def test_a_migration_step_is_resumed_after_a_crash(after: int, tmp_path: Path) -> None:
     """Killed between two files of a step: the mark is of before it, what it rewrites was copied as it was, and the
     next start ends it with the same result as without the crash."""
     whole = used(tmp_path / "whole")

@@ -116,7 +116,7 @@ async def test_a_full_inbox_refuses_and_drops_nothing() -> None:
         assert state.messages == accepted > 2 and state.refuses and state.bytes <= SMALL * MEGABYTE
 
 
-async def test_another_limit_counts_from_the_next_start(tmp_path: Path) -> None:
+async def test_a_changed_limit_applies_from_the_next_start(tmp_path: Path) -> None:
     """The stream is changed, and what is above goes; a larger one again loses nothing more."""
     async with platform(tmp_path, workers=("memory",)) as running:
         for number in range(20):
@@ -143,13 +143,13 @@ def test_every_stream_and_store_has_a_size() -> None:
 
 
 @pytest.mark.parametrize("setting", ["journal_mb", "journal_days", "log_files", "log_mb"])
-def test_no_limit_can_be_nothing(setting: str, tmp_path: Path) -> None:
+def test_a_limit_of_zero_is_refused(setting: str, tmp_path: Path) -> None:
     """A zero would keep nothing at all, or everything."""
     with pytest.raises(InvalidConfig, match=setting):
         load_config(tmp_path, flags={f"retention.{setting}": 0}, environ={})
 
 
-def test_log_files_are_bounded_and_old_ones_go(tmp_path: Path) -> None:
+def test_log_files_are_bounded_and_old_ones_removed(tmp_path: Path) -> None:
     """A log never takes more than its files may; one that nobody writes any more is removed, others are not touched."""
     import logging
 

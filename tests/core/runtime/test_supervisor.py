@@ -73,9 +73,7 @@ async def test_a_worker_that_cannot_open_after_a_crash_is_tried_again(tmp_path: 
         assert crew.types["memory"].alive
 
 
-async def test_a_second_instance_on_the_same_home_reports_the_first_ones_pid(
-    tmp_path: Path, crew: Crew
-) -> None:
+async def test_a_second_instance_on_a_home_reports_the_pid_of_the_first(tmp_path: Path, crew: Crew) -> None:
     """Two instances never share a home."""
     async with running_platform(config_at(tmp_path), crew.load, kinds=("tools",)):
         with pytest.raises(AlreadyRunning, match=rf"already runs on .* \(pid {os.getpid()}\)"):
@@ -94,7 +92,7 @@ async def test_the_run_file_is_private_and_removed_with_the_instance(tmp_path: P
     assert not run_file_path(home).exists()
 
 
-async def test_a_run_file_of_a_dead_instance_does_not_count(tmp_path: Path, crew: Crew) -> None:
+async def test_a_run_file_of_a_killed_instance_is_ignored(tmp_path: Path, crew: Crew) -> None:
     """After kill -9 the file is there and the lock is not: nobody is sent to a server that is gone."""
     home = Home.at(tmp_path)
     async with running_platform(config_at(tmp_path), crew.load, kinds=("tools",)):
@@ -117,7 +115,7 @@ async def test_every_worker_beats_and_answers_nats_micro(tmp_path: Path, crew: C
         assert instance.workers["tools"].context.service.name == "trunkline-tools"
 
 
-async def test_a_killed_server_comes_back_with_its_streams_and_buckets(tmp_path: Path, crew: Crew) -> None:
+async def test_a_killed_server_restarts_with_its_streams_and_buckets(tmp_path: Path, crew: Crew) -> None:
     """After SIGKILL of nats-server the workers go on, and what it kept in memory is made again."""
     async with (
         running_platform(config_at(tmp_path), crew.load, kinds=("tools",)) as instance,
@@ -203,7 +201,7 @@ async def test_a_memory_worker_needs_no_adapter(tmp_path: Path, crew: Crew) -> N
         assert ("memory", "open") in crew.diary
 
 
-async def test_a_section_of_a_plugin_that_was_taken_out_is_a_gap(
+async def test_settings_of_a_removed_plugin_are_reported_as_a_gap(
     tmp_path: Path, crew: Crew, caplog: pytest.LogCaptureFixture
 ) -> None:
     """SWAP-3: what is left of a removed plugin's settings is reported and stops nobody."""

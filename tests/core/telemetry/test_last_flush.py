@@ -22,7 +22,7 @@ class Hanging(SpanProcessor):
 
 
 @pytest.mark.anyio
-async def test_no_process_waits_for_a_flush_that_was_given_up(caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_process_waits_for_an_abandoned_flush(caplog: pytest.LogCaptureFixture) -> None:
     """It is still under way in a thread when the process has nothing else to do; Python must not wait for that one."""
     hanging, provider = Hanging(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(hanging)

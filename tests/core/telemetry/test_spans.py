@@ -84,7 +84,7 @@ def answered(spans: list[SpanRecord]) -> list[SpanRecord]:
     return [span for span in named(spans, "chat") if "gen_ai.response.finish_reasons" in span.attributes]
 
 
-async def test_a_model_call_says_which_model_was_asked() -> None:
+async def test_a_model_call_span_names_the_model() -> None:
     """Also where nobody named one: what the adapter chose."""
     async with traced() as (running, spans):
         await running.say("say:hi")
@@ -125,7 +125,7 @@ async def test_an_approved_call_is_one_tool_span() -> None:
     assert [span.name for span in spans if ID.search(span.name)] == []
 
 
-async def test_content_is_captured_where_it_is_asked_for() -> None:
+async def test_content_is_captured_when_configured() -> None:
     """What models are sent and say, and tools too, by the conventions; keys are taken out."""
     program = f'call:list_directory {{"path": "."}} ;; say:The key is {KEY}'
     async with traced(**{"telemetry.capture_content": True}) as (running, spans):

@@ -45,7 +45,7 @@ def test_a_turn_is_drawn_as_json_for_scripts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turn", ["last", "turn_unknown", "no such turn"])
-def test_without_such_a_turn_a_sentence_says_so(turn: str, tmp_path: Path) -> None:
+def test_an_unknown_turn_is_reported_in_one_sentence(turn: str, tmp_path: Path) -> None:
     """No traceback, exit status 1, and what to do."""
     drawn = trunkline(tmp_path, "trace", turn)
     assert drawn.returncode == 1 and "There is no turn" in drawn.stderr and "Traceback" not in drawn.stderr
@@ -63,7 +63,7 @@ def test_a_collector_gets_the_spans_by_the_standard_variable(tmp_path: Path) -> 
     assert "invoke_agent main" in {span.name for span in taken.spans}
 
 
-def test_content_stays_out_of_traces_by_default(tmp_path: Path) -> None:
+def test_content_is_not_in_traces_by_default(tmp_path: Path) -> None:
     """What people say is not in any span."""
     trunkline(tmp_path, "say", "my secret is tulip")
     assert "tulip" not in trunkline(tmp_path, "trace", "last", "--json").stdout
@@ -89,7 +89,7 @@ def test_a_collector_that_never_answers_is_not_waited_for(tmp_path: Path) -> Non
     assert logged.count("the last metrics are dropped") == 1
 
 
-def test_a_dead_collector_does_not_hold_anything_up(tmp_path: Path) -> None:
+def test_an_unreachable_collector_delays_nothing(tmp_path: Path) -> None:
     """The turn is answered all the same."""
     with collector() as taken:
         closed = taken.address

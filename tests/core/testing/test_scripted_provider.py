@@ -97,7 +97,7 @@ def test_the_official_client_reads_a_responses_stream(client: openai.OpenAI) -> 
     assert response.usage.output_tokens == 2
 
 
-def test_the_official_client_gets_whole_answers(client: openai.OpenAI) -> None:
+def test_the_official_client_gets_complete_answers(client: openai.OpenAI) -> None:
     """Without a stream, over both protocols."""
     chat = client.chat.completions.create(model="one", messages=user("say:a b"))
     response = client.responses.create(model="one", input="say:a b ;; call:look {}")
@@ -210,7 +210,7 @@ def test_clients_that_break_off_do_not_end_the_provider(
     assert [model.id for model in client.models.list()] == ["one", "two"]
 
 
-def test_a_request_that_comes_before_the_answer_has_ended_is_answered_next() -> None:
+def test_a_request_sent_before_the_answer_ends_is_answered_next() -> None:
     """On the same connection, in order: a client that was told the end sends on before the server has turned round."""
     with ScriptedProvider() as provider:
         where = httpx.URL(provider.url)

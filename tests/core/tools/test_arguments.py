@@ -96,7 +96,7 @@ def test_arguments_merged_into_a_key_are_repaired(sent: dict[str, Any], meant: d
         ("query=two words", {"query": "two words"}),
     ],
 )
-def test_arguments_that_came_as_text_are_read(text: str, meant: dict[str, Any]) -> None:
+def test_arguments_sent_as_text_are_parsed(text: str, meant: dict[str, Any]) -> None:
     """The key ``""`` holds what was sent as text: JSON, JSON in quotes, or pairs."""
     assert prepare_arguments(SPEC, {"": text}) == meant
 

@@ -92,7 +92,7 @@ async def test_a_stop_that_overtakes_its_call_applies(tools: Any) -> None:
         assert stopped.output == "pay was not run: the turn was cancelled." and bank.paid == ["me"]
 
 
-async def test_a_refusal_of_a_call_that_another_worker_may_have_is_recorded_first(tools: Any) -> None:
+async def test_a_refusal_of_a_possibly_started_call_is_recorded_first(tools: Any) -> None:
     """Another worker that was asked before, and has other rules or plugins, cannot begin it any more behind the
     refusal; a first asking leaves no record, so that it may be asked again."""
     bank = Bank()
@@ -136,7 +136,7 @@ class Wonders:
         return [ponder, wonder]
 
 
-async def test_without_a_person_a_running_call_that_asks_is_stopped_and_in_doubt(tools: Any) -> None:
+async def test_a_running_call_that_asks_nobody_is_stopped_as_unknown(tools: Any) -> None:
     """One that has given itself up was not run; one that is held has begun, and does not go on by itself later."""
     wonders = Wonders()
     async with tools(wonders) as caller:

@@ -166,7 +166,7 @@ class Lent:
         return [note]
 
 
-async def test_an_approval_covers_the_tool_of_one_server_and_no_namesake(tools: Any) -> None:
+async def test_an_approval_covers_the_tool_of_one_server_only(tools: Any) -> None:
     """While a person thinks, a server may go and another bring a tool that is called the same."""
     borrowed, other = Lent("known"), Lent("unknown")
     call_request, some = request("note", text="x"), {"permissions.approvals": "some"}
@@ -232,7 +232,7 @@ async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
         assert len(call_request.answers) == MAX_QUESTIONS
 
 
-async def test_a_held_call_repeats_its_question_up_to_the_limit(tools: Any) -> None:
+async def test_a_waiting_call_repeats_its_question_up_to_the_limit(tools: Any) -> None:
     """What waits in its worker does not ask for ever either; each time it is told that nobody answered."""
     shop = Shop()
     config = {"tools.answer_wait": 0.01, "permissions.approvals": "none"}

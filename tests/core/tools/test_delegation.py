@@ -109,7 +109,7 @@ async def test_the_catalogue_is_that_of_the_delegated_block(tools: Any) -> None:
         assert refused.status == "error" and "garden" in refused.output
 
 
-async def test_another_s_record_result_and_call_are_out_of_reach(tools: Any) -> None:
+async def test_a_caller_cannot_reach_calls_of_another(tools: Any) -> None:
     """With its key, the conversation and the block all known: the outcome in the ledger is not told, the stored result
     not read, and what runs is not stopped."""
     diary = Diary()
@@ -134,7 +134,7 @@ async def test_another_s_record_result_and_call_are_out_of_reach(tools: Any) -> 
             await caller.cancel("call_long")
 
 
-async def test_its_own_call_it_can_stop(tools: Any) -> None:
+async def test_a_caller_can_cancel_its_own_call(tools: Any) -> None:
     """By the key that it gave it."""
     diary = Diary()
     async with tools(diary) as caller, anyio.create_task_group() as tasks:

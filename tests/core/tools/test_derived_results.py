@@ -78,7 +78,7 @@ CALLS: list[tuple[str, dict[str, Any], bool]] = [
 ]
 
 
-async def test_outcomes_say_it() -> None:
+async def test_outcomes_declare_derived_results() -> None:
     """Also of a failure, and of a tool that brings documents of the conversation or, in another call, of memory."""
     async with platform() as running:
         workspace = running.home.workspace("main")

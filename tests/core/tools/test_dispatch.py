@@ -131,7 +131,7 @@ async def test_a_guard_failure_after_the_tool_reports_that_it_ran() -> None:
     assert len(tool.reached) == 1
 
 
-async def test_a_question_that_comes_too_late_is_a_failed_check() -> None:
+async def test_a_question_after_the_call_is_a_failed_check() -> None:
     """What ran already cannot be asked about."""
 
     async def ask_later(call: ToolInvocation, proceed: Proceed) -> ToolOutcome:
@@ -156,7 +156,7 @@ async def test_a_guard_cannot_run_a_writing_tool_twice() -> None:
 
 
 @pytest.mark.parametrize("stage", ["schema", "policy"])
-async def test_early_stages_may_change_the_arguments_and_later_ones_see_the_new_hash(stage: Stage) -> None:
+async def test_early_stages_change_arguments_and_later_ones_get_the_hash(stage: Stage) -> None:
     """What the gate is asked about is what runs."""
     seen: list[str] = []
 

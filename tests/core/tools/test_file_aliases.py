@@ -133,7 +133,7 @@ async def test_MN_T15_globs_and_greps_by_their_other_names(tools: Any) -> None:
 
 
 @pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
-async def test_ripgrep_finds_what_python_finds(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ripgrep_and_python_find_the_same_lines(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same lines in the same order, whatever is asked; in the sandbox, where it sees no protected file."""
     from trunkline_files import ripgrep, search_tool
 

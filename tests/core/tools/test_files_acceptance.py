@@ -43,7 +43,7 @@ def some(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
     return found
 
 
-async def test_PA_T1_what_is_written_is_read_again(tools: Any) -> None:
+async def test_PA_T1_written_text_is_read_back_unchanged(tools: Any) -> None:
     """Arbitrary text, the empty file, more than a megabyte, unicode in path and content: identical."""
     texts = some(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200), 8)
     names = [
@@ -253,7 +253,7 @@ async def test_PA_T3_MN_T15_edits_that_cannot_be_made_change_nothing(tools: Any)
             assert (missing.status, "There is no 'nowhere'" in missing.output) == ("error", True)
 
 
-async def test_PA_T4_two_writes_at_once_leave_one_of_them_whole(tools: Any) -> None:
+async def test_PA_T4_two_simultaneous_writes_leave_one_complete(tools: Any) -> None:
     """Never a mixture, and never a reader that sees half of one."""
     texts = [letter * 300_000 for letter in "ab"]
     async with tools() as caller:
@@ -277,7 +277,7 @@ async def test_PA_T4_two_writes_at_once_leave_one_of_them_whole(tools: Any) -> N
         assert seen <= {"", *texts}
 
 
-async def test_PA_T5_a_write_that_fails_leaves_no_part(tools: Any) -> None:
+async def test_PA_T5_a_failed_write_leaves_no_partial_file(tools: Any) -> None:
     """A folder that cannot be written, and a disk that is full: an error that says so, and what was there is there."""
     async with tools() as caller:
         caller.workspace.mkdir(parents=True)

@@ -135,7 +135,7 @@ async def test_an_approval_covers_exactly_this_call() -> None:
     assert (await outcome_of(note, {"path": "b"}, approved=hash)).status == "approval"
 
 
-async def test_a_policy_of_this_shape_silences_it_and_a_denial_refuses() -> None:
+async def test_a_matching_policy_replaces_approval_and_a_denial_refuses() -> None:
     """What the owner allowed for longer is not asked about; what he denies is refused without a question."""
     conditions = {"shape": shape_of(note.spec, {"path": "a", "content": "x"})}
     request = {
@@ -313,6 +313,6 @@ async def test_rules_for_hosts() -> None:
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "https://u@example.com", "http://0x7f.1/", "nonsense"])
-async def test_an_invalid_address_is_refused_without_asking(url: str) -> None:
+async def test_an_invalid_address_is_refused_without_an_approval(url: str) -> None:
     """A policy for hosts cannot be asked about what names none."""
     assert (await outcome_of(fetch, {"url": url})).status == "error"

@@ -223,7 +223,7 @@ async def test_private_layers_and_closed_paths_stay_closed(tmp_path: Path) -> No
         assert "open.md" in found.result and "secret" not in found.result and "bob" not in found.result
 
 
-async def test_items_learned_of_another_person_do_not_reach_an_isolated_plugin(tmp_path: Path) -> None:
+async def test_an_isolated_plugin_gets_no_facts_about_another_person(tmp_path: Path) -> None:
     """A fact about one person is withheld from a plugin that works for another."""
     async with acting(tmp_path) as (running, plugin):
         fact = Remember(

@@ -57,7 +57,7 @@ async def acting(replies: Replies, home: Path) -> AsyncIterator[tuple[Bus, list[
         yield found.bus, answers
 
 
-async def test_a_process_that_fails_over_a_call_leaves_its_outcome_unknown(tmp_path: Path) -> None:
+async def test_a_process_that_crashes_in_a_call_gives_unknown(tmp_path: Path) -> None:
     """It had the call, so nobody may say that it was not run; one that nobody hears was not; a repeatable one may go
     again."""
     effects = []
@@ -102,7 +102,7 @@ class Watched(Sandbox):
         return SandboxResult(stdout=b"", stderr=b"", exit_code=0, seconds=0.0)
 
 
-async def test_an_isolated_plugins_program_limits_stay_within_the_owners_settings(
+async def test_an_isolated_plugin_cannot_raise_the_owners_program_limits(
     tmp_path: Path,
 ) -> None:
     """Time, memory, processors, processes and output; less is as it wishes. So is the time of its tools."""
@@ -130,7 +130,7 @@ async def test_an_isolated_plugins_program_limits_stay_within_the_owners_setting
 
 @pytest.mark.parametrize("field", ["timeout", "memory", "cpus", "processes", "output"])
 @pytest.mark.parametrize("value", [0, -1, float("nan")])
-def test_a_limit_that_is_none_is_refused_to_everybody(field: str, value: float) -> None:
+def test_an_invalid_limit_is_refused(field: str, value: float) -> None:
     """A backend takes 0 for no limit at all, and less than nothing for anything."""
     with pytest.raises(ToolError, match="above 0"):
         ProgramBounds().bound(SandboxLimits(**{field: value}))

@@ -96,7 +96,7 @@ def killed(running: Any, pid: int) -> None:
     next(process for process in running.processes.values() if process.pid == pid).kill()
 
 
-async def test_a_write_whose_worker_dies_is_unknown_and_never_repeated(processes: Any) -> None:
+async def test_a_write_of_a_killed_worker_is_unknown_and_never_repeated(processes: Any) -> None:
     """Another worker tells the model to verify, and so does every repeat; the effect happened once."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         await running.start("tools", "second")
@@ -140,7 +140,7 @@ async def test_a_repeatable_call_is_run_again_by_another_worker(processes: Any, 
         assert first != second
 
 
-async def test_a_restarted_worker_finds_the_calls_of_the_dead_one(processes: Any) -> None:
+async def test_a_restarted_worker_reports_calls_of_its_predecessor(processes: Any) -> None:
     """The only worker dies and comes back as another one: the call is unknown."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         outside, found = Outside(caller.home), []
@@ -157,7 +157,7 @@ async def test_a_restarted_worker_finds_the_calls_of_the_dead_one(processes: Any
         assert len(outside.effects("pay")) == 1
 
 
-async def test_of_workers_that_race_exactly_one_runs_the_call(processes: Any) -> None:
+async def test_exactly_one_of_racing_workers_runs_the_call(processes: Any) -> None:
     """Many askers, three workers, one effect, and everybody gets its outcome."""
     async with processes(outside=OUTSIDE) as (caller, running):
         await running.start("tools", "second")
@@ -311,7 +311,7 @@ async def test_a_call_dropped_by_a_live_worker_is_not_waited_for(processes: Any)
         assert Outside(caller.home).effects("pay") == []
 
 
-async def test_a_worker_that_leaves_hands_back_a_call_that_it_waits_for(processes: Any) -> None:
+async def test_a_draining_worker_returns_a_call_that_it_waits_for(processes: Any) -> None:
     """Another worker has the call, and this one looks after it when it is told to leave. Its span says that it gave the
     call back, and counts as no tool call; the worker that is asked then has the outcome, and the one tool span."""
     at_work = True

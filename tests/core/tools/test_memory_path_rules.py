@@ -104,7 +104,7 @@ async def test_a_denial_holds_for_chunks_by_every_way_to_them(tmp_path: Path) ->
         assert "hidden" in (await call(running, "recall", query="tulips corner")).output
 
 
-async def test_a_denial_holds_for_documents_and_leaves_room_for_others(tmp_path: Path) -> None:
+async def test_denied_documents_take_no_place_in_results(tmp_path: Path) -> None:
     """What may not be read does not take the place of what may, in documents and in search."""
     secret = {f"documents/secret/{n}.md": f"tulips tulips tulips hidden {n}" for n in range(12)}
     files = {
@@ -120,7 +120,7 @@ async def test_a_denial_holds_for_documents_and_leaves_room_for_others(tmp_path:
             assert "open.md" in found.output and "hidden" not in found.output, (name, found.output)
 
 
-async def test_a_denial_by_the_end_of_a_name_holds_for_folders(tmp_path: Path) -> None:
+async def test_a_denial_by_suffix_covers_folders(tmp_path: Path) -> None:
     """Whoever may not touch one name anywhere cannot take it along with all that is around it."""
     files = {"diary/key.md": "hidden", "diary/day.md": "open", "policies/no.json": rule("memory:*/key.md")}
     async with memory(tmp_path, files) as running:
@@ -206,7 +206,7 @@ OTHER_SPELLINGS = (
 )  # fmt: skip
 
 
-async def test_a_file_of_the_whole_memory_is_judged_under_one_path_however_it_is_named(
+async def test_rules_apply_to_every_spelling_of_a_whole_memory_path(
     tmp_path: Path,
 ) -> None:
     """``AGENT.md`` means ``/AGENT.md`` to every tool and to the policies alike; no spelling comes around a denial."""
@@ -239,7 +239,7 @@ async def test_a_file_of_the_whole_memory_is_judged_under_one_path_however_it_is
         assert (await call(running, "memory_read", path="notes.md")).status == "ok"
 
 
-async def test_a_denial_of_a_block_s_own_folder_does_not_hold_the_file_of_the_whole_memory(
+async def test_a_denial_of_a_blocks_folder_leaves_whole_memory_files(
     tmp_path: Path,
 ) -> None:
     """The policies are asked about the path that is read, and not about the one that the letters would give."""
@@ -255,7 +255,7 @@ FILES = st.text(alphabet="AGENTmd./", min_size=1, max_size=9).filter(lambda name
 
 
 @given(name=FILES | st.sampled_from(("AGENT.md", "identity/USER.md")))
-def test_a_name_that_comes_back_means_the_same_file(name: str) -> None:
+def test_a_returned_path_leads_to_the_same_file(name: str) -> None:
     """What a tool is told of a path leads to that path again, where a block has a file of the same name too."""
     for whole in (f"blocks/main/{name}", f"blocks/other/{name}", name.lstrip("/")):
         assert root_path("main", path_in_block("main", whole)) == whole

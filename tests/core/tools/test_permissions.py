@@ -154,7 +154,7 @@ def few(number: int, **more: Any) -> str:
     return json.dumps(policy)
 
 
-async def test_a_number_a_day_survives_restarts_and_holds_for_calls_at_the_same_time(tools: Any) -> None:
+async def test_a_daily_limit_survives_restarts_and_concurrent_calls(tools: Any) -> None:
     """Ten calls at once, three permitted: three run. A restart of everything changes nothing."""
     bench = Bench()
     async with tools(bench) as caller:
@@ -245,7 +245,7 @@ async def test_policies_reach_programs_too(tools: Any, tmp_path: Path) -> None:
         assert "only in a sandbox" in (await caller.call("count", block="other")).output
 
 
-async def test_mn_t5_planning_leaves_plan_files_and_looking(tools: Any) -> None:
+async def test_mn_t5_planning_permits_plan_files_and_read_only_programs(tools: Any) -> None:
     """MN-T5: while planning, Markdown below ``plans/`` may be written, and programs run that only read."""
     bench = Bench()
     async with tools(bench, config={"permissions.approvals": "some", **NO_SANDBOX}) as caller:

@@ -142,7 +142,7 @@ async def test_results_within_the_limit_are_unchanged(tools: Any) -> None:
             assert isinstance(outcome.stored, StoredResult) is not fits
 
 
-async def test_a_failure_may_be_as_long(tools: Any) -> None:
+async def test_a_long_failure_is_stored_like_a_result(tools: Any) -> None:
     """It stays a failure, and can be read on."""
     async with tools(Talkative()) as caller, remembering(caller):
         outcome = await caller.call("failing")
@@ -224,7 +224,7 @@ async def test_only_its_conversation_and_those_forked_from_it_read_a_result(tool
         )
 
 
-async def test_an_id_that_is_none_is_refused(tools: Any) -> None:
+async def test_an_invalid_result_id_is_refused(tools: Any) -> None:
     """With what could be done about it."""
     async with tools(Talkative()) as caller, remembering(caller):
         for id in ("", "nope", "../x", "x" * 5_000, "\u2028"):
@@ -329,7 +329,7 @@ def trunkline_tools():
 
 
 @pytest.mark.kill
-async def test_a_result_outlives_every_process(processes: Any) -> None:
+async def test_a_stored_result_survives_every_process(processes: Any) -> None:
     """The worker that kept it is killed, and the server with it."""
     async with processes(speaks=SPEAKS) as (caller, running), remembering(caller):
         id = stored(await caller.call("numbers")).id

@@ -82,7 +82,7 @@ async def test_the_scope_workspace_reaches_other_blocks_and_no_further(tools: An
         ).status == "error"
 
 
-async def test_mb_t7_the_scope_system_reaches_everything_but_secrets_and_trunkline_itself(
+async def test_mb_t7_scope_system_excludes_secrets_and_trunkline_itself(
     tools: Any, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Protected names, the home with its token and memory, keys and the kernel's files are closed in every scope."""

@@ -53,7 +53,7 @@ PIECES = ("<", "\uff1c", "&lt;", "/", " ", "\u200b", "context", "con", "text", "
 
 
 @pytest.mark.parametrize("text", KEPT)
-def test_a_result_is_marked_and_stays_as_it_is(text: str) -> None:
+def test_a_result_is_marked_and_otherwise_unchanged(text: str) -> None:
     """Whatever line ends and brackets it has: a model copies from it into edits. The mark costs little."""
     block = wrap_tool_result("read_file", text)
     assert unwrap_tool_result(block) == text and block.startswith('<context source="read_file"')
@@ -165,7 +165,7 @@ READS: dict[str, dict[str, Any]] = {
 }
 
 
-async def test_files_and_memory_come_as_data() -> None:
+async def test_files_and_memory_are_marked_as_data() -> None:
     """Whatever looks into the workspace, documents or memory: what it finds is marked, names of files among it, and
     the block has one end."""
     async with platform() as running:

@@ -198,7 +198,7 @@ async def test_limits_that_cannot_be_read_refuse(tools: Any) -> None:
         assert await caller.names("odd") == set()
 
 
-async def test_without_memory_nothing_is_permitted_that_was_not_known_before(
+async def test_rules_not_loaded_before_memory_left_permit_nothing(
     tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Limits that are known count on while memory is away; those that are not refuse, after a while."""
@@ -219,7 +219,7 @@ async def test_an_unknown_tool_is_reported_with_similar_names(tools: Any) -> Non
 
 
 @pytest.mark.parametrize("block", ["", "../main", "Main", "a" * 40])
-async def test_a_block_that_is_none_is_refused(tools: Any, block: str) -> None:
+async def test_an_invalid_block_name_is_refused(tools: Any, block: str) -> None:
     """A block's name becomes a folder, so nothing else than a name may come."""
     async with tools(Workshop()) as caller:
         with pytest.raises(RemoteFault, match="invalid_request"):
@@ -291,7 +291,7 @@ async def test_a_hanging_tool_does_not_hold_the_others(tools: Any) -> None:
         shop.enough_in_thread.set()
 
 
-async def test_signs_of_life_come_each_second_with_the_tool_s_note(tools: Any) -> None:
+async def test_heartbeats_are_sent_each_second_with_the_tools_status(tools: Any) -> None:
     """So that silence means that the worker is gone."""
     shop = Workshop()
     async with tools(shop) as caller, anyio.create_task_group() as tasks:
@@ -320,7 +320,7 @@ async def test_a_tool_s_own_text_passes_and_any_other_exception_does_not(tools: 
         assert (await caller.call("echo", {"text": "x"})).output == "x"
 
 
-async def test_what_is_no_text_is_refused(tools: Any) -> None:
+async def test_output_that_is_not_text_is_refused(tools: Any) -> None:
     """A number or nothing is an error; a lone surrogate is replaced, for no message can carry it."""
     async with tools(Workshop()) as caller:
         assert "returned int instead of text" in (await caller.call("number")).output
@@ -548,7 +548,7 @@ class Gate:
         return ToolOutcome(call="", status="approval", question=f"Note {invocation.arguments['text']}?")
 
 
-async def test_an_approval_is_asked_and_bound_to_the_call(tools: Any) -> None:
+async def test_an_approval_is_requested_and_bound_to_the_call(tools: Any) -> None:
     """Parked first, run with its approval, refused with the approval of another call."""
     shop = Workshop()
     async with tools(shop, Gate()) as caller:

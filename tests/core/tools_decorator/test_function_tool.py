@@ -142,7 +142,7 @@ async def test_richer_types():
 
 
 @pytest.mark.parametrize(("result", "text"), [("x", "x"), (None, "Done."), (3, "3"), ([1], "[1]")])
-async def test_results_become_text(result, text):
+async def test_results_are_converted_to_text(result, text):
     """Text stays, None is ``Done.``, everything else is JSON."""
 
     @trunkline.tool(effect="read")
@@ -232,7 +232,7 @@ def test_an_option_names_parameters_that_there_are(option):
         trunkline.tool(effect="read", **option)(book.function)
 
 
-async def test_a_thread_that_is_given_up_ends():
+async def test_an_abandoned_thread_ends():
     """A synchronous tool that loops is told to end with its call, so that it does not take time from all for ever,
     and the thread goes on to other work."""
     ended = threading.Event()

@@ -18,7 +18,7 @@ from trunkline._util.nlp.synonyms import SYNONYMS, synonyms
         ("Les chats dorment dans la maison", "Le chat dort dans les maisons"),
     ],
 )
-def test_inflections_and_synonyms_are_alike(one: str, other: str) -> None:
+def test_inflections_and_synonyms_are_similar(one: str, other: str) -> None:
     """Other endings and other words for the same do not make texts different, in no language."""
     assert similarity(one, other) == similarity(other, one) >= 0.6
     assert similarity(one, one) == pytest.approx(1.0)
@@ -32,7 +32,7 @@ def test_inflections_and_synonyms_are_alike(one: str, other: str) -> None:
         ("the and of", "was it in"),
     ],
 )
-def test_empty_words_make_nothing_alike(one: str, other: str) -> None:
+def test_stop_words_make_no_texts_similar(one: str, other: str) -> None:
     """What every text has says nothing of what it is about."""
     assert similarity(one, other) == 0.0
 

@@ -60,7 +60,7 @@ def alive(pid):
     return True
 
 
-def test_without_a_command_it_is_passed_over():
+def test_without_a_command_the_adapter_is_skipped():
     """``provider_adapter = "auto"`` takes an adapter only when it could answer."""
     assert not Command(()).configured
     assert Command((Path(sys.executable).name,)).configured

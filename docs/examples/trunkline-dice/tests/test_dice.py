@@ -10,7 +10,7 @@ def test_each_die_shows_one_of_its_sides():
     assert all(1 <= number <= 4 for number in shown)
 
 
-def test_the_model_is_told_what_it_needs():
+def test_the_model_receives_schema_and_description():
     """Schema and description come from the signature and the docstring."""
     assert roll_dice.spec.description == "Roll dice and tell what they show."
     assert roll_dice.spec.parameters["properties"]["sides"] == {

@@ -21,7 +21,7 @@ class TestOneFile(StoreSuite):
 
 
 @pytest.mark.anyio
-async def test_two_writers_are_one_too_many(tmp_path):
+async def test_a_second_writer_on_a_root_is_refused(tmp_path):
     """A root that is in use is refused, and its owner goes on."""
     first, second = OneFile(), OneFile()
     await first.open(StoreContext(tmp_path, tmp_path))

@@ -48,7 +48,7 @@ def write(store: RecordStore, path: str, text: str):
     return store.change(Change({path: text.encode()}, actor="ada", reason=""))
 
 
-async def test_what_cannot_be_kept_has_not_happened(tmp_path: Path) -> None:
+async def test_a_change_that_cannot_be_stored_has_no_effect(tmp_path: Path) -> None:
     """The asker is refused with the reason, nobody sees the change, and the store goes on when there is room."""
     told: list[object] = []
     store = await opened([], tmp_path, on_change=told.append)
@@ -64,7 +64,7 @@ async def test_what_cannot_be_kept_has_not_happened(tmp_path: Path) -> None:
     assert (await store.read("a.md")).content == "two" and len(told) == 1
 
 
-async def test_a_conversation_costs_what_is_added_to_it(tmp_path: Path) -> None:
+async def test_appending_to_a_conversation_stores_only_the_addition(tmp_path: Path) -> None:
     """Only the first record of a conversation is whole; the others hold what was appended, and replay to the same."""
     records: list[MemoryRecord] = []
     store = await opened(records, tmp_path)
@@ -90,7 +90,7 @@ async def test_a_change_of_nothing_is_no_record(tmp_path: Path) -> None:
     assert records[-1].version == version
 
 
-async def test_a_rule_may_change_what_is_kept_and_one_that_fails_refuses(tmp_path: Path) -> None:
+async def test_a_rule_changes_stored_text_and_a_failing_rule_refuses(tmp_path: Path) -> None:
     """What is kept is what the rules made of it."""
 
     def redact(change: Change) -> Change:
@@ -106,7 +106,7 @@ async def test_a_rule_may_change_what_is_kept_and_one_that_fails_refuses(tmp_pat
         await write(store, "boom.md", "x")
 
 
-async def test_what_cannot_be_loaded_stops_the_start(tmp_path: Path) -> None:
+async def test_a_log_that_cannot_be_loaded_stops_the_start(tmp_path: Path) -> None:
     """Whatever the subclass raises becomes one sentence, and no first files are written over it."""
 
     class Broken(Kept):
@@ -119,7 +119,7 @@ async def test_what_cannot_be_loaded_stops_the_start(tmp_path: Path) -> None:
     assert store.records == []
 
 
-async def test_a_log_knows_its_past(tmp_path: Path) -> None:
+async def test_a_log_returns_previous_versions(tmp_path: Path) -> None:
     """Blame, difference, one step back and back to a version, all from the records."""
     store = await opened([], tmp_path)
     first = await write(store, "box/a.md", "one\ntwo\n")

@@ -46,7 +46,7 @@ async def test_a_chunk_is_a_file_that_a_person_can_read(chunks: Chunks, tmp_path
     assert text.endswith("}\n")
 
 
-async def test_looking_at_a_chunk_is_counted_outside_of_history(chunks: Chunks, tmp_path: Path) -> None:
+async def test_reading_a_chunk_is_counted_outside_of_history(chunks: Chunks, tmp_path: Path) -> None:
     """C12: an access changes neither file nor history, and the count is told."""
     chunk = await chunks.keep("User prefers dark mode")
     before = await chunks.store.history("", limit=10)
@@ -176,7 +176,7 @@ async def test_custom_types_carry_their_fields(chunks: Chunks) -> None:
     assert (held.type, held.metadata.fields) == ("api_endpoint", fields)
 
 
-async def test_rlm_t5_tags_before_words_more_before_less(chunks: Chunks) -> None:
+async def test_rlm_t5_tags_outrank_words_and_more_matches_outrank_fewer(chunks: Chunks) -> None:
     """RLM-T5: the tagged chunk outranks the one with the word in its text; three occurrences outrank one."""
     once = await chunks.keep("There are apples in the shed", conversation="c1")
     thrice = await chunks.keep("apples and apples and apples", conversation="c2")
@@ -187,7 +187,7 @@ async def test_rlm_t5_tags_before_words_more_before_less(chunks: Chunks) -> None
     assert found.index(thrice) < found.index(once)
 
 
-async def test_rlm_t5_surer_before_less_sure_then_newer_before_older(chunks: Chunks) -> None:
+async def test_rlm_t5_higher_confidence_first_then_newer(chunks: Chunks) -> None:
     """RLM-T5: of equal texts the one with more confidence, then the newer one."""
     older = await chunks.keep("The apples are red", confidence=0.8)
     chunks.later(hours=1)
@@ -319,7 +319,7 @@ async def test_expired_chunks_are_not_shown(chunks: Chunks) -> None:
     assert await chunks.ids() == []
 
 
-async def test_rlm_t17_without_its_indexes_it_recalls_the_same(tmp_path: Path) -> None:
+async def test_rlm_t17_rebuilt_indexes_give_the_same_recall(tmp_path: Path) -> None:
     """RLM-T17: when all that is derived is deleted, it is made again and gives the same results."""
     queries = ("apples", "shed red", "fruit", "aples")
     async with chunks_at(tmp_path) as chunks:

@@ -57,7 +57,7 @@ async def embedding(base: Path, embedder: TinyEmbedder) -> AsyncIterator[WithVec
         ("Die Kinder gehen in die Schule und spielen mit den Hunden", "Hund"),
     ],
 )
-async def test_every_form_of_a_word_finds_it(chunks: Chunks, kept: str, asked: str) -> None:
+async def test_every_inflection_of_a_word_is_found(chunks: Chunks, kept: str, asked: str) -> None:
     """A word is found by its stem, by the rules of the text's own language, and counts as the word itself."""
     chunk = await chunks.keep(kept)
     await chunks.keep("Soup with leeks")
@@ -79,7 +79,7 @@ async def test_a_chunk_of_similar_meaning_is_found_by_its_vector(tmp_path: Path)
         assert found.vectors == 1.0
 
 
-async def test_without_an_embedder_recall_uses_words_and_says_so(chunks: Chunks) -> None:
+async def test_without_an_embedder_recall_uses_words_and_reports_it(chunks: Chunks) -> None:
     """Nothing is found by meaning, and the answer says that words alone were searched."""
     await chunks.keep("The truck stands outside")
     found = await chunks.recall("lorry")
@@ -87,7 +87,7 @@ async def test_without_an_embedder_recall_uses_words_and_says_so(chunks: Chunks)
     assert "Words alone" in found.searched
 
 
-async def test_an_embedder_that_fails_leaves_the_words(tmp_path: Path) -> None:
+async def test_a_failing_embedder_leaves_recall_by_words(tmp_path: Path) -> None:
     """A chunk is recalled by its words while the embedder is out of reach, and the answer says so."""
     embedder = TinyEmbedder(MEANS)
     async with embedding(tmp_path, embedder) as chunks:
@@ -116,8 +116,8 @@ async def test_semantic_search_respects_visibility(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        plain.test_rlm_t5_tags_before_words_more_before_less,
-        plain.test_rlm_t5_surer_before_less_sure_then_newer_before_older,
+        plain.test_rlm_t5_tags_outrank_words_and_more_matches_outrank_fewer,
+        plain.test_rlm_t5_higher_confidence_first_then_newer,
         plain.test_rlm_t6_misspelt_words_find,
         plain.test_rlm_t6_nonsense_finds_nothing_and_limits_hold,
     ],

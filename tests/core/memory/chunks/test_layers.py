@@ -177,7 +177,7 @@ async def test_agents_with_odd_names_have_layers_of_their_own(running: Platform)
 
 
 @pytest.mark.parametrize("block", ["../x", "a/b", "", "Main"])
-async def test_a_block_that_is_none_is_refused(running: Platform, block: str) -> None:
+async def test_an_invalid_block_name_is_refused(running: Platform, block: str) -> None:
     """Only a block's name leads to a block's layer."""
     request = Remember(content="x", actor="ada", conversation_id="c", block=block)
     with pytest.raises(RemoteFault):

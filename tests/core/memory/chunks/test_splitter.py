@@ -97,7 +97,7 @@ def test_a_type_that_is_given_is_the_type_of_all(cutter: TextSplitter) -> None:
 
 @examples(150, deadline=None)
 @given(st.text(st.sampled_from("ab .!?\n\t`#é。"), max_size=6_000))
-def test_no_letter_is_lost_or_made_up(text: str) -> None:
+def test_splitting_loses_and_adds_no_character(text: str) -> None:
     """Joined, the pieces of any text are that text, but for white space; none is blank."""
     pieces = TextSplitter(detect_type, estimate_tokens).split(text)
     assert bare("".join(piece.text for piece in pieces)) == bare(text)

@@ -25,7 +25,7 @@ class TestSample(StoreSuite):
 
 
 @pytest.mark.anyio
-async def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
+async def test_a_second_writer_on_a_root_is_refused(tmp_path: Path) -> None:
     """A root that is in use is refused."""
     first = SampleStore()
     await first.open(StoreContext(tmp_path, tmp_path))

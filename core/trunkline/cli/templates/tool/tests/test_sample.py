@@ -27,6 +27,6 @@ class TestSample(ToolSuite):
         return {"who": "Ada"}
 
 
-def test_it_greets_whom_it_is_reported() -> None:
+def test_greet_names_the_person() -> None:
     """A tool is a function, and a test may call it."""
     assert sample_hello.function(who="Ada") == "Hello, Ada!"
