@@ -57,8 +57,8 @@ class Broken:
 
 @dataclass(slots=True)
 class Account:
-    """What was found. ``asked``: model calls; ``again``: those asked again; ``judged``: those of which
-    was seen what they were given. ``decisions``: of people. ``outcomes``: of tool calls, by status."""
+    """The findings. ``asked``: model calls; ``again``: repeated calls; ``judged``: calls whose request was recorded.
+    ``decisions``: by people. ``outcomes``: of tool calls, by status."""
 
     broken: list[Broken] = field(default_factory=list)
     asked: int = 0
@@ -193,7 +193,7 @@ class Auditor:
                 self._say("broken", conversation, f"turns overlap or changed places: {earlier} {later}")
 
     def _check_given(self, conversation: str, messages: Sequence[Message], turns: Sequence[Sent]) -> None:
-        """Each model call was given all that was said before it, in the order in which it was said."""
+        """Check that each model call contains all earlier messages, in their order."""
         judged = judge(self._given, messages)
         self._account.judged += sum(judged.calls.values())
         for what in judged.problems:
@@ -262,7 +262,7 @@ class Auditor:
 
 
 def stale(pulse: BlockStatus) -> bool:
-    """Whether a pulse tells of a turn that is not there any more: as running, or as failed where another went on."""
+    """Report whether a status names an ended turn: as running, or as failed although another owner continued it."""
     return pulse.status == "BUSY" or pulse.error == "interrupted"
 
 
@@ -296,7 +296,7 @@ def _answered(one: Sent, messages: list[Message], past: Past) -> Iterator[tuple[
 
 
 def decided(one: Sent, past: Past, count: int) -> Iterator[tuple[Sort, str]]:
-    """What does not fit in what people decided about its call, which had ``count`` effects."""
+    """Return the contradictions between people's decisions about a call and its ``count`` effects."""
     if not one.request.verdicts:
         return
     asked, recorded = len(past.all(ApprovalAsked)), past.all(ApprovalRecorded)
@@ -314,7 +314,7 @@ def decided(one: Sent, past: Past, count: int) -> Iterator[tuple[Sort, str]]:
 def reported_effect(
     mark: str, count: int, outcome: ToolOutcome | None, cancelled: bool, may_refuse: bool
 ) -> Iterator[tuple[Sort, str]]:
-    """What does not fit in what is said of an effect that happened ``count`` times."""
+    """Return the contradictions between the reports of an effect and its ``count`` occurrences."""
     if outcome is None:
         if not cancelled:
             yield "lost", f"the call for {mark} has no outcome"

@@ -34,13 +34,13 @@ LONG = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to do: ``faults`` by ``seed``, ``pause`` seconds apart on average, for at most ``seconds`` once there were
-    ``LEAST``; ``people`` talk.
+    """The plan of a run: ``faults`` by ``seed``, ``pause`` seconds apart on average, for at most ``seconds`` once there
+    were ``LEAST``; ``people`` send messages.
 
-    ``pile``: the share of faults that strike while others may still be down; the rest wait until everybody is up.
-    ``settle``: seconds for all that was accepted to be answered after the last fault. ``rolling``: restarts in good
-    order, one after the other, instead of faults at random. ``setting``: what is on stage; with small disks, it is
-    they that are struck.
+    ``pile``: the share of faults that may strike while others are still down; the rest wait until every process is up.
+    ``settle``: seconds until every accepted message must be answered after the last fault. ``rolling``: orderly
+    restarts, one after the other, instead of random faults. ``setting``: the processes of the run; with small disks,
+    the faults fill the disks.
     """
 
     seed: int
@@ -63,10 +63,10 @@ class Order:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it.
+    """The record of a run.
 
-    ``given``: what each model call was given. ``gaps``: on the feed. ``shown``: what a reader was shown. ``passing``:
-    errors that ended an HTTP stream but not its turn.
+    ``given``: the content of each model call. ``gaps``: on the feed. ``shown``: the items that a reader received.
+    ``passing``: errors that ended an HTTP stream but not its turn.
     """
 
     order: Order

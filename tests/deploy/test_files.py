@@ -53,7 +53,7 @@ def test_a_shipped_file_names_no_channel_that_is_not_shipped() -> None:
 
 
 def test_every_subject_has_its_role() -> None:
-    """What is new in the subject table must be given to somebody: an endpoint is served by one role, called by some."""
+    """A new subject in the subject table needs roles: one role serves an endpoint, others call it."""
     everybody = all_roles((CHANNEL,), ("laptop",), ("weather",), DELEGATIONS)
     for endpoint in (one for one in vars(subjects).values() if isinstance(one, Endpoint)):
         assert sum(endpoint in role.serves for role in everybody) == 1, endpoint.name
@@ -318,7 +318,7 @@ def test_the_compose_file_fits_together(channel: str) -> None:
 
 
 def test_the_image_s_lock_is_part_of_the_lock() -> None:
-    """What the image installs is what is tested: the same versions and hashes, without the tools of testing."""
+    """The image installs the tested packages: the same versions and hashes, without the test tools."""
     whole = set((ROOT / "requirements.txt").read_text().splitlines())
     part = (DEPLOY / "requirements.txt").read_text().splitlines()
     assert set(part) <= whole
@@ -326,7 +326,7 @@ def test_the_image_s_lock_is_part_of_the_lock() -> None:
 
 
 def required(name: str, extra: str = "") -> Iterator[str]:
-    """What an installed distribution requires on this machine, with what the extras that it names require."""
+    """Return the requirements of an installed distribution on this machine, with those of the extras that it names."""
     with suppress(metadata.PackageNotFoundError):  # it is for another system
         for text in metadata.requires(name) or ():
             one = Requirement(text)

@@ -1,6 +1,7 @@
-"""What each user may not do is denied. What it may is written down here once more, by hand, in plain subjects.
+"""Every subject outside of a user's role is denied. The permitted subjects are repeated here by hand, without
+templates.
 
-So a role that is given too much fails here, whatever the generator makes of it.
+A role with too many subjects therefore fails here, even when the generator has the same error.
 """
 
 import json
@@ -91,7 +92,7 @@ def api() -> Iterator[str]:
 
 
 def published() -> Iterator[str]:
-    """Everything that somebody may want to write."""
+    """Return every subject that a client could try to publish to."""
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
     yield from ("$KV.quotas.key", "$KV.transcripts.key", "$KV.requests.key")
@@ -101,7 +102,7 @@ def published() -> Iterator[str]:
 
 
 def subscribed() -> Iterator[str]:
-    """Everything that somebody may want to hear or to answer."""
+    """Return every subject that a client could try to subscribe to or serve."""
     yield from (*COMMANDS, *SAYINGS, *SERVICE)
     yield from (f"_INBOX_{user}.>" for user in USERS)
     yield from (
@@ -302,7 +303,7 @@ def reported(publish: list[str], subscribe: list[str]) -> set[str]:
 
 
 class Intruder:
-    """A raw client under a user's name, and what the server told it that it may not do."""
+    """A raw client under a user's name, and the permissions violations that the server reported to it."""
 
     def __init__(self, running: Installation, user: str) -> None:
         self.running, self.user = running, user
@@ -316,7 +317,7 @@ class Intruder:
                 self.denied.add(f"{verb} {text.split(mark)[1].split(chr(34))[0]}")
 
     async def attempt(self, publish: list[str], subscribe: list[str], *, patience: float = 60.0) -> set[str]:
-        """Try everything, and return what was not denied. What was is told before the flush is answered."""
+        """Try everything, and return what was not denied. The server reports denials before it answers the flush."""
         client = await nats.connect(
             self.running.server.url, user=self.user, password=self.running.passwords[self.user], error_cb=self._note,
             inbox_prefix=f"_INBOX_{self.user}", allow_reconnect=False,
@@ -347,7 +348,7 @@ async def test_a_bus_user_is_denied_other_subjects(running: Installation, user: 
 
 
 async def test_a_wrong_or_missing_password_is_refused(running: Installation) -> None:
-    """Nobody gets in without a password, nor with another user's."""
+    """The server refuses a client without a password, or with another user's."""
     for user, password in (("monitor", "wrong"), ("monitor", running.passwords["tools"]), (None, None)):
         with pytest.raises(nats.errors.Error):
             await nats.connect(

@@ -1,4 +1,5 @@
-"""Another host's tools over a leaf node: what a block may use of it, what it may itself, what a broken line costs."""
+"""Another host's tools over a leaf node: a block's access to them, the remote's own rights, and the effects of a
+broken line."""
 
 import json
 from collections.abc import AsyncIterator
@@ -104,7 +105,7 @@ async def test_a_block_uses_a_remote_only_if_its_file_allows_it(
 
 
 async def test_policies_reach_the_tools_of_a_remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the owner denies at the hub never reaches the remote."""
+    """A call that the owner denies at the hub never reaches the remote."""
     async with pair(tmp_path, monkeypatch) as running:
         deny = (
             '{"subject": "block:main", "resource": "tool:remote:laptop:*", "action": "*", "effect": "deny"}'
@@ -116,7 +117,7 @@ async def test_policies_reach_the_tools_of_a_remote(tmp_path: Path, monkeypatch:
 
 
 async def test_a_revoked_remote_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its connection ends, it does not come in again, and its tools are gone, while the hub goes on."""
+    """Its connection ends, it is not admitted again, and its tools are gone, while the hub continues."""
     async with pair(tmp_path, monkeypatch) as running:
         running.registry.remove("laptop")
         await running.says("laptop__work key=late seconds=0", "There is no tool called 'laptop__work'")
@@ -145,9 +146,9 @@ ALLOWED_OUT = ("_INBOX.tools.", "_INBOX.operator.")
 
 
 async def test_a_remote_can_only_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has taken the remote over, its own server included, hears and writes nothing that is not its own.
+    """An attacker that controls the remote, its own server included, reads and publishes nothing on other subjects.
 
-    Each of some four hundred subjects is said on one side and listened to on the other, in both directions.
+    Each of some four hundred subjects is published on one side and subscribed to on the other, in both directions.
     """
     async with pair(tmp_path, monkeypatch) as running:
         hub, leaf = await _hub_client(running), await _client(running.leaf, "_INBOX_evil")
@@ -179,7 +180,7 @@ async def test_a_remote_can_only_answer(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 async def _passed(client: Client, subject: str, heard: list[tuple[str, bytes]]) -> None:
-    """Say something that gets through until it does: what was said before it has arrived then, if it ever does."""
+    """Publish a permitted message until it arrives; all earlier messages have arrived by then, or never do."""
     before = heard.count((subject, MARK))
     with anyio.fail_after(60):
         while heard.count((subject, MARK)) == before:
@@ -214,9 +215,9 @@ async def _client(settings: BusSettings, inbox: str) -> Client:
 @pytest.mark.namespace
 @needs_namespaces
 async def test_outcomes_from_a_disconnection_arrive(tmp_path: Path) -> None:
-    """Calls are under way when the line goes. Both sides are killed and started again meanwhile.
+    """Calls are running when the line breaks. Both sides are killed and restarted during the outage.
 
-    Whoever asks now is told that the host is out of reach; other work goes on. When the line is back every result
+    A new call is told that the host is unreachable; other work continues. When the line is restored every result
     arrives, each call has run once, and the remote is used as before, without a new enrolment.
     """
     outcome = await run(Order(offline=8.0, calls=2), tmp_path, print)

@@ -105,7 +105,7 @@ class Line:
         self.mend()
 
     def cut(self) -> None:
-        """Nothing gets through from now on, and nobody is told."""
+        """Drop all traffic from now on, without notifying either side."""
         _ip("link", "set", self._plug, "down")
 
     def mend(self) -> None:
@@ -165,7 +165,7 @@ class Program:
         return found.group(found.lastindex or 0)
 
     def text(self) -> str:
-        """What it has said since it was started last."""
+        """Return its output since its last start."""
         with self.log.open("rb") as log:
             log.seek(self._from)
             return log.read().decode(errors="replace")
@@ -211,7 +211,7 @@ class Hosts:
 
     @asynccontextmanager
     async def talker(self) -> AsyncIterator[PlatformClient]:
-        """Somebody who talks with the hub."""
+        """Return a client that sends messages to the hub."""
         async with connect(self.bus) as bus:
             yield PlatformClient(bus, timeout=120.0)
 
@@ -304,7 +304,7 @@ class Order:
 
 @dataclass
 class Outcome:
-    """What became of it. ``waited`` is from the line's being up to each answer, in seconds."""
+    """The outcome of the disconnection. ``waited`` is the time from the restored line to each answer, in seconds."""
 
     order: Order
     answered: int = 0
@@ -363,7 +363,7 @@ async def _under_way(both: Hosts, calls: int) -> list[MessageAccepted]:
 
 
 async def _meanwhile(both: Hosts, order: Order, outcome: Outcome) -> None:
-    """Kill who is to be killed; what cannot be done is told, and what needs no remote works."""
+    """Kill the chosen processes; calls that cannot run are reported, and work that needs no remote continues."""
     if order.kill_remote:
         both.remote.end()
         await both.start_remote()

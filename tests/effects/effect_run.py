@@ -45,7 +45,7 @@ DENIED = 0.2
 
 @dataclass(slots=True)
 class Verdict:
-    """What came of it."""
+    """The outcome of one call."""
 
     cases: list[Case] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -82,7 +82,7 @@ class _Told:
     ended: set[str] = field(default_factory=set)
 
     def note(self, turn: str, entry: ToolFinished | ApprovalRecorded) -> None:
-        """An outcome: what a tools worker said, or a person's no."""
+        """Record an outcome: a tools worker's reply, or a person's denial."""
         key = (turn, entry.call_id)
         if isinstance(entry, ToolFinished):
             self.outcomes.setdefault(self.ids[key], []).append(entry.outcome)
@@ -95,7 +95,7 @@ class _Told:
 
 
 async def prove(stage: Stage, wave: Wave, asking: bool) -> list[Case]:
-    """Play one wave: what was told of every call of it that was held, and what happened."""
+    """Run one wave: compare the reports of each of its waiting calls with the effects."""
     await stage.man()
     since = {name: await stage.running.bus.last_seq(topic) for name, topic in TOPICS.items()}
     async with _answered(stage, wave, asking):
@@ -141,7 +141,7 @@ async def _held(stage: Stage, wave: Wave) -> dict[str, int]:
 
 @asynccontextmanager
 async def _answered(stage: Stage, wave: Wave, asking: bool) -> AsyncIterator[None]:
-    """Somebody who answers the questions of the wave as they come, some of them with no."""
+    """Answer the questions of the wave as they arrive, some of them with a denial."""
     async with anyio.create_task_group() as tasks:
         if asking:
             tasks.start_soon(_answer, stage, random.Random(wave.number))
@@ -164,7 +164,7 @@ async def _answer(stage: Stage, draw: random.Random) -> None:
 
 
 async def _watched(stage: Stage, accepted: Iterable[MessageAccepted]) -> dict[tuple[str, str], list[str]]:
-    """What a reader of each turn's feed was shown as results, by turn and call."""
+    """Return the results that a reader of each turn's feed received, by turn and call."""
     shown: dict[tuple[str, str], list[str]] = {}
     limiter = anyio.CapacityLimiter(AT_ONCE)
 
@@ -206,7 +206,7 @@ async def _read(stage: Stage, since: dict[str, int]) -> _Told:
 
 
 def _standing(blow: Blow, mark: str, writers: Mapping[str, str]) -> Standing | None:
-    """How far a call came in the ledger by the tools worker that was killed over it; None when none was."""
+    """Return the last ledger record by the tools worker killed during the call; None when none was killed."""
     if mark not in blow.left:
         return None
     if writers.get("finished") in blow.dead:

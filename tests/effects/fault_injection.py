@@ -28,8 +28,8 @@ OVERDUE = 2.5
 
 @dataclass(slots=True)
 class Blow:
-    """What was done: the calls that it struck. ``dead`` are the ids of the tools workers that were killed, ``left`` the
-    calls that they held. ``cut``: the turns were ended."""
+    """An injected fault and the calls that it struck. ``dead`` are the ids of the killed tools workers, ``left`` the
+    calls that they were running. ``cut``: the turns were ended."""
 
     struck: set[str] = field(default_factory=set)
     dead: set[str] = field(default_factory=set)
@@ -92,7 +92,7 @@ class Striker:
         return self._draw.choice([[name] for name in names] + [names])
 
     async def _kill(self, held: Mapping[str, int], names: Sequence[str]) -> None:
-        """Those that are held in them are struck; if they hold none, somebody else's are not."""
+        """Kill the processes; the calls running in them are struck, and no other calls."""
         pids = self._stage.pids(names)
         tools = self._stage.pids(set(names) & set(self._stage.names("tools")))
         self._stage.signal(names, signal.SIGKILL)
@@ -114,7 +114,7 @@ class Striker:
         return found
 
     def _bury(self, held: Mapping[str, int], tools: set[int]) -> None:
-        """These tools workers are dead, and the calls that they held nobody's."""
+        """Record these tools workers as killed, and their running calls as left."""
         self.blow.dead = {id for id, pid in self._workers.items() if pid in tools}
         self.blow.left = {mark for mark, pid in held.items() if pid in tools}
 
@@ -127,7 +127,7 @@ class Striker:
         self._bury(held, tools)
 
     async def _stop(self, held: Mapping[str, int]) -> Blow:
-        """One stands still, perhaps long enough to be given up, and then goes on as if nothing had been."""
+        """Suspend one worker, perhaps until it counts as dead, and resume it."""
         names = self._some("tools")[:1]
         pids = self._stage.pids(names)
         self.blow.struck = {mark for mark, pid in held.items() if pid in pids}
@@ -140,7 +140,7 @@ class Striker:
         return self.blow
 
     async def _lose(self, held: Mapping[str, int]) -> Blow:
-        """The server stores what it is sent, and nobody hears that it did."""
+        """Let the server store messages while no acknowledgement arrives."""
         self.blow.struck = set(held)
         wire = self._stage.wire
         wire.losing = True

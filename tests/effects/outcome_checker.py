@@ -1,4 +1,5 @@
-"""The independent judge: what was told of each call, against what happened outside. Pure, and knows no worker."""
+"""The independent checker compares each call's reported outcomes with its external effects. It is pure and knows no
+worker."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +17,14 @@ NOT_RUN = ("was not run", "nothing was run", "denied by", "not run now")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One call, when all is quiet.
+    """One call, after the run has come to rest.
 
-    ``effects`` is how often its effect happened, counted outside. ``outcomes`` are those in the journal, ``stored``
-    what the conversation holds as its results, ``shown`` what a reader of the feed was shown. ``ledger`` is the
-    outcome there. ``standing`` is how far it came in the ledger by a tools worker that was killed over it, None when
-    none was. ``answers`` are those that others got who asked under the same key. ``cut``: somebody ended its turn.
-    ``made``: the journal has it as a call of the model; what no record has, a turn that goes on elsewhere never made.
+    ``effects`` is the number of times that its effect happened, counted outside. ``outcomes`` are those in the journal,
+    ``stored`` the results in the conversation, ``shown`` the results that a reader of the feed received. ``ledger`` is
+    the outcome there. ``standing`` is the last ledger record by a tools worker that was killed during the call, None
+    when none was killed. ``answers`` are the outcomes given to other callers with the same key. ``cut``: the turn was
+    ended by a cancel. ``made``: the journal records the call as the model's. A call without a record was never made by
+    the turn that another owner continued.
     """
 
     mark: str
@@ -47,7 +49,7 @@ class Case:
 
     @property
     def reported(self) -> str:
-        """What the model is told of it in the end."""
+        """Return the outcome that the model finally receives."""
         return self.stored[0] if len(self.stored) == 1 else ""
 
     @property
@@ -57,14 +59,15 @@ class Case:
 
     @property
     def doubt(self) -> bool:
-        """Whether it was told that nobody knows."""
+        """Report whether the model received an unknown outcome."""
         if self.outcome is None:
             return self.reported == UNFINISHED
         return self.outcome.status == "unknown" and VERIFY in self.reported
 
     @property
     def in_doubt(self) -> bool:
-        """Whether nobody can know how it ended: its worker was killed after the start was recorded, before the end."""
+        """Report whether the outcome cannot be known: the worker was killed after recording the start and before the
+        end."""
         return self.standing == "started"
 
 
@@ -78,14 +81,14 @@ class Finding:
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Everything that is wrong with what was told of a call."""
+    """Return every contradiction between a call's reports and its effects."""
     wrong = (*_happened(case), *_reported(case), *_agree(case)) if case.made else tuple(_never_made(case))
     for sort, what in wrong:
         yield Finding(sort, case.mark, f"{what} ({case.fault}) {case}")
 
 
 def _never_made(case: Case) -> Iterator[tuple[Sort, str]]:
-    """Its monitor lost the turn before it had recorded what the model said, and whoever took it over ended it."""
+    """Its monitor lost the turn before it recorded the model's output, and the next owner ended the turn."""
     if case.effects or case.ledger is not None:
         yield "unreported", "no record has it as a call, and it was run"
     if not (case.cut and case.ended):
@@ -118,7 +121,7 @@ def _reported(case: Case) -> Iterator[tuple[Sort, str]]:
 
 
 def _agree(case: Case) -> Iterator[tuple[Sort, str]]:
-    """Everybody is told the same."""
+    """Check that all readers received the same outcome."""
     if case.outcome is None:
         if case.ended and case.reported not in (UNFINISHED, UNDECIDED):
             yield "false", f"without an outcome the model is told {case.reported!r}"

@@ -86,7 +86,7 @@ async def test_a_decision_appended_before_a_gateway_crash_is_audited(provider: s
 
 
 async def test_MB_T10_an_expired_approval_is_denied_and_announced(provider: str, tmp_path: Path) -> None:
-    """The deadline: first a reminder, then a denial by nobody, which every channel hears and the model is told."""
+    """A reminder is sent, and at the deadline a denial without a decider, which every channel and the model receive."""
     async with house(
         provider, tmp_path, **{"approvals.deadline": 2.0, "approvals.remind_after_share": 0.4}
     ) as running:
@@ -207,7 +207,7 @@ async def test_MB_T17_a_scheduled_command_needs_the_same_approval(provider: str,
 
 
 async def made_by(running: Platform, actor: str, count: int) -> list[tuple[str, str | None]]:
-    """What the audit log has of somebody, by its time, once there are so many lines: workers write them behind."""
+    """Return the audit log's entries of an actor, by time, once the given number exists: workers write them later."""
     with anyio.fail_after(60):
         while True:
             lines = [stored.data async for stored in running.bus.history(AUDIT) if stored.data.actor == actor]
@@ -321,8 +321,8 @@ async def test_MB_T10_MB_T11_over_http(provider: str, tmp_path: Path) -> None:
 
 
 async def test_the_openai_api_describes_open_approvals_as_text(provider: str, tmp_path: Path) -> None:
-    """Such clients know no approvals: an answer in one piece ends with the question and how to decide, a stream shows
-    it and goes on when somebody has decided."""
+    """Such clients have no approvals: a whole answer ends with the question and the way to decide, and a stream
+    shows it and continues after the decision."""
     async with house(provider, tmp_path) as running:
         headers = {"authorization": f"Bearer {running.token}"}
         async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
@@ -353,8 +353,8 @@ async def test_the_openai_api_describes_open_approvals_as_text(provider: str, tm
 
 
 async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
-    """Asked in telegram: list, show, approve with a scope, and forget; what is gone is an error with a status. An
-    answer allows nothing, one without words neither."""
+    """Asked in telegram: list, show, approve with a scope, and forget; a missing approval is an error with an exit
+    status. An answer allows no call, and an answer needs words."""
     async with house(provider, tmp_path) as running:
         running.gateway = GatewayClient(running.bus, "telegram")
         accepted, asked = await asked_by(running, write("a.md"))

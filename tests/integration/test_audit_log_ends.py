@@ -62,7 +62,7 @@ async def last_of(
 async def test_a_call_that_is_cancelled_has_its_end(
     provider: str, tmp_path: Path, tool: str, ended: str
 ) -> None:
-    """Of one with an effect nobody knows how far it came; one without did not fail."""
+    """The outcome of a cancelled call with an effect is unknown; one without an effect did not fail."""
     slow = Slow()
     config = asking(provider, **{"permissions.approvals": "none"})
     async with platform(tmp_path, config=config, plugins=[slow]) as running:
@@ -83,8 +83,8 @@ async def run(running: Platform, *words: str) -> str:
 
 
 async def test_a_question_of_a_cancelled_turn_is_withdrawn(provider: str, tmp_path: Path) -> None:
-    """Whoever decides too late is told that the turn was cancelled and by whom, as the lists are; the log has the end
-    of the call. What was decided in time is told as decided, even if the turn is cancelled then."""
+    """A late decision gets the answer that the turn was cancelled and by whom, and so do the lists; the log has the
+    end of the call. A decision in time is reported as decided, even if the turn is cancelled afterwards."""
     async with platform(tmp_path, config=asking(provider)) as running:
         for program in (write("a.md"), ask("Which?")):
             accepted, asked = await asked_by(running, program)
@@ -113,7 +113,7 @@ async def test_a_question_of_a_cancelled_turn_is_withdrawn(provider: str, tmp_pa
 
 
 async def test_a_question_of_a_stopped_block_is_withdrawn(provider: str, tmp_path: Path) -> None:
-    """It was no turn that somebody cancelled."""
+    """The reason is the stopped block, and not a cancelled turn."""
     async with platform(tmp_path, config=asking(provider)) as running:
         await running.gateway.create_block("garden")
         accepted = await running.send(write("a.md"), block="garden")

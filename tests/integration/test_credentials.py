@@ -1,4 +1,5 @@
-"""What a turn's tools may do is bounded by the credential that sent it, whatever way it came and whoever goes on."""
+"""The permissions of a turn's tools are limited by the credential of its sender, on every path and under every
+owner."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -45,7 +46,7 @@ class House:
 
     @asynccontextmanager
     async def said(self, who: str, text: str) -> AsyncIterator[MessageAccepted]:
-        """Somebody says it over HTTP; at the end the turn has ended."""
+        """Send a message over HTTP; when this returns, the turn has ended."""
         body, headers = {"content": text}, {HEADER: who}
         async with self.http.stream(
             "POST", "/conversations/messages", json=body, headers=headers
@@ -56,7 +57,7 @@ class House:
             await response.aread()
 
     async def say(self, who: str, text: str) -> str:
-        """What came of all the calls of the turn."""
+        """Return the outcomes of all calls of the turn."""
         async with self.said(who, text) as accepted:
             pass
         return await self.results(accepted)
@@ -65,7 +66,7 @@ class House:
         return " ".join(results((await self.running.answer(accepted)).events))
 
     async def steer(self, who: str, turn: str, text: str) -> None:
-        """Somebody steers the turn."""
+        """Steer the turn over HTTP."""
         done = await self.http.post(f"/api/turns/{turn}/steer", json={"content": text}, headers={HEADER: who})
         assert done.status_code == 202, done.text
 
@@ -83,8 +84,8 @@ async def open_house(provider: str, home: Path) -> AsyncIterator[House]:
 
 
 async def test_a_turn_is_limited_to_its_credentials_permissions(provider: str, tmp_path: Path) -> None:
-    """Over the native API and OpenAI's: what the permissions leave out is refused, whatever type the identity has;
-    none at all and such as nobody can read permit nothing. The owner's token and channels have everything."""
+    """Over the native and the OpenAI API, calls outside of the permissions are refused, whatever type the identity
+    has. Missing and unreadable permissions permit nothing. The owner's token and channels have every permission."""
     async with open_house(provider, tmp_path) as house:
         for who in ("reader", "boss", "nobody", "odd"):
             assert LEFT_OUT in await house.say(who, WRITE)
@@ -150,7 +151,7 @@ async def test_a_fork_has_the_intersection_of_both_permissions(provider: str, tm
 
 
 async def test_a_resumed_turn_keeps_its_narrow_permissions(provider: str, tmp_path: Path) -> None:
-    """What a parked turn may do comes out of its journal."""
+    """The permissions of a parked turn are read from its journal."""
     program = ask("Well?", then=WRITE)
     async with open_house(provider, tmp_path) as house, anyio.create_task_group() as tasks:
         turns: list[MessageAccepted] = []
@@ -175,7 +176,8 @@ async def test_a_resumed_turn_keeps_its_narrow_permissions(provider: str, tmp_pa
 async def test_a_message_of_an_earlier_version_has_no_permissions_field(
     provider: str, tmp_path: Path, actor: str, permitted: bool
 ) -> None:
-    """It is answered: the owner's as before, and of anybody else nobody knows what they may do."""
+    """The owner's message is answered as before; for any other sender the permissions are unknown, so no call is
+    permitted."""
     async with open_house(provider, tmp_path) as house:
         message = Message(id=new_id("msg"), role="user", content=WRITE)
         request = TurnRequested(

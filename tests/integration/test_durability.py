@@ -1,6 +1,6 @@
-"""The durability knobs: they reach the server, and what they give up is only what the docs say.
+"""The durability settings reach the server, and weaken only the guarantees that the documentation names.
 
-A crash of a process loses nothing whatever is set; that is what is struck here. Power cannot be cut in a test.
+A process crash loses nothing under any setting; the tests cause such crashes. A test cannot cut the power.
 """
 
 import json
@@ -77,8 +77,7 @@ def _monitoring(store: Path) -> str:
 async def test_the_sync_interval_reaches_the_server(
     tmp_path: Path, sync: Any, always: bool, seconds: Any
 ) -> None:
-    """``bus.sync_interval`` is what the server believes to be its own setting; ``always`` unless somebody chose
-    otherwise."""
+    """The server reports ``bus.sync_interval`` as its own setting; the default is ``always``."""
     async with platform(tmp_path, config={} if always else {"bus.sync_interval": sync}, workers=()):
         pass
     said = server_says(tmp_path / "bus")
@@ -97,7 +96,7 @@ async def test_retention_settings_reach_the_streams(tmp_path: Path) -> None:
 
 
 async def test_the_feed_moves_between_file_and_memory(tmp_path: Path) -> None:
-    """On the embedded server it is made anew at the start, and turns from before are told from their journals."""
+    """The embedded server recreates the feed at the start, and earlier turns are read from their journals."""
     async with platform(tmp_path) as running:
         answer = await running.say("hello")
         assert (await kept(running, "FEED"))["storage"] == "file"
@@ -138,8 +137,8 @@ async def stage(provider: str) -> AsyncIterator[ProcessPlatform]:
 async def test_a_crash_with_relaxed_durability_leaves_each_message_answered(
     stage: ProcessPlatform, victims: tuple[str, ...]
 ) -> None:
-    """With every knob turned down, killing the server (and a worker) in mid-stream leaves each message answered
-    once, what was shown joined, and the turn told again to whoever comes later, though its feed is gone."""
+    """With the weakest settings, killing the server and a worker during a stream leaves each message answered once,
+    the shown text contiguous, and the turn readable later, although its feed is lost."""
     async with manned(stage) as running:
         accepted = await running.send("slow:40:40")
         events = []

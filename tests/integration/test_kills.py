@@ -183,7 +183,7 @@ async def check_one_trace(running: ProcessPlatform, entries: list[JournalEntry])
 
 @pytest.mark.parametrize("victim", WORKERS)
 async def test_killed_in_mid_stream(victim: str, stage: ProcessPlatform, tmp_path: Path) -> None:
-    """Whoever dies while text streams: the answer is complete, the stream has no gap and no repeat."""
+    """Any process is killed while text streams: the answer is complete, and the stream has no gap and no repeat."""
     async with manned(stage) as running:
         accepted = await running.send("slow:30:40")
         watcher = Watcher(running, accepted)
@@ -197,7 +197,7 @@ async def test_killed_in_mid_stream(victim: str, stage: ProcessPlatform, tmp_pat
 
 
 async def test_spans_of_a_turn_whose_monitor_was_killed_have_their_parents(stage: ProcessPlatform) -> None:
-    """A span that takes long is told of while it is open, so what was done below it does not hang in the air."""
+    """A long span is announced while it is open, so its child spans have a parent."""
     async with manned(stage) as running:
         accepted = await running.send('call:list_dir {"path": "."} ;; slow:60:50')
         started = None
@@ -257,7 +257,7 @@ async def moment(path: Path) -> None:
 async def test_killed_while_a_tool_has_its_effect(
     victim: str, stage: ProcessPlatform, tmp_path: Path
 ) -> None:
-    """The effect happens once. If its own worker died, the model is told that the outcome is unknown; otherwise it
+    """The effect happens once. If its own worker was killed, the model receives an unknown outcome; otherwise it
     gets the result."""
     async with manned(stage) as running:
         file = tmp_path / "bank"
@@ -341,7 +341,7 @@ async def test_the_whole_platform_killed_at_once(stage: ProcessPlatform, tmp_pat
 async def test_a_second_monitor_takes_over_while_the_first_is_stopped(
     stage: ProcessPlatform, tmp_path: Path
 ) -> None:
-    """A monitor that stands still long enough to lose its pin and then goes on must not answer a second time."""
+    """A monitor that is stopped long enough to lose its pin and then resumes must not answer a second time."""
     import signal
 
     async with manned(stage) as running:
@@ -374,8 +374,8 @@ async def test_an_accepted_message_waits_for_a_monitor(stage: ProcessPlatform, t
 
 
 async def test_partitions_a_monitor_stops_pulling_are_reassigned(stage: ProcessPlatform) -> None:
-    """A monitor that was killed counts as living until its last beat is too old. One that tells for ever that it lives
-    and pulls nothing keeps no conversation waiting."""
+    """A killed monitor counts as live until its last heartbeat is too old. A monitor that sends heartbeats without
+    end and pulls nothing must not block a conversation."""
     async with manned(stage) as running, anyio.create_task_group() as tasks:
         bucket = running.bus.kv(WORKER_BUCKET)
         beat = WorkerHeartbeat(
@@ -419,8 +419,8 @@ async def test_the_ledger_holds_each_write_once(stage: ProcessPlatform, tmp_path
 async def test_turns_that_were_killed_steered_or_ended_can_be_driven_again(
     stage: ProcessPlatform, tmp_path: Path
 ) -> None:
-    """Of a turn whose monitor was killed, one that was steered and one that was ended in the middle of its text, the
-    journal comes out again byte for byte, and the stored feed says the same."""
+    """For a turn whose monitor was killed, one that was steered and one ended during its text, a replay reproduces
+    the journal byte for byte and the stored feed."""
     async with manned(stage) as running:
         look = f'call:look {{"file": "{tmp_path / "looks"}"}}'
         killed = Watcher(running, await running.send(f"{look} ;; slow:20:50"))
@@ -478,7 +478,8 @@ def trunkline_bus_middleware():
 
 
 async def test_a_turn_end_unpublished_by_a_killed_monitor_is_published(tmp_path: Path) -> None:
-    """Whoever keeps memories or statistics hears of every turn that ended, also when its owner died in between."""
+    """Subscribers that build memories or statistics receive every ended turn, even when its owner died before
+    publishing."""
     config = {"runtime.provider_adapter": "offline"}
     async with process_platform(
         tmp_path / "home", config=config, plugins={"dies": DIES_UNTOLD}, workers=CREW

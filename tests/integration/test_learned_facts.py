@@ -1,4 +1,4 @@
-"""What was learned reaches the model that answers: the requests as a vendor's endpoint receives them (CC-F20)."""
+"""Learned facts reach the answering model: the tests read the requests that a vendor's endpoint receives (CC-F20)."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -60,7 +60,7 @@ class Harness:
         return json.dumps(messages[:-1])
 
     async def guest(self, text: str) -> str:
-        """What the endpoint was sent for a message of the guest."""
+        """Return the request that the endpoint received for a message of the guest."""
         before = len(self.provider.answer_requests)
         async with httpx.AsyncClient(headers={HEADER: GUEST.id}, timeout=60) as client:
             url = f"{self.running.url}/conversations/messages"
@@ -68,7 +68,7 @@ class Harness:
         return json.dumps(self.provider.answer_requests[before].body["messages"][:-1])
 
     async def looked_up(self, call: str, who: str = "", block: str = "main") -> str:
-        """What a tool call in the turn of a visitor, or the owner's, gives the model."""
+        """Return the result of a tool call in a turn of a guest, or of the owner."""
         before = len(self.provider.answer_requests)
         headers = {HEADER: who} if who else {"authorization": f"Bearer {self.running.token}"}
         body = {"content": f"call:{call} ;; say:So.", "metadata": {"block": block}}
@@ -128,7 +128,7 @@ async def test_a_contradicted_fact_is_shown_as_the_earlier_one(tmp_path: Path) -
 
 
 async def test_forgotten_facts_are_missing_from_the_next_request(tmp_path: Path) -> None:
-    """A fact that was taken out is told no more, and one that was shown is not learned again."""
+    """A removed fact is shown no more, and a fact that was shown to the model is not learned again."""
     async with harness(tmp_path / "home") as here:
         await here.tell("My dog is called Rex.")
         assert "Rex" in await here.sent("What is the name of my dog?")
@@ -141,7 +141,7 @@ async def test_forgotten_facts_are_missing_from_the_next_request(tmp_path: Path)
 
 
 async def test_the_owner_s_budget_limits_the_facts_shown(tmp_path: Path) -> None:
-    """``max_tokens`` counts for all that was learned together; 0 tells nothing, and learning goes on."""
+    """``max_tokens`` is the limit for all learned items together; 0 shows none, and learning continues."""
     async with harness(tmp_path / "home") as here:
         for number in range(4):
             await here.tell(
@@ -157,13 +157,14 @@ async def test_the_owner_s_budget_limits_the_facts_shown(tmp_path: Path) -> None
 
 
 async def reported(here: Harness, count: int) -> bool:
-    """Whether so many facts are told now: preferences count from the next turn on."""
+    """Report whether the given number of facts is shown now: preferences apply from the next turn."""
     return (await here.sent("Which number do I prefer?")).count("I prefer the number") == count
 
 
 async def test_facts_reach_no_other_block_and_no_other_person(tmp_path: Path) -> None:
-    """What the owner said in one block is told neither in another nor to a guest of the same one, and what the guest
-    said not to the owner; nor are strategies that quote it, tasks, or the owner's profile."""
+    """The owner's facts of one block are shown neither in another block nor to a guest of the same block, and the
+    guest's facts are not shown to the owner. The same holds for strategies that quote them, for tasks, and for the
+    owner's profile."""
     async with harness(tmp_path / "home") as here:
         await here.running.gateway.create_block("other")
         await here.tell("The launch code is in the blue folder. I have 2 launch codes.")
@@ -229,8 +230,8 @@ async def test_no_memory_tool_shows_a_fact_to_another_person_or_block(tmp_path: 
 
 
 async def test_learned_tasks_strategies_and_profile_stay_in_their_block(tmp_path: Path) -> None:
-    """Files of ``models/`` are found and read where one of their sources is; advice without one is read by everybody,
-    the profile and what is damaged by the owner alone."""
+    """Files of ``models/`` are found and read in the blocks of their sources. Strategies without a source are
+    readable by all people and blocks; the profile and damaged files only by the owner."""
     at = {"block": "garden", "conversation": "c", "turn": "t"}
     files: dict[str, object] = {
         "models/m/episodes/2026-05-01/ep-1.json": {"task": "prune the wisteria", "source": at},
@@ -261,7 +262,7 @@ async def test_learned_tasks_strategies_and_profile_stay_in_their_block(tmp_path
 
 
 async def test_chunks_written_by_an_agent_are_not_learned_facts(tmp_path: Path) -> None:
-    """Only what the learner found in a person's words is told as a fact."""
+    """Only a fact that the learner extracted from a person's words is shown as learned."""
     async with harness(tmp_path / "home") as here:
         request = Remember(content="Rex is a cat.", actor="tools", conversation_id="c", block="main")
         await here.running.bus.call(MEMORY_REMEMBER, request)
@@ -269,7 +270,7 @@ async def test_chunks_written_by_an_agent_are_not_learned_facts(tmp_path: Path) 
 
 
 async def test_a_block_without_learning_receives_no_facts(tmp_path: Path) -> None:
-    """RLM-F21: a block whose policy turns memory off has none of it before its model."""
+    """RLM-F21: a block whose policy disables memory has no facts in the model's request."""
     async with harness(tmp_path / "home") as here:
         await here.tell("I live in Lisbon.")
         folder = here.running.home.memory / "blocks/main"

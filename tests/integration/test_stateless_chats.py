@@ -163,7 +163,8 @@ async def test_chats_with_the_same_beginning_are_separate(harness: Harness) -> N
 
 
 async def test_a_fork_includes_results_of_our_tools(harness: Harness) -> None:
-    """The client never saw our call; whoever goes on, or goes on otherwise, is told of it all the same."""
+    """The client never received our call; a client that continues the chat, or continues it differently, still gets
+    its result."""
     chat = harness.chat()
     await chat.say('call:list_directory {"path": "."} ;; say:Listed.')
     other = chat.copy()
@@ -186,7 +187,8 @@ async def test_our_results_are_not_lost_beside_the_clients(harness: Harness) -> 
 
 
 async def test_simultaneous_chats_of_one_client_are_separate(harness: Harness) -> None:
-    """One of them gets the conversation, each other one its own; nobody's words are among another's."""
+    """One of the chats gets the existing conversation, each other one a new one; no chat contains another's
+    messages."""
     chat = harness.chat()
     await chat.say("say:hello")
     chats = [chat.copy() for _ in range(8)]
@@ -217,7 +219,7 @@ async def test_a_changed_transcript_starts_a_new_conversation(harness: Harness) 
 
 
 async def test_a_chat_ignores_messages_of_another_channel(harness: Harness) -> None:
-    """What was said in the terminal is not the client's: its chat goes on without it."""
+    """A message sent at the terminal does not belong to the client: its chat continues without it."""
     chat = harness.chat()
     await chat.say("say:hello")
     elsewhere = chat.conversation
@@ -252,7 +254,7 @@ class Guests:
 
 
 async def test_two_people_with_the_same_messages(tmp_path: Path) -> None:
-    """Nobody gets another's conversation, whatever they send."""
+    """No client gets another's conversation, whatever messages it sends."""
     async with desks(tmp_path, plugins=[Guests()]) as harness:
         chats = [Chat(harness.client.with_options(api_key=name)) for name in ("ann", "bob")]
         await chats[0].say("say:hello")

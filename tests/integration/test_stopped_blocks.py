@@ -57,8 +57,8 @@ async def speaking(talker: PlatformClient, text: str, **given: Any) -> MessageAc
 
 
 async def at_work(talker: PlatformClient) -> list[MessageAccepted]:
-    """A block with a turn that speaks, one behind it, one that waits for a person, one that goes on after a yes, and a
-    message behind a question."""
+    """Make a block with a streaming turn, a queued one, one that waits for a person, one that continues after an
+    approval, and a message behind a question."""
     await talker.gateway.create_block("garden")
     speaks = await speaking(talker, "slow:4000:20", block="garden")
     behind = await talker.send("say:later", conversation=speaks.conversation)
@@ -78,8 +78,8 @@ async def at_work(talker: PlatformClient) -> list[MessageAccepted]:
 
 
 async def test_a_stop_ends_every_kind_of_turn(running: Platform) -> None:
-    """Running, queued, parked, held behind a question, and resumed after a yes: all are cancelled, the question is
-    withdrawn, what was said is stored, and another block's turns go on."""
+    """Running, queued, parked, waiting behind a question, and resumed after approval: all are cancelled, the
+    question is withdrawn, streamed text is stored, and another block's turns continue."""
     other = await speaking(running, "slow:30:50")
     turns = await at_work(running)
     stopped = await running.gateway.stop_block("garden")
@@ -134,7 +134,7 @@ async def test_running_work_is_stopped_first(running: Platform, how: str) -> Non
 
 
 async def test_messages_during_a_deletion_are_answered_or_refused(running: Platform) -> None:
-    """Each is answered or refused; none is answered by a block that is gone, and none is left behind."""
+    """Each message is answered or refused; no deleted block answers, and no message is left behind."""
     await running.gateway.create_block("garden", BlockConfig(model="scripted"))
     outcomes: list[str] = []
 
@@ -162,7 +162,7 @@ async def test_messages_during_a_deletion_are_answered_or_refused(running: Platf
 
 
 async def test_an_agent_cannot_change_its_block(running: Platform) -> None:
-    """By none of its tools: its file is not writable for it, nor is the gateway reachable, with or without a yes."""
+    """None of its tools can write the block's file or reach the gateway, with or without approval."""
     await running.gateway.create_block("garden", BlockConfig())
     path = running.home.memory / "blocks" / "garden" / "block.toml"
     before = path.read_text()
@@ -187,7 +187,7 @@ async def test_an_agent_cannot_change_its_block(running: Platform) -> None:
 
 
 async def test_a_change_counts_from_the_next_message_on(running: Platform) -> None:
-    """Without a restart: tools that are taken away are gone from the next request, approvals are asked for."""
+    """No restart is needed: removed tools are missing from the next request, and approvals are requested."""
     await running.gateway.create_block("garden", BlockConfig(tools=("write_file", "read_file")))
     await running.gateway.change_block("garden", {"permissions.approvals": "none"})
     await running.say(write("a.md"), block="garden")
@@ -233,8 +233,8 @@ async def until_done(act: Change, gateway: GatewayClient, *gone: str) -> None:
 async def test_a_killed_command_is_finished_by_repeating_it(
     stage: ProcessPlatform, how: str, victim: str, delay: float
 ) -> None:
-    """A worker dies by SIGKILL somewhere in a delete or an archiving of a block at work. The same command finishes it:
-    nothing of it waits or runs, and memory and workspace went the same way."""
+    """A worker is killed by SIGKILL during a deletion or an archiving of a busy block. Repeating the command
+    finishes it: no turn waits or runs, and memory and workspace are in the same state."""
     async with manned(stage) as running:
         gateway = GatewayClient(running.bus, "cli", timeout=3.0)
         await until_done(lambda one: one.create_block("garden"), gateway, "conflict")

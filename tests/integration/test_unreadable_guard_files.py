@@ -1,5 +1,5 @@
-"""Files that guard something and are not read: links, pipes, names that none is looked for by. What they guard stays
-shut, and doctor names them, for it looks as the workers do."""
+"""Guard files that cannot be read: links, pipes, and names that nothing reads. What they guard remains closed, and
+doctor names them, because it reads them as the workers do."""
 
 import json
 import os
@@ -104,7 +104,7 @@ async def reported(home: Path, check: str = "memory.policies") -> HealthResult:
 
 
 async def tried(running: Platform) -> tuple[str, str]:
-    """How a call ends that is denied by what is laid, and what is said of it."""
+    """Return the outcome of a call that the placed file denies, with its text."""
     changed = MemoryChanged(paths=("policies/no.json",), version="1")
     await running.bus.publish(MEMORY_CHANGED, changed, part="files")
     outcome = await call_tool(running.bus, "list_directory", {"path": "."})
@@ -128,7 +128,7 @@ async def test_an_unreadable_file_that_may_deny_refuses_every_tool(tmp_path: Pat
 
 
 async def test_a_policy_file_with_an_invalid_name_is_reported(tmp_path: Path, policies: Path) -> None:
-    """It binds nobody, and whoever wrote it is told so by doctor."""
+    """The file limits no one, and doctor reports it to its author."""
     async with platform(tmp_path / "home", config={"permissions.approvals": "none"}) as running:
         for name in ("no.jsonc", "no.toml", "../Policies/no.json"):
             lay(policies, named(name))
@@ -152,7 +152,8 @@ WORDS = {
 
 @pytest.mark.parametrize("said", WORDS)
 async def test_unknown_words_of_a_policy_are_reported(tmp_path: Path, said: str) -> None:
-    """A slip as what cannot be read; a block or tool that may come as what is not there now."""
+    """A misspelled word is reported like an unreadable file; a block or tool that may be added later is reported as
+    missing."""
     (tmp_path / "memory/policies").mkdir(parents=True)
     (tmp_path / "memory/blocks/main").mkdir(parents=True)
     (tmp_path / "memory/policies/no.json").write_text(WORDS[said])
@@ -187,7 +188,7 @@ def folder_elsewhere(file: Path) -> None:
 async def test_settings_that_are_not_read_are_reported(
     tmp_path: Path, name: str, laid: Callable[[Path], None]
 ) -> None:
-    """Nobody knows what they were to say, so no message is taken (``test_malformed_files``)."""
+    """The content of the settings is unknown, so no message is accepted (``test_malformed_files``)."""
     if laid is folder_elsewhere and "/" not in name:
         return
     (tmp_path / "memory/blocks/main").mkdir(parents=True)
@@ -197,7 +198,7 @@ async def test_settings_that_are_not_read_are_reported(
 
 
 async def test_unreadable_instructions_stop_model_calls_and_are_reported(tmp_path: Path) -> None:
-    """What the owner wrote there may forbid something, so nobody goes on without it."""
+    """The owner's text in the file may forbid something, so no model is called without it."""
     for name in ("AGENT.md", "MEMORY.md", "identity/SOUL.md", "identity/USER.md"):
         home = tmp_path / name.replace("/", "-")
         file = home / "memory" / name
@@ -216,7 +217,7 @@ async def test_unreadable_instructions_stop_model_calls_and_are_reported(tmp_pat
      "remotes/laptop.toml", "plugins.toml", "quarantine.json", "trunkline.toml"],
 )  # fmt: skip
 async def test_doctor_waits_for_no_pipe(tmp_path: Path, name: str) -> None:
-    """One that lies where a file should be is told, and whatever else is wrong as well."""
+    """A pipe in the place of a file is reported, and so is every other problem."""
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(tmp_path / name)
     with anyio.fail_after(60):

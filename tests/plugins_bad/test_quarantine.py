@@ -1,4 +1,4 @@
-"""A plugin that ends its worker again and again is found out and put away; its neighbours go on."""
+"""A plugin that repeatedly ends its worker is identified and quarantined; the other plugins continue."""
 
 import json
 import signal
@@ -42,7 +42,7 @@ async def tools_with(folder: Path, *dists: str, **config: Any) -> AsyncIterator[
 
 
 async def called(running: ProcessPlatform, name: str) -> ToolOutcome | None:
-    """The outcome of one call; None when its worker died over it."""
+    """Return the outcome of one call; None when its worker died during it."""
     call = CallTool(
         call=new_id("call"),
         name=name,
@@ -82,7 +82,7 @@ def state(running: ProcessPlatform, dist: str) -> dict[str, Any]:
 
 
 async def died(running: ProcessPlatform, *calls: str) -> None:
-    """Call tools at the same time until the worker has died of it, and start it again."""
+    """Call tools at the same time until the worker dies, then restart it."""
     async with anyio.create_task_group() as tasks:
         for name in calls:
             tasks.start_soon(called, running, name)
@@ -219,8 +219,8 @@ with log.recording(sys.argv[2], sys.argv[3]):
 def test_a_name_of_the_platform_does_not_protect_a_plugin(
     tmp_path: Path, owner: str, doing: str, away: bool
 ) -> None:
-    """What is put away without a word that names it is any plugin at its import but the platform's own, by its
-    metadata; at work otherwise nobody is."""
+    """A crash during an import quarantines any plugin without a further mark, except the platform's own, known by
+    its metadata. A crash at other work quarantines none without a mark."""
     (tmp_path / "run").mkdir()
     subprocess.run([sys.executable, "-c", DIES, str(tmp_path), owner, doing], timeout=30, check=False)
     register = Quarantine(tmp_path, 1).update({owner: "1"})

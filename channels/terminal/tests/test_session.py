@@ -114,7 +114,7 @@ async def test_a_refused_message_is_reported() -> None:
 
 
 async def test_a_message_waits_for_an_unreachable_gateway() -> None:
-    """It is sent once when the gateway is back; the person is told both."""
+    """The message is sent once when the gateway is back; the person is told of the outage and of its end."""
     async with talking() as talk:
         talk.gateway.away = True
         async with anyio.create_task_group() as tasks:
@@ -247,8 +247,8 @@ async def test_trace_draws_where_the_program_can() -> None:
 
 
 async def test_MB_T11_another_channels_approval_is_listed_and_decided_by_id() -> None:
-    """It is shown with its id; /approvals lists it; /approve decides, here for always; what others decided is told, and
-    deciding once more is one sentence."""
+    """The approval is shown with its id; /approvals lists it; /approve decides it, here with "always". Decisions
+    made elsewhere are reported, and a second decision gets one sentence."""
     async with talking() as talk:
         first, second = (
             talk.gateway.request_approval("Send the mail?"),
@@ -316,8 +316,8 @@ async def test_a_tool_result_can_be_shown_again_in_full() -> None:
 
 
 async def test_the_results_of_an_opened_conversation_can_be_shown() -> None:
-    """/show knows what its tools told before this sitting, with the calls; those of the conversation that was left are
-    gone from it."""
+    """/show has the tool results of earlier sessions, with their calls; those of the previous conversation are not
+    in it."""
     call = ToolCall(id="c1", name="read_file", arguments={"path": "a.md"})
     said = [
         Message(id="m1", role="user", content="go"),
@@ -337,7 +337,7 @@ async def test_the_results_of_an_opened_conversation_can_be_shown() -> None:
 
 
 async def test_conversations_are_listed_and_opened() -> None:
-    """By number, id and the beginning of an id; the next message goes on with the one that was opened."""
+    """A conversation is opened by its number, id or id prefix; the next message joins it."""
     async with talking() as talk:
         await talk.say("one")
         first = talk.session.place.conversation
@@ -360,7 +360,7 @@ async def test_conversations_are_listed_and_opened() -> None:
 
 
 async def test_steering_does_not_break_the_answer_that_streams() -> None:
-    """What a running turn takes in is told without an end to the text, which may stand in a block of code."""
+    """A message added to a running turn is shown without ending the text, which may be inside a block of code."""
     steered = MessageSteered(message=Message(id="m1", role="user", content="shorter"))
 
     def answer(message: SendMessage) -> Iterable[Step]:

@@ -1,4 +1,4 @@
-"""How a turn's feed becomes what a person sees."""
+"""The display of a turn's feed to a person."""
 
 from collections.abc import Callable, Iterable
 
@@ -41,7 +41,7 @@ def text(part: str, offset: int = 0, step: int = 0) -> TextDelta:
 async def shown(
     steps: Iterable[Step], *, allow: bool | None = None, render: Render = None
 ) -> tuple[RecordingScreen, TurnResult, ScriptedGateway]:
-    """What a screen was asked to show of a turn."""
+    """Return what the screen was asked to show of a turn."""
     screen = RecordingScreen(allow)
     async with ScriptedGateway(lambda message: steps) as gateway:
         accepted = await gateway.send(SendMessage(content="x"))
@@ -89,7 +89,7 @@ async def test_steps_and_tools_come_in_order() -> None:
 
 
 async def test_a_stored_result_is_shown_with_the_command_that_reads_it() -> None:
-    """The model got a part of it; a person is told which command has all."""
+    """The model received a part of the result; the person sees the command that prints all of it."""
     stored = StoredResult(id="k3v7q", characters=200_000, kept=200_000)
     ended = ToolEnded(step=0, call_id="c1", name="read_file", stored=stored)
     screen, _, _ = await shown([ToolStarted(step=0, call=CALL), ended, END])
@@ -122,7 +122,7 @@ async def test_a_provider_failure_is_shown_with_a_hint() -> None:
 
 
 async def test_a_tool_does_not_run_on_when_its_turn_was_cancelled() -> None:
-    """Cancelled while a question waited, the turn ends with no end of the call; no clock of it goes on."""
+    """A turn that is cancelled while a question waits ends without the end of its call; the call's clock stops."""
     screen, _, _ = await shown([ToolStarted(step=0, call=CALL), TurnEnded(reason="cancelled")])
     assert len(screen.all("started")) == 1 and screen.all("failed") == screen.all("started")
 
@@ -152,7 +152,7 @@ async def test_a_decision_is_sent_to_the_gateway(allow: bool, word: str) -> None
 
 @pytest.mark.parametrize(("typed", "said"), [("2", "the blue"), ("The Red", "the red"), ("green", "green")])
 async def test_an_answer_is_sent_to_the_gateway(typed: str, said: str) -> None:
-    """What an agent asks is answered on the input line: in words, or by the number of a proposal."""
+    """An agent's question is answered on the input line: in words, or by the number of a proposal."""
     settled = anyio.Event()
     detail = ApprovalDetail(kind="question", text="Which one?", options=("the red", "the blue"))
     steps: list[Step] = [
@@ -175,7 +175,7 @@ async def test_an_answer_is_sent_to_the_gateway(typed: str, said: str) -> None:
 
 
 async def test_without_a_terminal_the_approval_stays_pending() -> None:
-    """Where nobody can be asked nothing is decided, and showing ends."""
+    """Without a terminal to ask at, nothing is decided, and the display ends."""
     screen, outcome, gateway = await shown(
         [ApprovalRequested(call=CALL, call_hash="h", question="May I?"), anyio.Event()]
     )
@@ -199,7 +199,7 @@ async def test_a_settled_question_is_not_asked() -> None:
 
 
 async def test_an_outage_is_reported_once_and_repeats_nothing() -> None:
-    """When the gateway goes away the person is told, and the text goes on where it stood."""
+    """The person is told that the gateway is gone, and the text continues at the same position."""
     gate = anyio.Event()
     steps: list[Step] = [text("Before. "), gate, text("After.", 8), END]
     screen = RecordingScreen()
@@ -238,7 +238,7 @@ async def test_a_steered_message_is_reported() -> None:
 
 
 async def test_plugins_may_rephrase_events() -> None:
-    """What a plugin says replaces the event; the same words in a row are said once, "" says nothing."""
+    """A plugin's text replaces the event; the same text in a row is shown once, and "" shows nothing."""
     thinking = [ReasoningDelta(step=0, offset=at, text="x") for at in range(3)]
     tool = ToolStarted(step=0, call=CALL)
 

@@ -47,7 +47,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Platform]:
 
 
 async def called(running: Platform, tool: str, here: str | None = None, **arguments: Any) -> tuple[Any, str]:
-    """What a tool says in a conversation, without the mark around it, and which that is."""
+    """Return a tool's output in a conversation, without the mark around it, and the mark's source."""
     said, conversation = await reported(running, tool, here, **arguments)
     text = unwrap_tool_result(said)
     return (json.loads(text) if text.startswith(("[{", "{", "[]")) else text), conversation
@@ -172,7 +172,7 @@ async def test_without_a_model_nothing_is_summarised(running: Platform) -> None:
 
 @pytest.mark.anyio
 async def test_some_pages_are_read(running: Platform) -> None:
-    """Only what stands on them, and a page that is not there is told."""
+    """Only the text of these pages is returned, and a missing page is reported."""
     said, _ = await called(running, "read_document", path="report.pdf", first_page=2)
     assert "runner beans" in said
     assert "Sow in May" not in said
@@ -307,7 +307,7 @@ async def test_a_summary_is_made_once_for_each_text_block_and_focus(workspace: P
 
 @pytest.mark.anyio
 async def test_a_failed_summary_is_an_error_and_is_not_cached(workspace: Path) -> None:
-    """No text, too much of it, a model that says nothing, and one that fails."""
+    """The cases are no text, too much text, a model without output, and one that fails."""
     failing = ModelError(ErrorCode.PROVIDER_ERROR, "unavailable")
     for text, model, why in (
         ("  \n", ScriptedCompleter(), "no text"),

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.anyio, needs_both]
 
 
 async def test_status_commit_and_a_push(tmp_path: Path) -> None:
-    """What an agent does every day, with the words of its commit and its name in history."""
+    """An agent checks the status, commits and pushes; history has its commit message and its name."""
     async with place(tmp_path) as here:
         (here.repo / "new").write_text("text")
         assert "?? new" in (await here.call("git_status")).output
@@ -44,7 +44,7 @@ FORCING = [
 
 
 async def test_MN_T6_no_push_option_forces_or_deletes_a_protected_branch(tmp_path: Path) -> None:
-    """Nobody is asked about it: it is refused where nothing else is, and by the tool for commands too."""
+    """No approval is requested: the push is refused even where no other call is, and by the tool for commands too."""
     async with place(tmp_path) as here:
         here.rewrite()
         before = here.heads()
@@ -77,7 +77,8 @@ CONFIGURED = [
 
 
 async def test_MN_T6_no_configuration_forces_or_deletes_a_protected_branch(tmp_path: Path) -> None:
-    """What a push does is asked of git itself: a repository's settings may send one branch to another, and force it."""
+    """git itself reports what a push would do, because a repository's settings may send one branch to another and
+    force it."""
     async with place(tmp_path) as here:
         here.rewrite()
         before = here.heads()
@@ -200,7 +201,7 @@ async def test_MN_T6_no_forged_commit_graph_makes_a_push_a_plain_one(tmp_path: P
 
 
 async def test_MN_T6_a_remote_checks_pushes_itself(tmp_path: Path) -> None:
-    """Whatever its settings say, and though it is told to force."""
+    """The remote refuses despite the repository's settings and a forced push."""
     async with place(tmp_path) as here:
         here.rewrite()
         before = here.heads()
@@ -215,7 +216,7 @@ async def test_MN_T6_a_remote_checks_pushes_itself(tmp_path: Path) -> None:
 
 
 async def test_MN_T6_another_name_of_a_protected_branch_is_protected(tmp_path: Path) -> None:
-    """One branch of a remote may stand for another: to force it forces the other."""
+    """One branch of a remote may be an alias of another: forcing it forces the other."""
     async with place(tmp_path) as here:
         here.rewrite()
         git(here.remote, "symbolic-ref", "refs/heads/latest", "refs/heads/main")
@@ -267,7 +268,8 @@ async def test_MN_T6_no_file_tool_changes_a_remote(tmp_path: Path) -> None:
 
 
 async def test_a_lease_is_checked_by_the_push_itself(tmp_path: Path) -> None:
-    """``--force-with-lease`` replaces what was there when git was asked, and forgets here what it deletes there."""
+    """``--force-with-lease`` replaces the commit that git was asked about, and removes the local reference of a
+    branch that it deletes on the remote."""
     async with place(tmp_path) as here:
         here.rewrite()
         stale = await here.run("push --force-with-lease=feature:0123456 origin feature")
@@ -300,7 +302,7 @@ async def test_a_push_from_a_shallow_clone_and_into_new_folders(tmp_path: Path) 
 
 
 async def test_a_dry_run_of_a_push_changes_nothing(tmp_path: Path) -> None:
-    """However that is said; and a quiet one that takes its branch along is done."""
+    """This holds for every spelling of a dry run; and a quiet push that sets its upstream branch is done."""
     async with place(tmp_path) as here:
         git(here.repo, "commit", "-q", "--allow-empty", "-m", "new")
         before = here.heads()
@@ -313,7 +315,7 @@ async def test_a_dry_run_of_a_push_changes_nothing(tmp_path: Path) -> None:
 
 
 async def test_MN_T6_commands_that_discard_work_need_approval(tmp_path: Path) -> None:
-    """Also where nobody is asked otherwise; once approved it is done. What is free runs."""
+    """They need approval even where no other call does, and run once approved. Commands without risk run at once."""
     async with place(tmp_path) as here:
         here.rewrite()
         (here.repo / "file").write_text("changed")
@@ -383,7 +385,7 @@ async def test_reading_needs_no_approval_and_programs_need_the_permission(tmp_pa
 
 
 async def test_read_only_git_runs_no_program_that_the_repository_configures(tmp_path: Path) -> None:
-    """Of a repository that names programs for everything; and what it names for status changes nothing."""
+    """The repository configures programs for everything, and a program that it names for status changes nothing."""
     mark = "sh -c 'echo MARK; echo MARK >> /workspace/mark; echo MARK >&2; cat'"
     async with place(tmp_path, approvals="some") as here:
         (here.repo / ".gitattributes").write_text("* diff=evil\n")
@@ -433,7 +435,7 @@ WORDS = st.lists(
 
 
 async def test_MN_T6_no_push_arguments_rewrite_main(tmp_path: Path) -> None:
-    """Whatever the words, and approved by a person each time: main of the remote is there, and has all it had."""
+    """For any arguments, each approved by a person, the remote's main branch still exists and keeps all its commits."""
     async with place(tmp_path) as here:
         here.rewrite()
         before = here.heads()["main"]

@@ -1,4 +1,4 @@
-"""What the guard says of scripts, and what scripts can do that it does not see."""
+"""The rulings of the guard on scripts, and actions of scripts that the guard cannot detect."""
 
 import re
 import shlex
@@ -48,8 +48,8 @@ echo "arrived: $(grep -c 'unpack failed' /tmp/told)"
 @pytest.mark.anyio
 @needs_both
 async def test_MN_T6_no_script_rewrites_pushed_history(tmp_path: Path) -> None:
-    """Where programs run and nobody is asked: what the guard sees is not run, as a script, by ``sh -c``, or in the
-    background, and nothing that runs changes the remote."""
+    """Programs run without approval here: a push that the guard detects is not run, as a script, by ``sh -c``, or in
+    the background, and no script that runs changes the remote."""
     async with place(tmp_path) as here:
         here.rewrite()
         before = here.heads()
@@ -74,7 +74,7 @@ async def test_MN_T6_no_script_rewrites_pushed_history(tmp_path: Path) -> None:
 @pytest.mark.anyio
 @needs_both
 async def test_scripts_with_git_run(tmp_path: Path) -> None:
-    """What is free is done, as ever, and so is what is asked about once a person has said so."""
+    """A harmless command runs as always, and one that needs approval runs once a person has approved it."""
     async with place(tmp_path) as here:
         for script, shown in (
             ("git log --format=%s | sort", "one\ntwo"),
@@ -156,5 +156,5 @@ def test_shell_syntax_around_a_free_command_does_not_refuse_it(
     )
 )
 def test_every_text_is_classified(pieces: list[str]) -> None:
-    """None breaks the reader, and one that no shell could read does not either."""
+    """No text breaks the reader, not even one that no shell could read."""
     assert judge_command("".join(pieces), PROTECTED).ruling in ("free", "confirm", "refused")

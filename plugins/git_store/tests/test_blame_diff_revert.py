@@ -68,7 +68,7 @@ async def test_blame_agrees_with_git(store: GitMemoryStore, write: Write, git: G
 async def test_blame_follows_a_merge_to_the_commits_of_the_branch(
     opened: Opened, root: Path, git: Git
 ) -> None:
-    """What a person merged with git blames to the commits of the branch, and history lists those too."""
+    """Lines that a person merged with git blame to the commits of the branch, and history lists those too."""
     async with opened() as store:
         await store.change(Change({"a.md": b"one\ntwo\nthree\n"}, actor="ada", reason=""))
     git("switch", "-q", "-c", "side")
@@ -100,7 +100,7 @@ async def test_blame_of_nothing_is_refused(
 
 
 async def test_reading_an_old_version_is_unaffected_by_writes(store: GitMemoryStore, write: Write) -> None:
-    """Who asks about a file while others write is told what happened to it, not that nothing ever did."""
+    """A reader of a file's history during writes receives its changes, and never an empty history."""
     await write("a.md", "one\n", actor="ada")
 
     async def others(who: int) -> None:
@@ -186,7 +186,8 @@ async def test_a_difference_of_nothing_is_refused(store: GitMemoryStore) -> None
 
 
 async def test_one_revert_undoes_the_last_change(store: GitMemoryStore, write: Write) -> None:
-    """The file is what it was, by a commit of its own that says so; taking that back brings the change again."""
+    """The file has its earlier content, in a separate commit that names the revert; reverting that commit restores
+    the change."""
     await write("a.md", "one\n")
     wrong = await write("a.md", "wrong\n", actor="agent")
     done = await store.revert(RevertMemory(path="a.md", actor="owner"))
@@ -208,7 +209,7 @@ async def test_a_revert_keeps_later_changes(store: GitMemoryStore, write: Write)
 
 
 async def test_a_later_change_of_the_same_lines_is_reported(store: GitMemoryStore, write: Write) -> None:
-    """Where a later change stands in the way nothing is changed, and the sentence says what to do."""
+    """When a later change conflicts nothing is changed, and the sentence names the next step."""
     await write("a.md", "one\n")
     wrong = await write("a.md", "wrong\n")
     await write("a.md", "right\n")
@@ -267,7 +268,8 @@ async def test_nothing_to_revert_is_reported(store: GitMemoryStore, write: Write
 async def test_an_external_edit_is_kept_when_a_change_is_reverted(
     store: GitMemoryStore, write: Write, root: Path
 ) -> None:
-    """What a person wrote since is committed first, stays where it is apart, and stands in the way where it is not."""
+    """A person's later edit is committed first. It is kept when it touches other lines, and is a conflict when it
+    does not."""
     await write("a.md", "one\ntwo\nthree\nfour\n")
     version = await write("a.md", "one\ntwo\nthree\nFOUR\n")
     (root / "a.md").write_text("MINE\ntwo\nthree\nFOUR\n")

@@ -44,7 +44,7 @@ def test_code_is_split_at_definitions() -> None:
 
 
 def test_rows_stay_under_the_names_of_their_columns() -> None:
-    """What a row means is found with it."""
+    """A row is found with the meaning of its cells."""
     text = "plant,kilos\n" + "\n".join(f"bean {number},{number}" for number in range(200))
     found = list(split_document("a.csv", text))
     assert len(found) > 2
@@ -93,7 +93,7 @@ def test_a_document_is_found_by_its_page() -> None:
 
 @pytest.mark.parametrize("line", ['"a": x{}y', '"a": "x{}y"', '{}"a"{}:{}"b",{}c', '"a{}'])
 def test_any_json_line_is_indexed_in_linear_time(line: str) -> None:
-    """However much white space is in it, a line is looked at in one pass."""
+    """A line is scanned in one pass, with any amount of white space."""
     begun = time.process_time()
     assert file_passages("a.json", line.replace("{}", " " * 100_000).encode())
     assert time.process_time() - begun < 5.0
@@ -101,7 +101,7 @@ def test_any_json_line_is_indexed_in_linear_time(line: str) -> None:
 
 @pytest.mark.parametrize("blank", [" " * 300_000, "( " * 100_000, "\n" * 300_000])
 def test_any_message_is_indexed_in_linear_time(blank: str) -> None:
-    """What anybody may send is indexed in one pass, however much white space or brackets it holds."""
+    """Any message is indexed in one pass, with any amount of white space or brackets."""
     said = [Message(id=f"m{n}", role="user", content=f"a{blank}b?") for n in range(2)]
     header = Header(id="c", block="main", title=None, created_at=said[0].created_at)
     begun = time.process_time()
@@ -113,7 +113,7 @@ def test_any_message_is_indexed_in_linear_time(blank: str) -> None:
 def test_a_file_that_breaks_its_parser_is_read_as_text(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever goes wrong with one file, its words are found, it is told, and no other file is kept back."""
+    """The words of a file with any parser error are found, the error is reported, and every other file is indexed."""
 
     def breaks(path: str, data: bytes) -> None:
         raise RuntimeError("no parser is without faults")

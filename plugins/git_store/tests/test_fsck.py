@@ -1,4 +1,4 @@
-"""What disks, power cuts and other programs do to a memory: mended, or told; never a lost committed line."""
+"""Damage by disks, power cuts and other programs is repaired or reported; no committed line is lost silently."""
 
 import os
 import random
@@ -111,7 +111,7 @@ async def test_a_lost_last_commit_is_reported_and_the_branch_reset(
 async def test_intact_objects_of_a_broken_pack_are_recovered(
     how: str, opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
-    """What can still be read of it, and what the files hold, is in history again; the rest is named."""
+    """Objects that can still be read from the pack, and the current files, are in history again; the rest is named."""
     async with opened() as store:
         for number in range(50):
             await store.change(
@@ -156,7 +156,7 @@ async def test_a_half_written_pack_is_quarantined(
 async def test_packs_are_repacked_beside_a_half_written_one(
     opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
-    """A process that is killed while it takes a pack away leaves one without an index; packing goes on after it."""
+    """A process killed while it removes a pack leaves one without an index; later packing still works."""
     half = root / ".git/objects/pack" / ("pack-" + "0" * 40 + ".pack")
     half.write_bytes(b"PACK")
     async with opened() as store:
@@ -173,7 +173,7 @@ async def test_packs_are_repacked_beside_a_half_written_one(
 
 
 async def test_broken_databases_are_rebuilt(opened: Opened, closed: list[str], root: Path) -> None:
-    """The doctor takes them away, says so, and the next question finds everything again."""
+    """The doctor removes the databases and reports it, and the next search finds everything again."""
     for name in ("memory.db", "memory-history.db"):
         file = root.parent / "cache" / name
         file.write_bytes(b"x" * 10_000)
@@ -304,7 +304,7 @@ async def test_a_git_index_locked_by_another_process_delays_nothing(
 
 
 def person(root: Path, *arguments: str, said: bytes = b"", when: str = "2026-01-01T00:00:00") -> str:
-    """What a person's git prints that is told ``said``, at a time of its own."""
+    """Return what git prints for a person who commits ``said`` at a time of its own."""
     command = ["git", "-c", "safe.directory=*", "-c", "user.name=A", "-c", "user.email=a@b", "-C", str(root)]
     environ = {**os.environ, "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
     done = subprocess.run([*command, *arguments], input=said, env=environ, capture_output=True, check=True)
@@ -335,7 +335,8 @@ async def test_commits_with_unusual_authors_and_times_are_read(
 
 
 async def test_random_damage_is_never_silent(opened: Opened, root: Path, git: Git) -> None:
-    """Whatever loose object is broken, in whatever way: each version that history still gives is what was written."""
+    """Whichever loose object is damaged in whichever way, each version that history still returns has its original
+    content."""
     dice = random.Random(7)
     async with opened() as store:
         versions = [

@@ -37,7 +37,7 @@ class Place:
         self.root = base / "memory"
 
     def has(self, installed: InstalledComponents) -> None:
-        """What is here from now on."""
+        """Use the given installed components from now on."""
         self.store._context = replace(self.store._context, installed=lambda: installed)
 
     async def write(self, path: str, text: str | None, actor: str = "agent") -> str:
@@ -116,8 +116,8 @@ async def test_FS_1_an_import_into_an_empty_memory_reproduces_it(
 async def test_a_name_invalid_on_other_systems_does_not_stop_an_export(
     laptop: Place, server: Place, git: Git, name: bytes
 ) -> None:
-    """A person may commit any name with git: the export is whole all the same, and can be brought in; what has such a
-    name is in its history."""
+    """A person may commit any name with git. The export is complete and can be imported; files with such names are
+    in its history only."""
     await laptop.write("notes/a\u2028b\x85.md", "mine")
     file = os.path.join(os.fsencode(laptop.root), name)  # noqa: PTH118 (bytes that are no text)
     os.makedirs(os.path.dirname(file), exist_ok=True)  # noqa: PTH103, PTH120
@@ -146,7 +146,8 @@ async def test_importing_again_changes_nothing(laptop: Place, server: Place, git
 async def test_a_conflicting_change_keeps_the_local_text_and_is_reported(
     laptop: Place, server: Place
 ) -> None:
-    """Nobody guesses: this memory's text stays, the other is in history at the version that the report names."""
+    """Nothing is merged by guessing: the local text is kept, and the other is in history at the version that the
+    report names."""
     await laptop.write("MEMORY.md", "theirs")
     await server.write("MEMORY.md", "ours")
     done = await server.bring(await laptop.export())
@@ -228,7 +229,7 @@ async def test_a_dry_run_reports_everything_and_changes_nothing(
 
 
 async def test_external_edits_are_committed_first(laptop: Place, server: Place) -> None:
-    """What a person wrote into a file a moment ago is not overwritten, and is in history as his."""
+    """A person's edit of a moment ago is not overwritten, and is in history as that person's."""
     await laptop.write("a.md", "theirs")
     (server.root / "a.md").write_text("by hand")
     done = await server.bring(await laptop.export())
@@ -267,8 +268,8 @@ async def test_rules_see_imported_files(laptop: Place, opened: Opened, tmp_path:
 
 
 async def test_an_agent_cannot_lift_its_limits_by_an_archive(laptop: Place, server: Place) -> None:
-    """Without the owner's word no archive changes a block's settings, what is permitted (C37), or the preferences:
-    whoever approves an import is not shown which model would be asked from then on, and for how much."""
+    """Without the owner's consent no archive changes a block's settings, its permissions (C37) or the preferences:
+    the approval of an import does not show which model would be used from then on, and at what cost."""
     await laptop.write("blocks/main/block.toml", 'tools = ["shell"]\n', actor="owner")
     await laptop.write("preferences.toml", 'model = "openai/dear"\n', actor="owner")
     await laptop.write("policies/all.json", "{}", actor="owner")
@@ -283,7 +284,7 @@ async def test_an_agent_cannot_lift_its_limits_by_an_archive(laptop: Place, serv
 
 
 async def test_the_importer_is_the_author_of_imported_lines(laptop: Place, server: Place) -> None:
-    """An archive may claim what it likes of its authors: on the main line all of it is the importer's."""
+    """An archive may claim any author: on the main line every imported line is attributed to the importer."""
     await laptop.write("identity/EXTRA.md", "Obey me.\n", actor="owner")
     await server.bring(await laptop.export(), actor="agent", settings=False)
     claimed = (await server.store.blame("identity/EXTRA.md")).spans
@@ -334,8 +335,8 @@ INERT += [(_a_name_like_gits, ".gitfoo/sub")]
 async def test_an_export_works_while_a_person_commits(
     laptop: Place, server: Place, git: Git, add: Callable[..., None], path: str, again: bool
 ) -> None:
-    """It comes along as history, and is no file in the memory that takes it in. A link or submodule is none in the
-    archive either."""
+    """The commit is exported as history, and is not a file of the memory that imports it. A link or submodule in it
+    is not one in the archive."""
 
     def here(*words: str) -> str:
         return git(*words, at=laptop.root)
@@ -365,8 +366,8 @@ async def test_an_export_works_while_a_person_commits(
 async def test_files_that_git_cannot_check_out_are_skipped_and_named(
     laptop: Place, server: Place, git: Git
 ) -> None:
-    """A tree with a name that leads out of the folder, one that is there twice and one whose object is lost: the
-    archive is made without them, says so, and is taken in; the memory that wrote it is as it was."""
+    """A tree has a name that leads out of the folder, a duplicate name, or a lost object. The archive is made
+    without these files, reports them, and can be imported; the exporting memory is unchanged."""
     repository = pygit2.Repository(str(laptop.root))
     text = repository.create_blob(b"text").raw
     odd = b"".join(
@@ -429,8 +430,9 @@ async def test_gaps_name_missing_requirements(laptop: Place, server: Place) -> N
 
 
 async def test_fs_1_the_effect_of_each_imported_policy_is_reported(laptop: Place, server: Place) -> None:
-    """What a person allowed for a block, in a conversation or for good, is in force here too, and that is said; so is
-    that one about a stranger is not. A denial takes nothing from anybody unasked, and is carried without a word."""
+    """Lasting permissions for a block, a conversation or in general are in force after the import and are reported,
+    and so is a permission for an unknown block, which has no effect. A denial grants nothing, so it is imported
+    without a report."""
     subjects = {"approved-1": "block:garden", "approved-2": "block:main", "all": "type:agent", "bob": "bob"}
     for id, subject in subjects.items():
         policy = {"subject": subject, "resource": "tool:write_file", "action": "write", "effect": "allow"}

@@ -46,7 +46,7 @@ def files(root: Path, name: str) -> list[Path]:
 
 
 def reported(done: MemoryPurged) -> dict[str, str]:
-    """Where something is kept, with what is said of it."""
+    """Return each place that keeps the text, with its description."""
     return {kept.where: kept.what for kept in done.kept}
 
 
@@ -90,7 +90,7 @@ async def test_a_file_moved_by_hand_is_followed(
 async def test_a_split_file_is_purged_and_its_other_part_reported(
     chunks: Chunks, write: Write, git: Git
 ) -> None:
-    """Nobody loses a file whose name they did not say, and nobody is left to believe that the text is gone from it."""
+    """No file is deleted whose name the owner did not confirm, and the report says where the text remains."""
     other = "The bicycle stands behind the house.\nIts colour is a greenish blue, they say.\n"
     await write("whole.md", LETTER + other)
     await chunks.store.change(
@@ -111,7 +111,7 @@ async def test_a_split_file_is_purged_and_its_other_part_reported(
 async def test_old_copies_are_purged_and_current_copies_reported(
     chunks: Chunks, write: Write, git: Git
 ) -> None:
-    """A copy that was deleted, one that was changed, one that lives, and a note that quotes one line."""
+    """There is a deleted copy, a changed one, a current one, and a note that quotes one line."""
     await write("letter.md", LETTER)
     await write("deleted.md", LETTER)
     await chunks.store.delete("deleted.md", actor="agent", reason="")
@@ -143,7 +143,7 @@ async def test_purging_a_reused_name_keeps_the_new_file(chunks: Chunks, write: W
 
 
 async def test_an_old_name_purges_no_file_of_another_name(chunks: Chunks, write: Write) -> None:
-    """Who says the old name is told of the new one, which stays."""
+    """An owner who gives the old name is told the new one, whose file is kept."""
     await write("old.md", LETTER)
     await chunks.store.move("old.md", "new.md", actor="agent", reason="")
     done = await purge(chunks, "old.md")
@@ -282,8 +282,8 @@ async def test_an_audit_line_that_names_the_file_loses_its_content(
 
 @pytest.mark.parametrize("damage", ["{", '{"target": 7}', "\ufffd"])
 async def test_an_unreadable_purge_log_refuses_imports(chunks: Chunks, write: Write, damage: str) -> None:
-    """Which turns were purged is not known then: what comes of any turn is refused, with the line, until the file is
-    mended. Conversations are stored, and people write, all the same."""
+    """The purged turns are unknown then, so the changes of every turn are refused, with the line, until the file is
+    repaired. Conversations are stored, and people can write."""
     from trunkline.workers.memory.change_rules import PurgedTurnRule
     from trunkline.workers.memory.purge.service import PurgeService
 
@@ -307,7 +307,7 @@ async def test_an_unreadable_purge_log_refuses_imports(chunks: Chunks, write: Wr
 
 
 async def test_a_write_after_the_purge_began_is_refused(chunks: Chunks) -> None:
-    """A learner that was asking a model meanwhile cannot bring it back, but the conversation may begin anew."""
+    """A learner that was waiting for a model cannot restore the text, but the conversation may start again."""
     from trunkline.contracts.memory.purge import PurgeMemory
     from trunkline.workers.memory.change_rules import PurgedTurnRule
     from trunkline.workers.memory.purge.service import PurgeService

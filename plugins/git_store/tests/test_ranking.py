@@ -1,4 +1,5 @@
-"""What comes first, and what a hit says of why: words and their stems, tags, neighbours, dates, links, spelling."""
+"""The order of hits and the reasons that a hit gives: words and stems, tags, adjacent messages, dates, links,
+spelling."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -51,7 +52,7 @@ async def find(store: GitMemoryStore, query: str, **narrowed: object) -> tuple[M
 
 
 def signals(hit: MemoryHit) -> dict[str, str]:
-    """What speaks for a hit, with its detail."""
+    """Return the signals that raised a hit, with their details."""
     return {why.signal: why.detail for why in hit.why}
 
 
@@ -78,7 +79,7 @@ async def say(
 
 
 async def test_mn_t14_a_rare_word_outscores_a_common_one(store: GitMemoryStore, write: Write) -> None:
-    """MN-T14: BM25; a word that nobody said finds nothing, and neither does anything in a memory without it."""
+    """MN-T14: BM25. A word that occurs nowhere finds nothing, and an empty memory returns nothing."""
     for number in range(20):
         await write(
             f"n{number}.md", "everybody talks of the weather" + (" and of zeppelins" if number == 7 else "")
@@ -137,7 +138,7 @@ async def test_limit_and_conversation_are_respected(store: GitMemoryStore, chunk
 
 
 async def test_rlm_t5_a_tag_outranks_the_word(store: GitMemoryStore, chunks: Chunks) -> None:
-    """RLM-T5: who tagged it said what it is about. Three occurrences outrank one."""
+    """RLM-T5: a tag states the topic. Three occurrences outrank one."""
     await chunks.add("pears and plums, and more of both of these in the cellar")
     once = await chunks.add("apples and other fruit that lie in the cellar until the spring")
     often = await chunks.add("apples, apples, apples and other fruit that lie until the spring")
@@ -199,7 +200,8 @@ async def test_filters_narrow(store: GitMemoryStore, chunks: Chunks, write: Writ
 
 
 async def test_adjacent_messages_help_to_find_a_short_turn(store: GitMemoryStore) -> None:
-    """An answer that repeats none of the question's words is found by what was said around it, and says so."""
+    """An answer that repeats none of the question's words is found by the messages around it, and the hit reports
+    this."""
     await say(
         store,
         "Which colour did you choose for the kitchen cupboard?",
@@ -215,7 +217,7 @@ async def test_adjacent_messages_help_to_find_a_short_turn(store: GitMemoryStore
 
 
 async def test_messages_after_a_pause_are_not_adjacent(store: GitMemoryStore) -> None:
-    """What was said an hour later, or next door by a single word, belongs to something else."""
+    """A message sent an hour later, or an adjacent one that matches a single word only, belongs to another topic."""
     await say(store, "The kitchen cupboard is blue.", conversation="c", at=NOW - timedelta(days=2))
     await say(store, "The kitchen cupboard is blue.", "Good morning!", conversation="c", at=NOW)
     hits = await find(store, "kitchen cupboard", conversation="c")
@@ -223,7 +225,7 @@ async def test_messages_after_a_pause_are_not_adjacent(store: GitMemoryStore) ->
 
 
 async def test_a_growing_conversation_is_indexed_like_a_complete_one(opened: Opened, tmp_path: Path) -> None:
-    """The neighbours of the last turns change when another is said; an index made anew says the same."""
+    """A new message changes the neighbours of the last turns; a rebuilt index gives the same result."""
     said = ["Where is the spare key?", "Under the pot.", "Which pot?", "The red one.", "Found it, thanks."]
     async with opened() as store:
         for count in range(1, len(said) + 1):
@@ -257,7 +259,7 @@ async def test_a_named_speaker_ranks_first(store: GitMemoryStore) -> None:
     [("what of the boiler last Tuesday", 17), ("boiler 2 days ago", 16), ("boiler on 2026-11-12", 12)],
 )
 async def test_dates_in_a_question_count(store: GitMemoryStore, query: str, day: int) -> None:
-    """What was said in the time that is meant comes first."""
+    """Messages from the time that the question names rank first."""
     for number in (12, 16, 17):
         when = datetime(2026, 11, number, 9, tzinfo=UTC)
         await say(store, "We spoke of the boiler.", conversation=f"c{number}", at=when)

@@ -57,7 +57,7 @@ async def test_more_words_found_is_better(store: GitMemoryStore, write: Write) -
 
 
 async def test_a_document_outranks_conversations_about_it(store: GitMemoryStore, write: Write) -> None:
-    """A conversation repeats what was asked for again and again; what a person looks for is where it was written."""
+    """A conversation repeats the question again and again; a person searches for the document that has the answer."""
     await write(
         "documents/garden.md", "The climbing frame for the beans stands behind the shed, and it is green."
     )
@@ -102,7 +102,8 @@ async def test_json_is_found_and_shown_as_it_reads(store: GitMemoryStore, write:
 
 
 async def test_json_that_is_nested_without_end_hides_nothing(store: GitMemoryStore, write: Write) -> None:
-    """What no parser takes apart is shown as it stands, and all else is found, also when the index is made anew."""
+    """Text that no parser accepts is shown unchanged, and every other file is found, also after a rebuild of the
+    index."""
     deep = "[" * 100_000
     await write("deep.json", f'{{\n  "zebra": {deep}\n}}\n')
     await write("a.md", "A zebra.")
@@ -199,7 +200,7 @@ def asked(
 async def test_results_that_repeat_memory_are_not_found(
     store: GitMemoryStore, name: str, derived: bool | None, found: bool
 ) -> None:
-    """Whatever kinds are named; the question that they were looked up for is found by who names kinds."""
+    """This holds for every kind that is named; a search that names kinds finds the question that started the lookup."""
     await talk(store, *asked("Where are the zebras?", name=name, derived=derived))
     for _ in range(2):
         ids = {hit.id for hit in await find(store, "zebra")}
@@ -254,7 +255,7 @@ async def test_an_index_updated_turn_by_turn_equals_a_rebuilt_one(store: GitMemo
 
 
 async def test_a_speaker_filter_accepts_a_name_or_a_role(store: GitMemoryStore) -> None:
-    """Whoever is asked for by role is found by it, named or not."""
+    """A filter by role finds every speaker of the role, with or without a name."""
     await talk(
         store,
         Message(id="1", role="user", name="Ada", content="zebra"),

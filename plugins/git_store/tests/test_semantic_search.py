@@ -41,7 +41,7 @@ async def write(store: GitMemoryStore, **files: str) -> None:
 
 
 async def complete(store: GitMemoryStore) -> None:
-    """Wait until every passage has its vector; one that said something strange is asked again after a minute."""
+    """Wait until every passage has its vector; a passage with an invalid vector is embedded again after a minute."""
     with anyio.fail_after(150):
         while not await is_complete(store):  # noqa: ASYNC110  it is asked of a store, which has no event for it
             await anyio.sleep(0.05)
@@ -158,7 +158,7 @@ async def test_missing_vectors_are_recomputed(tmp_path: Path, harm: str) -> None
 
 
 async def test_vectors_of_removed_texts_are_deleted(tmp_path: Path) -> None:
-    """What is deleted is deleted from the vectors too, at the latest when the vectors are next tidied."""
+    """A deleted text is deleted from the vectors too, at the latest at their next cleanup."""
     async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.")
         await complete(store)
@@ -194,12 +194,12 @@ async def test_cc_t15_the_nearest_fact_ranks_first(tmp_path: Path) -> None:
 
 
 class Strange(TinyEmbedder):
-    """One that answers with what it is given, whatever that is."""
+    """An embedder that returns the vectors that it is given, valid or not."""
 
     vector: Vector | None = None
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """The strange vector for each text, or what is right when there is none."""
+        """Return the invalid vector for each text, or a correct one when none is given."""
         return await super().embed(texts) if self.vector is None else [self.vector] * len(texts)
 
 
@@ -207,7 +207,8 @@ class Strange(TinyEmbedder):
     "vector", [(), (1.0,), (0.5,) * 33, (math.nan,) * 16, (math.inf,) * 16, (0.1,) * 20_000]
 )
 async def test_invalid_vectors_of_an_embedder_are_ignored(tmp_path: Path, vector: Vector) -> None:
-    """Vectors of another length, of none, of no numbers: words find, memory goes on, and what follows is right."""
+    """Vectors have the wrong length, no length, or values that are not numbers: search by words still works, memory
+    continues, and later vectors are valid."""
     for at_first in (True, False):
         base = tmp_path / str(at_first)
         base.mkdir()
@@ -231,7 +232,7 @@ async def test_invalid_vectors_of_an_embedder_are_ignored(tmp_path: Path, vector
 
 
 class Picky(TinyEmbedder):
-    """One that has something strange to say of some texts: a vector, or an error for all that are asked with it."""
+    """An embedder that returns an invalid vector for some texts, or an error for their whole batch."""
 
     def __init__(self, word: str, strange: Vector | Exception) -> None:
         super().__init__(MEANS)
@@ -256,8 +257,7 @@ REFUSED = [ValueError("no such token"), TypeError("empty")]
 async def test_a_text_without_a_vector_is_found_by_its_words(
     tmp_path: Path, strange: Vector | Exception
 ) -> None:
-    """Whatever an embedder says of one text: the others have their vectors, every search answers, narrowed or not,
-    and recall does."""
+    """The other texts have their vectors, every search answers, filtered or not, and so does recall."""
     embedder = Picky("odd", strange)
     async with tended(tmp_path, embedder) as store:
         await write(store, garage="The automobile stands outside.")

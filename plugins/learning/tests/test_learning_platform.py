@@ -1,4 +1,4 @@
-"""Learning in a whole platform: switched on, it learns from the turns that end, and tells the next ones of it."""
+"""Learning on a whole platform: once enabled, it learns from finished turns and gives the result to later ones."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ async def test_learning_starts_with_the_first_turn_after_it_is_enabled(tmp_path:
 
 
 async def test_a_single_request_is_learned_from_once_the_client_continues(tmp_path: Path) -> None:
-    """Whoever only asks for a title is no conversation to learn from."""
+    """A client that only requests a title, for example, starts no conversation to learn from."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         single = await running.say('call:open_shelf {"name": "a"}', history=(), one_shot=True)
         await said(running, 'call:open_shelf {"name": "b"}')
@@ -133,7 +133,7 @@ def context_of(model: ScriptedModel) -> str:
 
 
 async def cli(running: Platform, *words: str) -> tuple[int, str]:
-    """What a command prints, run as a person runs it against this platform."""
+    """Return the output of a command that a person runs against this platform."""
     program = [sys.executable, "-m", "trunkline.cli.main", *words]
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(running.home.path)}
     done = await anyio.run_process(program, env=environ, check=False, stderr=subprocess.STDOUT)
@@ -217,7 +217,7 @@ async def test_every_learned_line_names_its_turn(tmp_path: Path) -> None:
 
 
 async def test_concurrent_learners_learn_a_turn_once(tmp_path: Path) -> None:
-    """However a turn comes to two learners, also past the pin, it counts once and nobody overwrites the other."""
+    """A turn that reaches two learners, even despite the pin, is counted once, and neither overwrites the other."""
     async with learning(tmp_path / "home", "") as running:
         answers = [await running.say(f"I prefer colour{number} walls.") for number in range(4)]
         await until(lambda: passed_over(running, 4))
@@ -245,7 +245,7 @@ async def test_concurrent_learners_learn_a_turn_once(tmp_path: Path) -> None:
 
 
 async def test_a_persons_edit_is_kept_and_a_broken_file_is_skipped(tmp_path: Path) -> None:
-    """What a person writes into a strategy is gone on from; one that is no JSON is passed over and left as it is."""
+    """Learning continues from a person's edit of a strategy; a file that is not JSON is skipped and left unchanged."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
         [path] = running.home.memory.glob("models/*/playbook/*.json")
@@ -269,7 +269,8 @@ async def test_nothing_is_learned_in_a_block_with_learning_off(tmp_path: Path) -
 
 
 async def test_a_task_without_a_verdict_is_unknown(tmp_path: Path) -> None:
-    """A turn whose outcome nobody told counts as unknown, not as a failure: no rate, in words and in JSON."""
+    """A turn without a verdict counts as unknown, not as a failure: there is no rate, neither in the text nor in the
+    JSON."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         await said(running, "I live in Lisbon.")
         reported = (await cli(running, "learning", "status"))[1]
@@ -283,8 +284,8 @@ async def test_a_task_without_a_verdict_is_unknown(tmp_path: Path) -> None:
 
 
 async def test_a_turn_does_not_wait_for_a_slow_lookup(tmp_path: Path) -> None:
-    """What was learned is looked up within half a second, or the turn goes on without it and says so; what memory
-    gave in time is told all the same."""
+    """The lookup has half a second. After that the turn continues without its result and reports this; facts that
+    memory returned in time are still included."""
     fact = Chunk(
         id="chunk-2026-05-01-00000001", content="I live in Lisbon.", tokens=5, type="fact", layer="project_global",
         path="", tags=("learned",), metadata=ChunkMetadata(created_at=datetime.now(UTC), modified_at=datetime.now(UTC)),
@@ -338,7 +339,8 @@ async def test_agents_query_facts_and_strategies(tmp_path: Path) -> None:
 async def test_another_models_strategies_and_the_profile_are_shown(
     tmp_path: Path,
 ) -> None:
-    """C25: what was learned with another model is not lost by a change of models. Off, nothing is told."""
+    """C25: items learned with another model are still shown after a change of models. With learning off, none are
+    shown."""
     model = ScriptedModel()
     async with learning(tmp_path / "home", WORDS_ALONE, model) as running:
         other = running.home.memory / "models/other_model/playbook/str-0000aaaa.json"
@@ -357,7 +359,7 @@ async def test_another_models_strategies_and_the_profile_are_shown(
 
 
 async def says(running: Platform, model: ScriptedModel, words: str, *, without: str = "\0") -> bool:
-    """Whether the model is told these words, and not those, when it is asked now."""
+    """Check whether the model's next request contains the given words and lacks the others."""
     await running.say("Count the bees")
     return words in context_of(model) and without not in context_of(model)
 

@@ -59,7 +59,7 @@ class Tools:
 
         @trunkline.tool(effect="write")
         async def ponder(context: trunkline.ToolContext) -> str:
-            """Ask in the middle, and write whatever is said."""
+            """Ask during the call, and write the answer to a file."""
             try:
                 await context.person.ask("Which one?")
             except trunkline.NoAnswer:
@@ -109,7 +109,7 @@ async def test_another_agent_uses_tools_and_memory_under_its_own_name(mode):
 
 
 async def test_files_outside_the_block_are_not_found():
-    """The same answer for what is missing and for what is none of the other agent's business."""
+    """The answer is the same for a missing file and for one outside of the other agent's block."""
     foreign = (
         "memory://main/../../policies/x.json", "memory://other/notes.md", "file:///etc/passwd", "memory://main/",
         "memory://main/%2e%2e/other/monitor.md", "memory://main/no.md", "memory://main//etc/passwd",
@@ -131,7 +131,7 @@ async def test_a_call_that_needs_approval_is_refused_with_a_hint():
 
 
 async def test_a_call_that_asks_a_person_is_stopped_with_unknown_outcome():
-    """It waits for nobody, and does not go on behind the other agent's back when nobody has answered."""
+    """The call waits for no person, and does not continue later without the other agent's knowledge."""
     tools = Tools()
     async with served(tools) as url, Client(url) as client:
         result = await client.call_tool("ponder", {})
@@ -143,7 +143,7 @@ async def test_a_call_that_asks_a_person_is_stopped_with_unknown_outcome():
 
 
 async def test_a_call_that_the_other_agent_cancels_is_cancelled_here():
-    """Nothing goes on running for nobody."""
+    """A call without a caller does not continue to run."""
     tools = Tools()
     async with served(tools) as url, Client(url, mode="legacy") as client:
         with anyio.move_on_after(1.5):
@@ -236,7 +236,7 @@ async def test_a_port_in_use_is_an_error_naming_the_port(tmp_path):
 
 
 async def test_the_http_server_refuses_to_start_without_a_token(tmp_path):
-    """It says how one comes about."""
+    """The error names the command that creates a token."""
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
     done = await anyio.run_process([TRUNKLINE, "mcp", "serve", "main", "--http"], env=environ, check=False)
     assert done.returncode == 1 and b"trunkline up" in done.stderr

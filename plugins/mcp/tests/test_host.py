@@ -79,7 +79,7 @@ async def call(running: Platform, name: str, block: str = "main", **arguments: A
 
 
 async def test_a_servers_tools_follow_its_configuration_file(tmp_path):
-    """No restart: the file is looked at again, and what is gone from it is gone."""
+    """The file is read again without a restart, and the tools of a removed server are removed."""
     async with hosting(tmp_path, {"brave": entry("plain")}) as running:
         specs = await shown(running, "echo")
         assert (specs["echo"].source, specs["echo"].effect) == ("mcp:brave", "send")
@@ -117,9 +117,9 @@ DENIAL = {"subject": "block:main", "resource": "tool:mcp:brave:*", "action": "*"
 
 
 async def test_a_denied_call_never_reaches_the_server(tmp_path):
-    """The owner denies a block all tools of a server: the model is told what was refused, by which policy, and that
-    nothing was run; the audit log has it; the server hears of no call but that of another block, and of none with
-    arguments that are not the tool's, or while planning."""
+    """The owner denies a block all tools of a server. The model is told which call was refused, by which policy, and
+    that nothing was run; the audit log records it. The server receives only another block's call, none with invalid
+    arguments, and none during planning."""
     heard = tmp_path / "heard"
     servers = {"brave": entry("plain", env={"HEARD": str(heard)})}
     async with hosting(tmp_path, servers) as running:
@@ -151,7 +151,8 @@ async def test_a_denied_call_never_reaches_the_server(tmp_path):
 
 
 async def test_cc_t14_a_hanging_call_times_out_and_the_next_one_is_answered(tmp_path):
-    """Its outcome is unknown, since it sends; the server is told that nobody waits, and serves on."""
+    """The outcome is unknown, because the tool sends; the server is told of the cancellation, and serves later
+    calls."""
     async with hosting(tmp_path, {"brave": entry("plain", timeout=1)}) as running:
         await shown(running, "stuck")
         stuck = await call(running, "stuck")
@@ -214,8 +215,8 @@ async def test_a_lasting_approval_ends_when_the_tool_changes(tmp_path: Path, cha
 
 
 async def test_a_servers_elicitation_is_put_to_a_person(tmp_path: Path) -> None:
-    """The call tells its question and waits where it is; asked for again with the answer it ends with that, and with
-    a refusal the server is declined. What is answered stands for no approval: its hash is no call's."""
+    """The call reports its question and waits in place. Repeated with the answer it ends with that answer, and after
+    a refusal the server is told that the person declined. An answer is no approval: its hash belongs to no call."""
     async with hosting(tmp_path, {"brave": entry("plain")}, permissions__approvals="none") as running:
         await shown(running, "ask")
         request = CallTool(

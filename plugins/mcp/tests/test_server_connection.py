@@ -78,7 +78,7 @@ async def test_cc_t14_the_first_of_two_tools_with_one_name_is_used(tmp_path):
 
 
 async def test_invalid_tools_are_renamed_or_omitted_individually(tmp_path):
-    """A name becomes one that models take; what has no usable schema or name is left out."""
+    """A name is changed into one that models accept; a tool without a usable schema or name is omitted."""
     async with line_to(tmp_path, "odd") as line:
         tools = await ready(line)
         assert {*tools} == {"has_dots_and_slashes", "fine"}
@@ -96,7 +96,7 @@ async def test_a_change_notification_refreshes_the_tools(tmp_path):
 
 
 async def test_progress_is_shown_and_a_cancelled_call_is_cancelled_there(tmp_path):
-    """Each step is a line of progress; the server hears that nobody waits any more."""
+    """Each step is a line of progress; the server is told that the request was cancelled."""
     async with line_to(tmp_path, "plain") as line:
         tools = await ready(line)
         notes: list[str] = []
@@ -127,7 +127,7 @@ async def test_only_a_person_answers_an_elicitation(tmp_path):
 
 
 async def test_a_person_answers_and_the_defaults_fill_in_the_rest(tmp_path):
-    """What a person left to its default comes with the default (SEP-1034), and they see which server asks."""
+    """A field that the person leaves unset has its default (SEP-1034), and the person sees which server asks."""
     async with line_to(tmp_path, "plain") as line:
         ask = (await ready(line))["ask"]
         owner = Says(LEAVE_OUT)
@@ -195,7 +195,7 @@ async def test_an_unset_secret_prevents_the_start_of_the_server(tmp_path):
 
 
 async def test_a_server_runs_in_the_sandbox_with_what_its_entry_allows(tmp_path):
-    """The folder that it may write, what it may read, and no network unless its entry says so."""
+    """The entry names the writable folder and the readable paths; there is no network unless it permits one."""
     sandbox = Bare()
     readable = tmp_path / "shown"
     async with line_to(tmp_path, "plain", sandbox=sandbox, readable=[str(readable)]) as line:

@@ -56,7 +56,7 @@ async def test_editing_replaces_the_first_occurrence(context: ToolContext) -> No
 
 @pytest.mark.anyio
 async def test_missing_files_are_an_error_for_the_model(context: ToolContext) -> None:
-    """Reading or deleting what is not there says so by name."""
+    """Reading or deleting a missing file names the file."""
     for tool in (read_tools.memory_read, write_tools.memory_delete):
         with pytest.raises(ToolError, match="nope"):
             await used(tool, context, path="nope.md")
@@ -108,7 +108,7 @@ async def test_search_filters_and_explains_its_hits(context: ToolContext) -> Non
 
 @pytest.mark.anyio
 async def test_an_invalid_search_names_its_problem(context: ToolContext) -> None:
-    """A time that is none, a kind that is none: a sentence for the model."""
+    """An invalid time or an invalid kind gets one sentence for the model."""
     for wrong, said in (({"since": "soon"}, "2026-05-01"), ({"kinds": ["thought"]}, "thought")):
         with pytest.raises(ToolError, match=said):
             await used(read_tools.memory_search, context, query="x", **wrong)
@@ -185,7 +185,8 @@ async def test_export_writes_into_the_workspace(context: ToolContext) -> None:
 
 @pytest.mark.anyio
 async def test_an_export_is_imported(context: ToolContext, running: Platform, tmp_path: Path) -> None:
-    """What was lost since comes back, a second time nothing happens, and a block's limits stay as they are (C37)."""
+    """Files lost since the export are restored, a second import changes nothing, and a block's limits are unchanged
+    (C37)."""
     await used(write_tools.memory_write, context, path="a.md", content="kept")
     made = await used(transfer_tools.memory_export, context)
     async with platform(tmp_path / "other", workers=("memory",)) as other:
@@ -320,7 +321,7 @@ async def no_change_is_possible(context: ToolContext, path: str) -> None:
     ],
 )
 async def test_an_agent_cannot_lift_its_own_limits(path: str, context: ToolContext) -> None:
-    """What a block is allowed stands in its block.toml; no tool writes, edits or deletes it (conflict C37)."""
+    """A block's permissions are in its block.toml; no tool writes, edits or deletes it (conflict C37)."""
     await no_change_is_possible(context, path)
 
 
@@ -339,7 +340,7 @@ async def test_an_agent_cannot_take_a_block_away_with_its_limits(folder: str, co
     "path", ["/audit/purges.jsonl", "//Audit/purges.jsonl", "/audit", "/policies/x.json"]
 )
 async def test_an_agent_cannot_change_the_owners_files(path: str, context: ToolContext) -> None:
-    """What is permitted, and the notes by which what was purged stays away (C37, C43)."""
+    """These are the policies, and the records that keep purged text from being imported (C37, C43)."""
     await no_change_is_possible(context, path)
 
 

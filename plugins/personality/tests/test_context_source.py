@@ -1,4 +1,4 @@
-"""The plugin on a whole platform: what the model is told, what the tools keep, what people are shown."""
+"""The plugin on a whole platform: the context of the model, the effects of the tools, and the text shown to people."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -27,7 +27,7 @@ BARE = f"{LINE}\n\n{wrap_context('/AGENT.md', AGENT.strip(), note=OWNER_NOTE)}"
 
 
 def bare(system: str) -> str:
-    """Without what is told in a first conversation alone."""
+    """Return the context without the part that only a first conversation has."""
     return system.partition("\n\nThis is your first conversation here")[0]
 
 
@@ -62,7 +62,7 @@ class Place:
         return next(m.content for m in reversed(self.model.requests[-1].messages) if m.role == "tool")
 
     async def reported(self, text: str = "say:x", **given: Any) -> tuple[str, str, TurnAnswer]:
-        """Say something; returns the system message, what was told just before the message, and the answer."""
+        """Send a message; return the system message, the context just before the message, and the answer."""
         answer = await self.running.say(text, **given)
         messages = self.model.requests[-1].messages
         before = [
@@ -90,7 +90,7 @@ async def test_a_new_memory_shows_its_instructions_and_no_hint() -> None:
 
 
 async def test_CC_T16_soul_is_in_the_context_and_may_be_missing() -> None:
-    """SOUL.md stands in the system message as soon as it says something; without it the loop works."""
+    """SOUL.md appears in the system message as soon as it has content; without it the loop works."""
     async with place() as here:
         await here.write("identity/SOUL.md", "# Soul\n\nYou are Vesper, and speak in verse.\n")
         system, _, answer = await here.reported()
@@ -128,20 +128,21 @@ async def test_every_file_is_shown_in_a_fixed_order() -> None:
 
 
 def mark_of(system: str, path: str) -> str:
-    """What the block of a file says of itself."""
+    """Return the description in the mark of a file's block."""
     line = next(line for line in system.splitlines() if line.startswith(f'<context source="{path}"'))
     return line.rpartition('note="')[2]
 
 
 async def until_owned(here: Place, path: str) -> None:
-    """Take turns until the file is told as the owner's words: as soon as history has it and says so in time."""
+    """Take turns until the file is marked as the owner's words, which needs a commit in history and a timely answer."""
     with anyio.fail_after(60):
         while "owner's own words" not in mark_of((await here.reported())[0], path):
             pass
 
 
 async def test_only_files_written_entirely_by_the_owner_are_trusted() -> None:
-    """A line that a turn wrote makes a file data, whoever asked for it; written anew it is theirs again."""
+    """A line written by a turn makes the file data, whoever requested it; when the owner rewrites the file it is
+    trusted again."""
     async with place() as here:
         (here.running.home.memory / "identity/SOUL.md").write_text("You are Vesper.\n")
         await here.write("AGENT.md", "Be kind.\nBe brief.\n")
@@ -230,7 +231,8 @@ async def test_an_invalid_request_changes_nothing() -> None:
 
 
 async def test_a_broken_file_of_sliders_is_left_out() -> None:
-    """The turn goes on without it, and the tool does not write over what the owner may want to mend."""
+    """The turn continues without the sliders, and the tool does not overwrite a file that the owner may want to
+    repair."""
     async with place() as here:
         await here.write("blocks/main/sliders.json", "{")
         assert bare((await here.reported())[0]) == BARE
@@ -294,7 +296,8 @@ async def test_in_text_mode_the_model_is_given_the_hud_to_print() -> None:
 
 
 async def test_calibration_is_shown_with_the_message() -> None:
-    """Sliders that follow what is said change each time, so they stand with the message, not at the beginning."""
+    """Sliders that follow the conversation change with each message, so they accompany the message and not the start
+    of the prompt."""
     async with place() as here:
         await here.running.say("auto-calibrate on")
         first, before, _ = await here.reported("say:I get a Traceback, why?")

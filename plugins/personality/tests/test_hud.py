@@ -69,7 +69,7 @@ def test_RLM_T18_technical_mode_and_reset() -> None:
 
 
 def test_RLM_T18_a_hundred_random_states_are_read_back() -> None:
-    """What is drawn is parsed to the same HUD, and every bar has its 20 cells."""
+    """A drawn HUD parses to the same state, and every bar has its 20 cells."""
     dice = random.Random(18)
     alphabet = ["tea", "Grüße", "don't", "80%", "x-y", "Ω"]
     for _ in range(100):
@@ -93,7 +93,7 @@ def test_RLM_T18_a_hundred_random_states_are_read_back() -> None:
 
 
 def test_a_text_without_the_box_has_no_hud() -> None:
-    """Nothing, a torn box or other values than there are: none."""
+    """An empty text, an incomplete box and invalid values give no HUD."""
     drawn = format_box(hud_of(PersonalityState()))
     assert parse_box("") is None
     assert parse_box("\n".join(drawn.splitlines()[:-3])) is None
@@ -109,14 +109,14 @@ def test_a_cell_is_five_percent(value: int, cells: int) -> None:
 
 
 def test_each_hud_line_has_three_to_nine_words() -> None:
-    """Whatever was said, also nothing and a novel; no character of it can draw."""
+    """This holds for every message, empty or very long; none of its characters can draw."""
     for text in ("", "Hi", "one two", "a " * 500, "│ Past: x\n╰── </context> y z", "🦊"):
         reported = shorten(text, "Nothing was said before")
         assert 3 <= len(reported.split()) <= 9 and re.search(r"[│╰<\n]", reported) is None
 
 
 def test_the_context_is_stable_below_half_of_the_window() -> None:
-    """From half on the part that is used is told; a window that nobody knows counts as wide."""
+    """The used part is shown from one half on; an unknown window counts as large."""
     assert [context_usage(n, 1000) for n in (0, 494, 500, 999, 5000)] == [
         "Stable",
         "Stable",
@@ -205,7 +205,7 @@ def test_five_bands_describe_each_slider() -> None:
 
 
 def test_calibration_moves_only_sliders_that_were_not_set() -> None:
-    """By what a message is about, where it is wished for; a choice by hand stays."""
+    """When enabled, a message's topic moves the sliders; a value set by hand is kept."""
     auto = PersonalityState(auto_calibrate=True, sliders={"humor": 99})
     debug = calibrate(auto, "I get a Traceback here, why?")
     assert [debug.value(name) for name in ("humor", "directness", "technicality")] == [99, 85, 80]
@@ -216,7 +216,7 @@ def test_calibration_moves_only_sliders_that_were_not_set() -> None:
 
 
 def test_the_file_reads_back_and_bad_ones_are_refused() -> None:
-    """One choice a line, sorted; what it cannot hold is an error that names it."""
+    """The file has one setting a line, sorted; an invalid line is an error that names it."""
     chosen = after("Set humor to 80%", "research mode", "HUD on")
     text = states.format_state(chosen)
     assert states.parse_state(text) == chosen and text.endswith("}\n")

@@ -1,4 +1,4 @@
-"""What an agent is told in the first conversation, and where one goes on after a while, as a vendor is sent it."""
+"""The context of a first conversation, and of one resumed after a pause, as sent to a vendor."""
 
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -77,7 +77,7 @@ async def test_MB_F13_the_first_conversation_asks_who_the_owner_is() -> None:
 
 
 async def test_an_owner_who_is_known_is_not_asked() -> None:
-    """What stands in USER.md is enough; who has named the agent is not asked for a name."""
+    """Content in USER.md is enough; an owner who has named the agent is not asked for a name."""
     async with home() as here:
         await here.write("blocks/main/monitor.md", "# Ada\n\n## Identity\n\n- Name: Ada\n- Block: main\n")
         system, _, _ = await here.say()
@@ -92,7 +92,7 @@ async def test_an_owner_who_is_known_is_not_asked() -> None:
 
 
 async def test_programs_are_not_asked_who_they_are() -> None:
-    """A request with a client's own tools, or one that nobody goes on with, is no conversation with a person."""
+    """A request with a client's own tools, or without a continuation, is no conversation with a person."""
     tool = ToolSchema(name="blink", description="Blink.", parameters={"type": "object", "properties": {}})
     for given in ({"client_tools": (tool,)}, {"one_shot": True}):
         async with home() as here:
@@ -100,8 +100,8 @@ async def test_programs_are_not_asked_who_they_are() -> None:
 
 
 async def test_MB_F13_a_channel_describes_its_formats() -> None:
-    """The model is told where the message came from, as information, and last: the same conversation in another channel
-    leaves all before it as it was. A client that says nothing has nothing told."""
+    """The last part of the context names the channel of the message, as information: the same conversation in
+    another channel has the same prefix. A client without a format hint adds nothing."""
     async with home() as here:
         await here.write("identity/USER.md", "- Name: Grace\n")
         plain, _, conversation = await here.say()

@@ -1,4 +1,4 @@
-"""Planning in a platform that runs: what it forbids, who ends it, and what a person is shown."""
+"""Planning on a running platform: the calls that it forbids, the way it ends, and the text shown to people."""
 
 import json
 from collections.abc import AsyncIterator
@@ -158,7 +158,7 @@ async def test_MN_T5_planning_survives_a_kill_of_everything(tmp_path: Path) -> N
 
 
 async def test_a_plan_too_long_to_show_is_not_offered_for_approval(tmp_path: Path) -> None:
-    """The model is told how much too long it is and what to do; once it is shorter the person sees all of it."""
+    """The model is told the excess length and what to do; once the plan is shorter the person sees all of it."""
     wordy = {"step_number": 2, "title": "Water", "description": "w" * 1_990}
     steps = [("add_plan_step", {**wordy, "step_number": number}) for number in (2, 3, 4)]
     hidden = ("add_plan_step", {"step_number": 3, "title": "Burn it all"})
@@ -200,8 +200,8 @@ async def test_the_end_without_a_plan_is_a_person_s_too(tmp_path: Path) -> None:
 
 
 async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) -> None:
-    """A conversation that is deleted leaves no policies behind, after the year for which its first turn might have
-    waited. Those of others stay, however old, and so do rules of the owner, whatever they are called."""
+    """A deleted conversation leaves no policies, after the year for which its first turn might have waited. Policies
+    of other conversations stay, whatever their age, and so do the owner's rules, whatever their names."""
     async with house(tmp_path) as running:
         gone, kept, waiting = [await begun(running) for _ in range(3)]
         assert [len(held(running, one)) for one in (gone, kept, waiting)] == [3, 3, 3]
@@ -220,8 +220,8 @@ async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) ->
 
 
 async def test_a_restored_block_is_still_in_plan_mode(tmp_path: Path) -> None:
-    """However long it was away: its agent still only plans, until a person approves. What is gone for good with the
-    archive is taken out."""
+    """After any time in the archive, its agent still only plans until a person approves. Entries deleted with the
+    archive are removed."""
     async with house(tmp_path, **{"permissions.approvals": "none"}) as running:
         await running.gateway.create_block("garden")
         talk, other = await begun(running, block="garden"), await begun(running)
@@ -261,9 +261,9 @@ class Sly:
 
 
 async def test_approval_of_another_call_does_not_end_planning(tmp_path: Path) -> None:
-    """A tool that is allowed to run is not thereby allowed to lift what the agent has bound itself to: that takes a yes
-    to a call of which the person is told that it does. Such a call is asked about even where nothing is, and a yes to
-    it is for this once."""
+    """Permission to run a tool is not permission to end the agent's planning mode: that takes the approval of a call
+    that is shown to do so. Such a call needs approval even where no other does, and the approval is for this call
+    only."""
     with ScriptedProvider() as provider:
         config = talks_to(provider, **{"permissions.approvals": "all"})
         async with platform(tmp_path, config=config, plugins=[Sly()]) as running:

@@ -1,6 +1,7 @@
-"""Code that wants out. The check refuses most of it; all of it is also run without the check, and has no effect.
+"""Code that tries to escape. The check refuses most of it; all of it also runs without the check, and has no effect.
 
-What holds is proved from outside: a file to read, a file to write, a server to reach, processes to begin and to hurt.
+The effects are checked from outside: a file to read, a file to write, a server to reach, processes to start and to
+kill.
 """
 
 import shutil
@@ -125,7 +126,7 @@ LOOSE = {
 
 @dataclass(slots=True)
 class Outside:
-    """What an attack would touch."""
+    """The targets of an attack."""
 
     mark: Path
     secret: Path
@@ -343,7 +344,7 @@ async def test_the_sandbox_s_python_runs_where_ours_cannot(
 
 
 async def test_without_confinement_no_code_runs(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It fails closed, and says why: on a machine that nobody has written a filter for."""
+    """The session fails closed with a reason: on a machine for which no filter exists."""
     monkeypatch.setattr(process, "ARCHITECTURES", ())
     async with ReplSession(sandbox) as session:
         with pytest.raises(ToolError, match="there is no seccomp filter for"):
@@ -362,7 +363,7 @@ def test_the_filter_is_a_program_that_ends(machine: str) -> None:
 
 
 async def test_a_fault_of_the_host_is_not_shown_to_code(sandbox: Sandbox) -> None:
-    """An exception that is no ``Fault`` ends the run at the host, and never tells the code of it."""
+    """An exception other than ``Fault`` ends the run at the host, and the code never receives it."""
 
     async def broken() -> None:
         raise ValueError(SECRET)

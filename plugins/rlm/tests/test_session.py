@@ -48,7 +48,7 @@ VALUES: dict[str, Any] = {
 
 
 async def test_rlm_t9_ordinary_code_works(sandbox: Sandbox) -> None:
-    """RLM-T9: the value of the last expression comes back, whatever ordinary Python it is."""
+    """RLM-T9: the value of the last expression is returned, for any ordinary Python."""
     async with ReplSession(sandbox) as session:
         for code, value in VALUES.items():
             assert ((await session.run(code)).value, code) == (value, code)
@@ -98,7 +98,7 @@ async def test_rlm_t10_an_error_is_a_text_and_the_session_lives(sandbox: Sandbox
 
 
 async def test_rlm_t10_host_memory_stays_bounded(sandbox: Sandbox) -> None:
-    """RLM-T10: whatever the code asks for, the host takes no more than what may come out of it."""
+    """RLM-T10: the host accepts no more than the output limit, for any code."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     async with ReplSession(sandbox) as session:
         for code in (
@@ -144,7 +144,7 @@ async def test_waiting_for_the_host_does_not_count(sandbox: Sandbox) -> None:
 
 
 async def test_cancelling_a_run_ends_its_process(sandbox: Sandbox) -> None:
-    """Nothing goes on computing for somebody who left."""
+    """No code continues to run for a caller that left."""
     session = ReplSession(sandbox)
     await session.run("1")
     running = begun_by()
@@ -222,7 +222,7 @@ async def test_too_many_calls_are_refused(sandbox: Sandbox) -> None:
 
 
 async def test_rlm_t13_fifty_sessions_at_once(sandbox: Sandbox) -> None:
-    """RLM-T13: each sees its own output and variables and nobody else's, and all are gone afterwards."""
+    """RLM-T13: each session has its own output and variables only, and all sessions are gone afterwards."""
     there: set[int] = set()
     seen: list[psutil.Process] = []
     all_there = anyio.Event()

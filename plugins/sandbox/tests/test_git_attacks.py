@@ -1,5 +1,5 @@
-"""Programs that try to rewrite what was pushed, or to push with somebody's password: whatever language they are written
-in, and whichever git, library or plain file operation they use. By bubblewrap and by Docker."""
+"""Programs that try to rewrite pushed history, or to push with a stored password, in any language and through any
+git, library or plain file operation. The tests use bubblewrap and Docker."""
 
 import hashlib
 import shutil
@@ -87,7 +87,7 @@ def content(folder: Path) -> dict[str, str]:
 
 
 async def ran(sandbox: Sandbox, workspace: Path, script: str, **limits: object) -> SandboxResult:
-    """What a script comes to in the repository, with this machine's programs and libgit2 within its reach."""
+    """Return the result of a script in the repository, with this machine's programs and libgit2 within its reach."""
     given = {"/site": LIBRARIES}
     if sandbox.name == "docker":
         given |= {"/usr": Path("/usr"), "/lib": Path("/usr/lib"), "/lib64": Path("/usr/lib64")}
@@ -152,7 +152,7 @@ ATTACKS = {
 
 
 async def test_MN_T6_no_program_rewrites_pushed_history(sandbox: Sandbox, workspace: Path) -> None:
-    """Not one byte of it, whatever the program."""
+    """No program changes a single byte of it."""
     before = content(workspace / "remote")
     for name, script in ATTACKS.items():
         await ran(sandbox, workspace, script)
@@ -176,8 +176,8 @@ async def test_the_attacks_succeed_without_the_sandbox(workspace: Path, tmp_path
 
 
 async def test_everyday_git_commands_work(sandbox: Sandbox, workspace: Path) -> None:
-    """What does not touch what was pushed works: commits on every branch, new branches, fetches, clones, new bare
-    repositories, and pushes into those that the program itself has made."""
+    """Commands that do not change pushed history work: commits on every branch, new branches, fetches, clones, new
+    bare repositories, and pushes into those that the program itself has made."""
     script = """
         set -e
         git status --short; echo three > file; git add .; git commit -qm three; git commit -q --amend -m again

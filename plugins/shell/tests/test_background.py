@@ -28,7 +28,7 @@ STUBBORN = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0
 
 @pytest.fixture(autouse=True)
 def none_is_left(tmp_path: Path) -> Iterator[None]:
-    """Whatever a test began ends with it."""
+    """Every process that a test started ends with it."""
     yield
     for record in _all(tmp_path):
         with suppress(OSError):
@@ -99,7 +99,7 @@ async def test_MN_F15_a_task_is_started_shown_awaited_and_cleared(tmp_path: Path
 
 @pytest.mark.kill
 async def test_MN_F15_a_task_survives_a_killed_worker(tmp_path: Path) -> None:
-    """It goes on without any worker, the next one finds it and does not begin it again; panic ends it."""
+    """The task continues without any worker, the next worker finds it and does not restart it; panic ends it."""
     config = {"permissions.allow_shell": True}
     async with process_platform(
         tmp_path / "home", config=config, workers=("memory", "tools", "gateway")
@@ -139,7 +139,7 @@ async def test_MN_F15_a_task_survives_a_killed_worker(tmp_path: Path) -> None:
 
 @pytest.mark.kill
 async def test_MN_F15_a_task_whose_supervisor_is_killed_is_reported_as_lost(tmp_path: Path) -> None:
-    """As after a restart of the machine: the program is gone with it, and nobody begins it again."""
+    """As after a restart of the machine, the program is gone too, and is not restarted."""
     async with house(tmp_path) as home:
         task = await started(home, BEAT)
         record = DetachedProgram(home.running.home.path / "tasks" / "main" / task)
@@ -157,7 +157,7 @@ async def test_MN_F15_a_task_whose_supervisor_is_killed_is_reported_as_lost(tmp_
 
 
 async def test_ending_a_task_ends_its_child_processes(tmp_path: Path) -> None:
-    """Cancelled, at the end of its time, and at panic: no grandchild lives on, however it tried."""
+    """This holds for a cancel, a timeout and panic: no grandchild survives, by any trick."""
     async with house(tmp_path) as home:
         task = await started(home, STUBBORN)
         await goes_on(home.workspace)

@@ -42,7 +42,7 @@ async def test_MN_T7_output_exit_code_and_errors(tmp_path: Path) -> None:
 
 
 async def test_MN_T7_a_timed_out_command_leaves_no_process(tmp_path: Path) -> None:
-    """Within five seconds the error has what was printed until then; no grandchild lives on, however it tried."""
+    """Within five seconds the error has the output up to then; no grandchild survives, by any trick."""
     beat = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; echo part; sleep 60'
     async with house(tmp_path) as home:
         for _ in range(3):  # a machine that is busy with something else gets another chance
@@ -61,7 +61,8 @@ async def test_MN_T7_a_timed_out_command_leaves_no_process(tmp_path: Path) -> No
 
 
 async def test_output_is_bounded(tmp_path: Path) -> None:
-    """Of ten megabytes the beginning and the end are told, within 50 000 characters; so are bytes that are no text."""
+    """Of ten megabytes the beginning and the end are returned, within 50 000 characters; the same holds for bytes
+    that are not text."""
     async with house(tmp_path) as home:
         said = await home.run("echo first; yes middle | head -c 10000000; echo; echo last; echo oops >&2")
         assert len(said.output) < 51_000
@@ -120,8 +121,8 @@ SCRIPTS = st.lists(
 
 
 async def test_MB_T9_commands_that_are_not_read_only_need_approval(tmp_path: Path) -> None:
-    """Nothing of it runs, and what only reads does, as a list and as text; and whatever a text is made of, what runs
-    unasked changes nothing."""
+    """No part of such a command runs, and a read-only one does, as a list and as text; for any text, a command that
+    runs without approval changes nothing."""
     async with house(tmp_path, allow_shell=True, approvals="some") as home:
         (home.workspace / "x").write_text("kept")
         for command in ASKED:
@@ -259,7 +260,7 @@ WORDS = st.lists(
 
 
 async def test_no_argument_is_read_by_a_shell(tmp_path: Path) -> None:
-    """Whatever the words are: they come to the program as they are, or the call is refused; nothing else happens."""
+    """Any words reach the program unchanged, or the call is refused; there is no other effect."""
     async with house(tmp_path) as home:
         for words in _examples(WORDS, 12):
             await _arrives(home, words)

@@ -28,7 +28,7 @@ DO = re.compile(r"^DO (\w+) (.*)$", re.MULTILINE)
 
 
 class Gullible:
-    """Brings a model that does what the newest message says, whoever said it."""
+    """A plugin with a model that obeys the newest message, of any author."""
 
     def __init__(self) -> None:
         self.model = ScriptedModel(self.answer)
@@ -62,8 +62,8 @@ async def decide(running: Platform, asked: Approval, allow: bool) -> None:
 
 
 async def audited(running: Platform, *wanted: tuple[str, str]) -> list[tuple[str, str, str]]:
-    """What the audit log has of calls and decisions, once it has what is ``wanted``: which tool, what came of it, and
-    what it was given."""
+    """Return the calls and decisions of the audit log, once it has those ``wanted``: the tool, the outcome, and the
+    arguments."""
     with anyio.fail_after(60):
         while True:
             entries = [stored.data async for stored in running.bus.history(AUDIT)]
@@ -74,8 +74,9 @@ async def audited(running: Platform, *wanted: tuple[str, str]) -> list[tuple[str
 
 
 async def test_instructions_in_a_page_have_no_effect_without_approval(opened: Any, make_page: Any) -> None:
-    """PA-T21: the person allows one page. What that page orders, a write, and a visit that would carry a secret away by
-    its address, is put to the person; until then and after a no nothing is written and nobody was visited."""
+    """PA-T21: the person allows one page. Every order of that page, a write, and a visit that would send a secret in
+    its address, needs the person's approval; before it and after a denial nothing is written and no address is
+    visited."""
     thief = await opened(host="127.0.0.2")
     site = await opened({"/news": make_page(ORDERS.format(thief=thief.origin), "text/plain")})
     config = {

@@ -62,7 +62,7 @@ async def test_each_sender_has_a_conversation_and_each_letter_counts_once() -> N
 
 
 async def test_a_restart_continues_the_conversation(tmp_path: Path) -> None:
-    """Who is in which conversation is in the notes; notes that cannot be read begin anew, and nothing stops."""
+    """The notes record each sender's conversation; unreadable notes start empty, and nothing fails."""
     notes = tmp_path / "notes" / "who.json"
     async with ScriptedGateway() as gateway:
         for number in ("1", "2"):
@@ -73,7 +73,7 @@ async def test_a_restart_continues_the_conversation(tmp_path: Path) -> None:
 
 
 async def test_a_refused_letter_is_answered_with_the_sentence() -> None:
-    """What the gateway refuses is told to the person, and the next letter is taken."""
+    """The person receives the gateway's reason, and the next letter is accepted."""
     async with ScriptedGateway() as gateway:
         pile = Pile()
         gateway.refuses = RemoteFault(ErrorCode.TOO_LARGE, FIXED_SENTENCES[ErrorCode.TOO_LARGE])
@@ -84,7 +84,7 @@ async def test_a_refused_letter_is_answered_with_the_sentence() -> None:
 
 
 async def test_a_deleted_conversation_is_started_again(tmp_path: Path) -> None:
-    """Somebody deleted it in between: the letter is answered in another one."""
+    """The conversation was deleted in between: the letter is answered in another one."""
     notes = tmp_path / "who.json"
     notes.write_text('{"": "conv_gone"}')
     async with ScriptedGateway() as gateway:
@@ -130,8 +130,8 @@ class Owned(Pile):
 
 
 async def test_MB_T11_only_the_owner_decides_by_mail() -> None:
-    """What waits elsewhere is told to the owner. A letter that approves counts from the owner alone, whoever else knows
-    the id, and is no message to the agent; what waits no longer is said."""
+    """The owner is notified of pending approvals elsewhere. Only the owner's letter can approve, even when others
+    know the id, and it is no message to the agent; an approval that is no longer pending is reported."""
     async with ScriptedGateway() as gateway:
         pile = Owned()
         asked = gateway.request_approval("Send the mail?")
@@ -157,8 +157,8 @@ async def test_a_channel_without_an_owner_accepts_no_decisions() -> None:
 
 
 async def test_MB_T11_only_the_owner_answers_by_mail() -> None:
-    """A letter that answers a question counts from the owner alone, a number stands for what was proposed, and it may
-    have lines of its own."""
+    """Only the owner's letter can answer a question; a number selects a proposal, and an answer may have several
+    lines."""
     async with ScriptedGateway() as gateway:
         pile = Owned()
         first = gateway.ask_question("Which one?", options=("the red", "the blue"))

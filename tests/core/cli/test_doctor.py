@@ -44,7 +44,7 @@ def test_doctor_passes_and_does_not_change_a_fresh_installation(trunkline: Run, 
 
 
 def test_during_panic_doctor_reports_only_panic(trunkline: Run) -> None:
-    """Nothing can be begun then; that says nothing about the sandbox, so nothing is told to be installed."""
+    """No program can start then, which is no fault of the sandbox, so doctor suggests no installation."""
     assert trunkline("panic").returncode == 0
     status, found = examined(trunkline)
     assert status == 1 and "--release" in found["panic.released"]["hint"]
@@ -139,7 +139,7 @@ def trunkline_health_checks():
 
 
 def test_checks_of_plugins_are_independent(trunkline: Run, tmp_path: Path) -> None:
-    """One that hangs and one that breaks are errors of their own; the third is heard."""
+    """A check that hangs and one that raises are separate errors; the third is reported."""
     folder = tmp_path / "tools"
     folder.mkdir()
     (folder / "laptop.py").write_text(PLUGIN)
@@ -179,7 +179,7 @@ def test_files_that_are_too_large_for_history_or_search_are_found(trunkline: Run
 
 
 def test_an_invalid_edit_of_a_memory_file_is_found(trunkline: Run, home: Path) -> None:
-    """The owner's preferences and a block's settings are edited by hand, so somebody has to say what is wrong."""
+    """The owner edits preferences and a block's settings by hand, so doctor must report mistakes."""
     (home / "memory/blocks/garden").mkdir(parents=True)
     (home / "memory/preferences.toml").write_text("model = 3")
     (home / "memory/blocks/garden/block.toml").write_text('tools = "all')

@@ -1,4 +1,4 @@
-"""``trunkline permissions rules``: the owner's rules, made and taken out by command, and what is said of slips."""
+"""``trunkline permissions rules``: adding and removing the owner's rules by command, and the reports of mistakes."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -93,7 +93,7 @@ async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: 
     ],
 )
 def test_errors_of_a_rule_are_reported(wrong: dict[str, Any], reported: str) -> None:
-    """Whoever denies something must not be left in error that it is denied."""
+    """An owner who denies a call must learn of a mistake in the rule."""
     right: dict[str, Any] = {"subject": "*", "resource": "tool:*", "action": "read", "effect": "deny"}
     check_rule(Policy(**right))
     with pytest.raises(ConfigError, match=reported):
@@ -171,7 +171,7 @@ async def test_known_names_of_a_rule_are_not_reported(home: Path, trunkline: Run
 
 
 async def test_rules_of_no_block_are_an_error_unless_there_are_some(running: Platform, cli: Cli) -> None:
-    """It says which blocks there are; a rule that was made before its block is listed."""
+    """The error lists the existing blocks; a rule made before its block is listed."""
     reported = await cli("permissions", "rules", "list", "--block", "later", status=1)
     assert (
         "There is no block later." in reported

@@ -67,7 +67,7 @@ def examples() -> list[tuple[str, list[str]]]:
 
 
 def test_every_example_is_a_command_that_there_is() -> None:
-    """Each example of a help names commands and options that exist and gives what they need; none is run."""
+    """Each example in a help text names existing commands and options with their required values; none is run."""
     lines = examples()
     assert len(lines) > 100
     for line, words in lines:
@@ -89,7 +89,7 @@ def test_every_example_is_a_command_that_there_is() -> None:
 
 
 def test_a_group_without_a_command_lists(trunkline: Run) -> None:
-    """Whoever types the name of what there are many of sees them, with the options of ``list``; the help says so."""
+    """The plural noun alone lists its items, with the options of ``list``; the help says so."""
     there = groups()
     assert {"approvals", "mcp", "memory", "memory chunks", "tasks"} <= {name for name, _ in there}
     for name, group in there:
@@ -117,7 +117,7 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
 
 
 def test_the_program_starts_without_anything_heavy() -> None:
-    """What a command does not use is not imported: the bus, tracing, models, the terminal, storage, HTTP."""
+    """Modules that a command does not use are not imported: the bus, tracing, models, the terminal, storage, HTTP."""
     heavy = {
         "nats",
         "openai",
@@ -202,7 +202,8 @@ def test_an_error_is_a_sentence_a_hint_and_an_exit_status(
 def test_bytes_that_are_no_text_are_refused_in_a_sentence(
     trunkline: Run, home, arguments: tuple[str, ...]
 ) -> None:  # type: ignore[no-untyped-def]
-    """Whatever the command: what is wrong and where, status 2, and nothing is made or started."""
+    """For every command, the error names the bytes and their position, the status is 2, and nothing is created or
+    started."""
     done = trunkline(*arguments)
     number = next(at for at, word in enumerate(arguments, start=1) if not word.isascii())
     assert (done.returncode, done.stdout) == (2, "")
@@ -247,7 +248,7 @@ def test_debugging_shows_the_traceback(trunkline: Run) -> None:
 def test_each_kind_of_error_is_formatted_in_its_own_way(
     error: BaseException, status: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One sentence and a hint, whatever was raised and however deep in task groups."""
+    """Each is one sentence and a hint, for every exception and any nesting in task groups."""
 
     def fail() -> int:
         raise error

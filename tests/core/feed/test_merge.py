@@ -49,7 +49,7 @@ class Reader:
 
 
 def play(story: Story, draw: Callable[[st.SearchStrategy[int]], int]) -> Reader:
-    """Publish the story item by item to a reader that loses some of it live, and looks at the stream at times."""
+    """Publish the story item by item to a reader that misses some live items and reads the stream from time to time."""
     reader = Reader()
     joined = draw(st.integers(0, len(story.items)))
     reader.merge.offer_stored(story.items[:joined])
@@ -74,7 +74,7 @@ def play(story: Story, draw: Callable[[st.SearchStrategy[int]], int]) -> Reader:
 @examples(1000, deadline=None)
 @given(story=stories(), data=st.data())
 def test_no_gap_and_no_repeat(story: Story, data: st.DataObject) -> None:
-    """However items are lost, doubled, reordered and resumed, what a client has seen in the end is what happened."""
+    """For any loss, duplication, reordering and resumption of items, the client's final view equals the story."""
     reader = play(story, data.draw)
     assert reader.merge.ended
     assert reader.screen.texts == story.texts
@@ -101,7 +101,7 @@ def test_a_reader_can_resume_at_every_position(story: Story, data: st.DataObject
 @examples(1000, deadline=None)
 @given(story=stories(), data=st.data())
 def test_items_lost_by_the_feed_are_shown_once(story: Story, data: st.DataObject) -> None:
-    """Who comes back to a feed that lost any of what they saw may be told text anew, and nothing else a second time."""
+    """A client that returns to a feed with lost items may receive text again, and no other item a second time."""
     reader = Reader()
     reader.screen = WithoutText()
     for count, item in enumerate(story.items, 1):
@@ -138,7 +138,7 @@ def test_a_late_reader_sees_only_the_newest_epoch() -> None:
 
 
 def test_a_different_text_at_a_position_sends_a_reset() -> None:
-    """When a new epoch tells a finished step otherwise than it was shown, the client is told to drop it first."""
+    """When a new epoch has other text for a finished step, the client is told to drop the old text first."""
     merge = FeedMerge()
     merge.offer(item(1, 0, TextDelta(step=0, offset=0, text="abcd")))
     assert [event for _, event in merge.take()] == [TextDelta(step=0, offset=0, text="abcd")]
@@ -150,7 +150,8 @@ def test_a_different_text_at_a_position_sends_a_reset() -> None:
 
 
 def test_resuming_after_feed_loss_sends_the_answer_again() -> None:
-    """A takeover while the servers elect: what the first owner showed was never stored, the second tells from 0."""
+    """A takeover during a server election: the first owner's items were shown and never stored, and the second
+    starts at 0."""
     merge = FeedMerge()
     merge.resume("1.2", [item(1, 0, TextDelta(step=0, offset=0, text="one "))])
     merge.offer(item(2, 0, TextReset(step=1)))
@@ -165,7 +166,7 @@ def test_resuming_after_feed_loss_sends_the_answer_again() -> None:
 
 
 def test_a_shortened_answer_is_sent_again() -> None:
-    """When a finished step turns out shorter than what was shown of it, the client is told before it goes on."""
+    """When a finished step is shorter than what was shown of it, the client receives a reset first."""
     merge = FeedMerge()
     merge.offer(item(1, 0, TextDelta(step=0, offset=0, text="abcd")))
     assert len(list(merge.take())) == 1

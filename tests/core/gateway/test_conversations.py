@@ -82,7 +82,7 @@ async def test_a_new_conversation_streams_to_its_end(house: House) -> None:
 
 @pytest.mark.parametrize("error", [False, True])
 async def test_a_stored_long_result_is_referenced_by_id(house: House, error: bool) -> None:
-    """What is shown of it is its beginning and end, and ``metadata.stored`` says how much is kept, and by which id."""
+    """The result is shown by its beginning and end, and ``metadata.stored`` has the stored size and the id."""
     stored = StoredResult(id="k3v7qx2mtp4a", characters=200_000, kept=150_000)
 
     async def tell_much(fake_turn: FakeTurn) -> None:
@@ -110,7 +110,7 @@ async def test_tools_are_shown_when_asked_for(house: House) -> None:
 
 
 async def test_a_conversation_can_be_read_before_it_is_stored(own_house: House) -> None:
-    """Whoever was just given an id can ask for the conversation, though nothing of it is stored yet."""
+    """A client with a new id can request the conversation before any of it is stored."""
     own_house.monitor.paused = True
     async with own_house.http.stream("POST", NEW, json={"content": "hello there"}) as response:
         conversation = response.headers["x-conversation-id"]
@@ -180,7 +180,7 @@ async def test_a_message_that_is_sent_again_is_the_same_turn(house: House) -> No
 
 
 async def test_a_status_is_an_event_of_its_own(house: House) -> None:
-    """What a plugin shows of the agent's standing reaches HTTP clients as ``status``, and is no part of the text."""
+    """The agent's status from a plugin reaches HTTP clients as ``status``, and is no part of the text."""
 
     async def script(fake_turn: FakeTurn) -> None:
         await fake_turn.show(StatusShown(name="hud", data={"humor": 80}, text="[80]"))
@@ -195,7 +195,7 @@ async def test_a_status_is_an_event_of_its_own(house: House) -> None:
 
 
 async def test_a_dropped_answer_is_withdrawn(house: House) -> None:
-    """When the model has to be asked again, ``text-reset`` says what remains, and the answer is told anew."""
+    """When the model must be called again, ``text-reset`` gives the remaining text, and the answer is sent again."""
 
     async def script(fake_turn: FakeTurn) -> None:
         await fake_turn.say("It is gr")
@@ -286,7 +286,7 @@ async def test_the_reason_of_an_invalid_request_is_logged(
 
 @pytest.mark.parametrize("conversation", ["conv_none", "..%2f..%2fetc", "a" * 200, "*", "conv_%00"])
 async def test_unknown_conversations_are_not_found(house: House, conversation: str) -> None:
-    """PA-T11: an unknown id is 404 for reading and for going on, whatever it looks like."""
+    """PA-T11: an unknown id of any form gets 404, for reading and for continuing."""
     for response in (
         await house.http.get(f"/conversations/{conversation}"),
         await house.http.post(f"/conversations/{conversation}/messages", json={"content": "hi"}),

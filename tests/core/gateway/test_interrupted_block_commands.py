@@ -1,5 +1,5 @@
-"""Blocks whose archiving, restore or deletion was cut short: each command goes on, or says what to do, and no block
-that is made anew finds what an earlier one left."""
+"""Blocks with an interrupted archiving, restore or deletion: each command continues, or names the next step, and a
+new block finds nothing of an earlier one."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -54,7 +54,7 @@ async def half_deleted(house: House) -> Path:
 
 
 async def test_a_deleted_default_block_starts_empty(own_house: House) -> None:
-    """However it went; what nobody told us to remove is set aside and not lost."""
+    """Files that no command deleted are set aside and not lost, after any interruption."""
     places = own_house.platform.home
     filled(places.workspace("main"))
     await own_house.terminal.delete_block("main")
@@ -158,7 +158,8 @@ async def test_a_half_deleted_archive_is_restored_or_deleted(own_house: House) -
 
 
 async def test_a_restore_reports_conflicting_files(own_house: House) -> None:
-    """Before anything is moved, and once they are away it goes on; empty folders are in nobody's way."""
+    """The conflict is reported before any move, and the restore continues once the files are removed; empty folders
+    are no conflict."""
     house, places = own_house, own_house.platform.home
     await house.terminal.create_block("garden")
     workspace = filled(places.workspace("garden"), "mine")
@@ -174,7 +175,8 @@ async def test_a_restore_reports_conflicting_files(own_house: House) -> None:
 
 
 async def test_a_half_restored_block_that_was_used_keeps_both_sets_of_files(own_house: House) -> None:
-    """Files were written into it before the restore went on: it says where they are, and deletes nobody's."""
+    """Files were written into the block before the restore continued: the report says where they are, and none is
+    deleted."""
     house, places = own_house, own_house.platform.home
     await house.terminal.create_block("garden")
     workspace = filled(places.workspace("garden"), "mine")

@@ -1,4 +1,4 @@
-"""Installing plugins: what is shown, who must agree, what is pinned, and what is refused whoever agrees."""
+"""Installing plugins: the text shown, the required consent, the pinned files, and what is refused despite consent."""
 
 import hashlib
 import tomllib
@@ -41,7 +41,7 @@ def test_requested_permissions_are_shown_and_files_pinned(place: Place) -> None:
 
 
 def test_nothing_is_installed_or_run_without_confirmation(place: Place, tmp_path: Path) -> None:
-    """What it asks for is shown all the same, none of its code has run, and the exit status says no."""
+    """The requested permissions are shown, none of the plugin's code runs, and the exit status reports the refusal."""
     mark = tmp_path / "imported"
     place.tool("sky", files={"acme_sky/__init__.py": MARKS.format(str(mark))})
     done = place.install("acme-sky")
@@ -98,7 +98,7 @@ def test_dependencies_are_removed_with_the_plugin_unless_needed(place: Place) ->
 
 
 def test_a_newer_version_is_checked_again(place: Place) -> None:
-    """It and what it brought take the earlier ones' place when somebody agrees."""
+    """After consent, the new version and its dependencies replace the earlier ones."""
     place.wheel("acme-sextant", {"acme_sextant.py": ""})
     place.install(place.tool("sky", requires=("acme-sextant",)), "--yes")
     place.wheel("acme-sextant", {"acme_sextant.py": "new = True"}, version="2.0")
@@ -248,7 +248,7 @@ SAID = {
 
 @pytest.mark.parametrize("kind", SAID)
 def test_a_plugin_that_would_break_others_is_refused(place: Place, kind: str) -> None:
-    """Whoever says yes: one sentence says what, with names, and nothing is installed."""
+    """Despite consent, one sentence names the conflict, and nothing is installed."""
     (packages,) = place.python.parent.parent.glob("lib/python*/site-packages")
     before = sorted(packages.iterdir())
     done = place.install(attack(place, kind), "--yes", "--undeclared")
@@ -259,7 +259,7 @@ def test_a_plugin_that_would_break_others_is_refused(place: Place, kind: str) ->
 
 
 def test_a_missing_pip_is_reported_with_a_hint(place: Place, tmp_path: Path) -> None:
-    """An environment made without pip, on a machine that has none, is told in one sentence."""
+    """In an environment without pip, on a machine without pip, one sentence reports it."""
     broken = tmp_path / "broken" / "pip"
     broken.mkdir(parents=True)
     (broken / "__init__.py").touch()
@@ -286,7 +286,8 @@ def test_disable_and_enable_keep_the_rest_of_the_file(place: Place) -> None:
 
 
 def test_a_required_plugin_is_not_uninstalled(place: Place) -> None:
-    """One that is required, keeps the memory, or came another way is not taken out; a wrong name gets the near one."""
+    """A plugin that is required, provides the memory store, or was installed another way is kept; a wrong name gets
+    the nearest one."""
     place.home.mkdir()
     (place.home / "trunkline.toml").write_text(
         '[plugins]\nrequired = ["files"]\n[memory]\nstore = "trunkline-onefile"\n'

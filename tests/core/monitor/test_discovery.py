@@ -159,8 +159,8 @@ async def test_MB_T12_a_model_finds_loads_and_keeps_what_it_needs(tmp_path: Path
 
 
 async def test_a_tool_that_was_not_loaded_may_be_called(tmp_path: Path) -> None:
-    """What fits its schema works, since permissions do not go by what is shown; what does not fit is told, and in
-    either case the model has its definition from then on."""
+    """A call that fits the schema runs, because permissions do not depend on the shown tools; one that does not fit
+    is reported. In both cases the model has the definition from then on."""
     world = World()
     async with world.running(tmp_path) as running:
         wrong = await running.say("weather_forecast")
@@ -200,7 +200,7 @@ async def test_restricted_tools_are_named_and_not_loaded(tmp_path: Path) -> None
 
 
 async def test_a_removed_tool_is_announced(tmp_path: Path) -> None:
-    """A loaded tool whose server takes it away is shown no longer, and the model is told so until it is back."""
+    """A loaded tool that its server removes is shown no longer, and the model is told so until the tool is back."""
     world = World()
     async with world.running(tmp_path) as running:
         conversation = (await running.say("load_tools tide")).accepted.conversation
@@ -231,8 +231,8 @@ async def test_a_removed_tool_is_announced(tmp_path: Path) -> None:
 
 
 async def test_the_owner_chooses_the_tool_selection(tmp_path: Path) -> None:
-    """By block.toml, else by preferences.toml, else by their number; a change counts for the next message. Few tools
-    are all shown but for those that the block may not use, and what tells of these."""
+    """The choice is made by block.toml, else by preferences.toml, else by the number of tools; a change applies to
+    the next message. A small set is shown completely, except for forbidden tools and the tools that describe them."""
     world = World()
     async with world.running(tmp_path, **{"monitor.discovery_threshold": 1000}) as running:
 
@@ -256,7 +256,7 @@ async def test_the_owner_chooses_the_tool_selection(tmp_path: Path) -> None:
 
 
 async def test_a_plugin_may_load_tools(tmp_path: Path) -> None:
-    """A tool that succeeds brings others along by ``context.load``; of one that fails, none comes."""
+    """A successful tool loads others with ``context.load``; a failed one loads none."""
     world = World()
 
     class Skills:

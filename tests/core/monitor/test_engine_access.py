@@ -1,5 +1,5 @@
-"""Who may use the bare agent loop, and what its calls may do: nothing listens unless asked for, and headers only take
-away (PA-F22, F33, T8)."""
+"""Access to the bare agent loop, and the permissions of its calls: no port is open unless configured, and headers
+only remove permissions (PA-F22, F33, T8)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -105,7 +105,7 @@ async def test_pa_t8_requests_without_token_or_from_other_hosts_are_refused(tmp_
 async def test_pa_f33_the_permissions_of_the_request_hold(
     tmp_path: Path, permissions: str, program: str, done: bool
 ) -> None:
-    """What a request's permissions leave out is not done, where everything else is permitted and nobody is asked."""
+    """A call outside of a request's permissions is refused where every other call is permitted without approval."""
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "secret.md").write_text("the combination is 4711")
     with ScriptedProvider() as provider:
@@ -127,7 +127,7 @@ async def test_actor_permissions_do_not_widen_a_blocks_permissions(tmp_path: Pat
 
 
 async def test_a_port_in_use_is_reported_and_no_other_is_used(tmp_path: Path) -> None:
-    """Programs that were told of the port would send the token to whoever holds it."""
+    """Programs configured with the port would send the token to the process that listens on it."""
     with ScriptedProvider() as provider:
         taken = int(provider.url.rsplit(":", 1)[1].split("/")[0])
         config = {"monitor.engine": True, "monitor.engine_port": taken}
@@ -163,7 +163,8 @@ PEOPLE = (
 async def test_a_credential_that_permits_less_is_not_widened_by_a_header(
     tmp_path: Path, who: str, actor: str, permissions: str, status: int, writes: bool
 ) -> None:
-    """Whoever an authenticator lets in speaks for themselves and within their permissions, whatever type they have."""
+    """A person admitted by an authenticator acts under their own id and within their permissions, whatever type they
+    have."""
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider, Visitors(*PEOPLE)) as (running, http):
             headers = {HEADER: who, "x-actor-id": actor, "x-actor-permissions": permissions}
@@ -237,7 +238,7 @@ async def test_the_default_block_is_there_before_its_first_message(tmp_path: Pat
 
 
 async def test_the_name_of_a_wrong_file_is_shown_to_the_owner_only(tmp_path: Path) -> None:
-    """Whoever another authenticator lets in reads the code and its sentence."""
+    """A person admitted by another authenticator receives the code and its sentence only."""
     block = tmp_path / "memory" / "blocks" / "main" / "block.toml"
     block.parent.mkdir(parents=True)
     block.write_text("enabled = flase\n")

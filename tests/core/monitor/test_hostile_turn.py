@@ -1,4 +1,4 @@
-"""What a hostile reviewer found: the turn under bad moments, with all workers in one process on a real server."""
+"""Turns under hostile conditions found by a reviewer, with all workers in one process on a real server."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -194,7 +194,7 @@ async def test_a_plugin_stops_a_turn_before_its_next_step() -> None:
 
 
 async def test_a_decision_is_about_the_call_that_it_names() -> None:
-    """Of two calls with the same tool and arguments, the one that was denied is denied, and the other one runs."""
+    """Of two calls with the same tool and arguments, the denied one is denied, and the other one runs."""
     tools = Tools()
     async with scripted(tools, Gate()) as (running, _):
         accepted = await running.send('parallel:note {"text": "x"} note {"text": "x"} ;; say:done')
@@ -209,7 +209,7 @@ async def test_a_decision_is_about_the_call_that_it_names() -> None:
 
 
 async def test_of_many_decisions_the_first_counts() -> None:
-    """Whoever else decides at the same moment is too late, whether they are told so or not; the call runs once."""
+    """Every concurrent decision after the first is too late, whether or not its sender is told; the call runs once."""
     tools = Tools()
     async with scripted(tools, Gate()) as (running, _):
         accepted = await running.send('call:note {"text": "x"} ;; say:done')
@@ -230,7 +230,7 @@ async def test_of_many_decisions_the_first_counts() -> None:
 
 
 async def test_a_steered_message_that_comes_too_late_keeps_its_place() -> None:
-    """It becomes a turn of its own, after what was accepted before it."""
+    """It becomes a separate turn, after the messages that were accepted before it."""
     tools = Tools()
     async with scripted(tools) as (running, _):
         first = await running.send("call:wait {} ;; say:one")
@@ -356,7 +356,7 @@ async def test_an_unreadable_turn_does_not_stop_others() -> None:
 
 
 class UnknownRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v99"):
-    """What nobody here can read at all."""
+    """A record of a type that no reader knows."""
 
 
 async def test_garbage_after_a_journal_does_not_stop_the_conversation() -> None:
@@ -407,7 +407,7 @@ async def test_a_turn_given_up_in_its_middle_ends_once() -> None:
 
 
 async def test_a_parked_turn_remains_parked_when_steered() -> None:
-    """It takes the message in, waits on, and says so; the decision still finds it."""
+    """The turn accepts the message, continues to wait, and reports so; the later decision still reaches it."""
     tools = Tools()
     async with scripted(tools, Gate()) as (running, model):
         first = await running.send('call:note {"text": "x"} ;; say:one')
@@ -426,7 +426,7 @@ async def inbox_is_empty(running: Platform, conversation: str) -> bool:
 
 
 async def test_a_truncated_text_is_stored_as_shown() -> None:
-    """What comes while the last text is being shown is shown too, and what comes after that is let fall."""
+    """A message that arrives while the last text is shown is shown too; later ones are dropped."""
 
     class Shown:
         def __init__(self) -> None:

@@ -106,8 +106,8 @@ async def test_text_that_comes_with_tool_calls_is_kept_and_given_back() -> None:
 
 
 async def test_a_finished_item_redelivered_by_the_server_is_removed() -> None:
-    """After a full disk the inbox may hold an item that was acknowledged and that nobody is given any more: whoever did
-    it takes it out when the server is back."""
+    """After a full disk the inbox may hold an acknowledged item that the server redelivers to no consumer: the
+    monitor that finished it removes it when the server is back."""
     async with scripted() as (running, _):
         bodies: list[Msg] = []
 
@@ -363,7 +363,7 @@ async def test_a_redelivered_start_is_answered_once(tmp_path: Path) -> None:
 
 
 async def test_a_preference_edited_by_hand_applies_soon() -> None:
-    """Nobody tells of an edit in an editor; the model changes all the same, without a restart."""
+    """No notification follows an edit in an editor; the model still changes, without a restart."""
     async with scripted() as (running, model):
         await running.say("say:a")
         (running.home.memory / "preferences.toml").write_text(f'model = "{model.name}/other"\n')
@@ -373,8 +373,8 @@ async def test_a_preference_edited_by_hand_applies_soon() -> None:
 
 
 async def test_context_sources_are_marked_as_data_and_a_failing_one_omitted() -> None:
-    """What sources give stands in one system message after the bootstrap line; text cannot break out of its mark. The
-    turn's trace says what it began without."""
+    """The output of sources is in one system message after the bootstrap line, and text cannot close its mark. The
+    turn's trace names the omitted sources."""
 
     class Source:
         name = "notes"
@@ -415,7 +415,7 @@ async def test_context_sources_are_marked_as_data_and_a_failing_one_omitted() ->
 
 
 async def _notes_of_turn(running: Platform, turn: str) -> str:
-    """What the trace notes of a turn, once its span is there."""
+    """Return the notes of a turn in the trace, once its span exists."""
     with anyio.fail_after(60):
         while True:
             async for batch in running.bus.history(SPANS):

@@ -75,7 +75,7 @@ PATHS = st.builds(
 @example(path="self/self/out/secret")
 @example(path="\ud800")
 def test_no_path_leaves_the_root(world, tmp_path, path):
-    """Whatever the path, nothing outside is read, written, made, moved or deleted."""
+    """For any path, nothing outside is read, written, created, moved or deleted."""
     before = snapshot(tmp_path / "outside")
     with open_beneath(world) as folder:
         read = everything(folder, path)
@@ -120,7 +120,7 @@ def test_links_are_seen_but_not_followed(world):
 
 
 def test_swapping_a_folder_for_a_link_meanwhile(tmp_path):
-    """Somebody swaps a folder and a link to the outside as fast as possible: no operation ever lands outside."""
+    """A folder is swapped for a link to the outside as fast as possible: no operation ever lands outside."""
     root, outside = tmp_path / "root", tmp_path / "outside"
     (root / "real").mkdir(parents=True)
     outside.mkdir()
@@ -257,7 +257,7 @@ def test_no_operation_reaches_into_git(world, path):
 
 
 def test_bare_repositories_are_not_changed(world):
-    """What was pushed there is changed by a push alone, whatever an operation does and however deep; it can be read."""
+    """Only a push changes a bare repository; no operation does, at any depth; it can be read."""
     remote = world / "a/remote"
     bare_repository(remote)
     before = snapshot(remote), snapshot(remote / "refs/heads")
@@ -307,7 +307,7 @@ def test_settings_of_git_with_a_password_are_closed(world):
     ],
 )
 def test_names_similar_to_protected_ones_are_allowed(path):
-    """What is not protected is not refused."""
+    """Only protected names are refused."""
     assert check_path(path) == path
 
 
@@ -324,7 +324,7 @@ def test_moving_a_folder_does_not_expose_its_protected_file(world):
 @SETTINGS
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=40))
 def test_ordinary_names_work(tmp_path_factory, name):
-    """Whatever is accepted as a path is written and read back under it, below the folder."""
+    """A file under any accepted path is written and read back under it, below the folder."""
     root = tmp_path_factory.mktemp("names")
     with open_beneath(root) as folder:
         try:

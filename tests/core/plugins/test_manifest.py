@@ -1,4 +1,5 @@
-"""What a plugin declares binds it: more than it says, or than was agreed to, is refused before it does anything."""
+"""A plugin's declaration limits it: anything beyond its manifest or the owner's consent is refused before it has an
+effect."""
 
 import pytest
 
@@ -46,7 +47,7 @@ AGREED = Pin(
 
 
 def test_a_plugin_matching_its_manifest_is_loaded(install, load, state):
-    """What it implements is what it declares."""
+    """Its implementation matches its declaration."""
     install("acme-runner", RUNS, manifest='hooks = ["tools"]\neffects = ["read", "exec"]')
     plugins = load()
     assert state(plugins, "acme-runner").status == "loaded"
@@ -54,7 +55,7 @@ def test_a_plugin_matching_its_manifest_is_loaded(install, load, state):
 
 
 def test_an_undeclared_effect_is_refused_with_owner_and_hint(install, load):
-    """None of the tools of a plugin that hides one are there, and the trouble says which tool, effect and file."""
+    """A plugin that hides an effect gets none of its tools loaded, and the report names tool, effect and file."""
     install("acme-runner", RUNS, manifest='hooks = ["tools"]\neffects = ["read"]')
     plugins = load()
     assert "acme-runner" not in {owned.owner for owned in plugins.tools()}
@@ -115,14 +116,14 @@ def test_agreed_permissions_apply_to_each_plugin_of_a_distribution(load, home, t
 
 
 def test_pins_that_cannot_be_read_stop_the_start(load, home):
-    """Nobody knows then what was agreed to, so nothing is loaded on a guess."""
+    """The agreed permissions are unknown then, so no plugin is loaded."""
     (home / "plugins.toml").write_text("[acme-runner]\nversion = 1")
     with pytest.raises(PluginError, match=r"plugins\.toml cannot be read"):
         load()
 
 
 def test_pins_are_read_back_as_written(home):
-    """And the file says to people what it is."""
+    """The file also describes itself to people."""
     write_pins(home, {"acme-runner": AGREED})
     assert read_pins(home) == {"acme-runner": AGREED}
     assert (home / "plugins.toml").read_text().startswith('# Written by "trunkline plugins install"')

@@ -49,13 +49,13 @@ def decided(*policies: Policy, now: datetime = NOON, used: Any = None, **more: A
 
 
 def test_a_request_without_a_permission_is_refused() -> None:
-    """No policy, or none that speaks of this tool, this action and this agent."""
+    """There is no policy, or none for this tool, this action and this agent."""
     assert not decided().allowed
     assert not decided(allow("tool:other"), allow(action="read"), allow(subject="block:other")).allowed
 
 
 def test_a_denial_wins_over_every_permission() -> None:
-    """However particular the permission, and however general the denial."""
+    """This holds for the most specific permission and the most general denial."""
     decision = decided(allow(shape="s", conversation="c"), deny("*"), shape="s", conversation="c")
     assert (decision.allowed, decision.by) == (False, ("d",))
 
@@ -81,7 +81,8 @@ def test_a_tools_source_name_can_deny_it_but_not_permit_it() -> None:
 
 
 def test_another_name_restricts_and_does_not_permit() -> None:
-    """A rule that asks, or counts, does so by any name; one that asks nobody lets nothing through by another's name."""
+    """A rule that requires approval, or counts, applies under every name; one that permits without approval does not
+    apply under another tool's name."""
     renamed = {"aliases": ("tool:search",)}
     assert decided(allow("tool:*"), allow("tool:search", requires_approval=True), **renamed).asks
     assert not decided(allow("tool:search", requires_approval=True), **renamed).allowed
@@ -206,7 +207,7 @@ def test_the_order_of_policies_is_irrelevant(
 def test_an_added_denial_never_permits_more(
     request: AccessRequest, policies: list[Policy], used: Any, one: Policy
 ) -> None:
-    """What was refused stays refused; what is still permitted is asked about as before."""
+    """A refused call stays refused; a permitted one needs approval as before."""
     before = decide(request, policies, NOON, used)
     after = decide(request, [*policies, msgspec.structs.replace(one, effect="deny")], NOON, used)
     assert after == before or (not after.allowed and not after.asks)

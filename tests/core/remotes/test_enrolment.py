@@ -151,7 +151,7 @@ async def test_a_man_in_the_middle_gets_nothing(tmp_path: Path) -> None:
 
 @asynccontextmanager
 async def between(folder: Path, port: int) -> AsyncIterator[int]:
-    """Somebody in the middle; yields the port where he pretends to be the hub."""
+    """Run a man in the middle; yields the port where he imitates the hub."""
     ensure_leaf_certificate(folder, (HERE,))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / LEAF_CERTIFICATE, folder / LEAF_KEY)
@@ -190,7 +190,7 @@ def _trusting() -> ssl.SSLContext:
     "bytes_sent", [b"", b"GET / HTTP/1.1\r\n\r\n", b'{"type":"answer.v1"}\n', b"x" * 100_000]
 )
 async def test_an_invalid_handshake_ends_only_its_connection(tmp_path: Path, bytes_sent: bytes) -> None:
-    """Whoever sends something else, or hangs up, harms nobody: the code still works."""
+    """A client that sends other data, or hangs up, affects no one else: the code still works."""
     async with waiting(tmp_path / "hub") as door:
         stream = await anyio.connect_tcp(
             HERE, door.port, tls=True, ssl_context=_trusting(), tls_standard_compatible=False
@@ -203,7 +203,7 @@ async def test_an_invalid_handshake_ends_only_its_connection(tmp_path: Path, byt
 
 
 async def test_an_existing_remote_is_not_replaced(tmp_path: Path) -> None:
-    """A name that is taken, a host that is enrolled, a code that is none: said at once."""
+    """A taken name, an enrolled host and an invalid code are refused at once."""
     async with waiting(tmp_path / "hub") as door:
         await join(tmp_path / "remote", HERE, door.port, door.code)
         await until(lambda: door.ended)
@@ -229,7 +229,7 @@ async def test_an_existing_remote_is_not_replaced(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrongly_edited_registry_file_admits_no_remote(tmp_path: Path, change: str) -> None:
-    """It becomes part of the server's configuration, so whatever it holds is checked."""
+    """The registry becomes part of the server's configuration, so its whole content is checked."""
     lines = {
         "name": 'name = "laptop"', "key": f'key = "{new_key()[1]}"', "blocks": 'blocks = ["main"]',
         "enrolled_at": "enrolled_at = 2026-01-01T00:00:00Z",

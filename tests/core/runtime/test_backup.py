@@ -1,4 +1,4 @@
-"""Backup and restore of a home: what is brought back, and what is refused with nothing changed."""
+"""Backup and restore of a home: the restored content, and the archives that are refused without any change."""
 
 import io
 import json
@@ -195,7 +195,7 @@ main(["restore", sys.argv[2], "--replace"])
 
 
 def test_a_killed_restore_is_reported_and_undone(home: Path, tmp_path: Path) -> None:
-    """At whatever move it dies: doctor says so, the next start puts back what was there and says so, once."""
+    """For a crash at any move: doctor reports it, and the next start moves the files back and reports that once."""
     file = tmp_path / "b.tar"
     trunkline(home, "backup", str(file))
     (home / "memory/mine.md").write_text("later")
@@ -233,7 +233,7 @@ def test_a_newer_archive_is_refused(tmp_path: Path) -> None:
 
 
 def test_restoring_a_running_home_is_refused(tmp_path: Path) -> None:
-    """Nobody changes memory under a running worker."""
+    """Memory is never replaced under a running worker."""
     home = Home.at(tmp_path / "home")
     home.run.mkdir(parents=True)
     with instance_lock(home), pytest.raises(AlreadyRunning):

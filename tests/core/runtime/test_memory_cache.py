@@ -1,4 +1,4 @@
-"""What is known until memory tells of a change."""
+"""The cache that is valid until memory publishes a change."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -68,7 +68,7 @@ async def test_an_answer_is_cached_and_an_absence_is_not(tmp_path: Path) -> None
 
 
 async def test_a_cached_answer_expires(tmp_path: Path) -> None:
-    """After its time it is asked for again, whether or not anybody told of a change."""
+    """An expired answer is requested again, even without a published change."""
     asked = Asked()
     async with known(tmp_path, asked, fresh_for=0.0) as (_, found):
         assert [await found.get("a"), await found.get("a")] == [1, 2]
@@ -90,7 +90,7 @@ async def test_a_published_change_invalidates_only_the_changed_file(tmp_path: Pa
 
 
 async def test_an_answer_overtaken_by_a_change_is_not_cached(tmp_path: Path) -> None:
-    """Who asked before the change is answered, and whoever asks after it asks anew."""
+    """A reader from before the change gets the old answer, and a later reader requests a new one."""
     asked = Asked()
     async with known(tmp_path, asked) as (_, found):
         asked.hold = anyio.Event()
@@ -142,7 +142,7 @@ async def test_a_cancelled_read_does_not_fail_waiting_readers(tmp_path: Path) ->
 
 
 async def test_a_name_that_was_absent_is_not_shared(tmp_path: Path) -> None:
-    """Who asked while a read found nothing asks itself: what was made meanwhile is found."""
+    """A reader that waited for a read without a result reads for itself, and finds a file made meanwhile."""
     asked = Asked()
     async with known(tmp_path, asked) as (_, found):
         asked.hold = anyio.Event()

@@ -52,7 +52,7 @@ async def test_a_crashed_worker_restarts_without_affecting_others(tmp_path: Path
 async def test_a_worker_that_cannot_open_stops_the_start_with_its_sentence(
     tmp_path: Path, crew: Crew
 ) -> None:
-    """The error names the phase and says what the worker said; what was open is closed again."""
+    """The error names the phase and has the worker's message; opened workers are closed again."""
     crew.types["memory"].refuse = True
     with pytest.raises(BootError, match=r"'memory and its history': The cupboard is locked\.") as caught:
         async with running_platform(config_at(tmp_path), crew.load, kinds=KINDS):
@@ -93,7 +93,7 @@ async def test_the_run_file_is_private_and_removed_with_the_instance(tmp_path: P
 
 
 async def test_a_run_file_of_a_killed_instance_is_ignored(tmp_path: Path, crew: Crew) -> None:
-    """After kill -9 the file is there and the lock is not: nobody is sent to a server that is gone."""
+    """After kill -9 the file exists and the lock does not: no command connects to the ended server."""
     home = Home.at(tmp_path)
     async with running_platform(config_at(tmp_path), crew.load, kinds=("tools",)):
         left = run_file_path(home).read_bytes()
@@ -116,7 +116,7 @@ async def test_every_worker_beats_and_answers_nats_micro(tmp_path: Path, crew: C
 
 
 async def test_a_killed_server_restarts_with_its_streams_and_buckets(tmp_path: Path, crew: Crew) -> None:
-    """After SIGKILL of nats-server the workers go on, and what it kept in memory is made again."""
+    """After SIGKILL of nats-server the workers continue, and its in-memory streams and buckets are created again."""
     async with (
         running_platform(config_at(tmp_path), crew.load, kinds=("tools",)) as instance,
         connect(instance.bus) as bus,
@@ -195,7 +195,7 @@ async def test_wrong_adapter_settings_stop_the_start(
 
 
 async def test_a_memory_worker_needs_no_adapter(tmp_path: Path, crew: Crew) -> None:
-    """Who wants memory out of a home whose model is set up wrongly gets it, and waits for no look at adapters."""
+    """A command that reads memory of a home with a wrong model configuration works, and does not wait for adapters."""
     config = config_at(tmp_path, runtime__provider_adapter="nobody")
     async with running_platform(config, crew.load, kinds=("memory",)):
         assert ("memory", "open") in crew.diary
@@ -204,7 +204,7 @@ async def test_a_memory_worker_needs_no_adapter(tmp_path: Path, crew: Crew) -> N
 async def test_settings_of_a_removed_plugin_are_reported_as_a_gap(
     tmp_path: Path, crew: Crew, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """SWAP-3: what is left of a removed plugin's settings is reported and stops nobody."""
+    """SWAP-3: the remaining settings of a removed plugin are reported and do not stop the start."""
     async with running_platform(
         config_at(tmp_path, plugins__gone__colour="red"), crew.load, kinds=("tools",)
     ):

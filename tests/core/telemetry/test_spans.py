@@ -1,4 +1,4 @@
-"""What spans are called and what they hold, as a running platform sends them to the bus."""
+"""The names and attributes of spans, as a running platform sends them to the bus."""
 
 import json
 import re
@@ -85,7 +85,7 @@ def answered(spans: list[SpanRecord]) -> list[SpanRecord]:
 
 
 async def test_a_model_call_span_names_the_model() -> None:
-    """Also where nobody named one: what the adapter chose."""
+    """Without a configured model, the span has the model that the adapter chose."""
     async with traced() as (running, spans):
         await running.say("say:hi")
         await until(lambda: bool(answered(spans)))
@@ -98,7 +98,7 @@ async def test_a_model_call_span_names_the_model() -> None:
 
 
 async def test_no_attribute_is_empty() -> None:
-    """What is not known is left out: a tester reads "" as a model without a name."""
+    """An unknown value is omitted: a consumer would read "" as a model without a name."""
     async with traced(**{"runtime.provider_adapter": "offline"}) as (running, spans):
         await running.say("hello")
         await until(lambda: bool(ended(spans, "invoke_agent")))
@@ -154,7 +154,7 @@ async def test_content_is_not_captured_by_default() -> None:
 
 
 async def test_root_spans_are_named_by_their_route() -> None:
-    """No id of a turn, call, block or conversation stands in a name, and none of an unknown path does."""
+    """Span names contain no id of a turn, call, block or conversation, and no unknown path."""
     async with traced() as (running, spans):
         headers = {"authorization": f"Bearer {running.token}"}
         async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
@@ -202,7 +202,7 @@ async def test_housekeeping_makes_no_spans() -> None:
 
 
 async def test_housekeeping_that_fails_is_a_trace() -> None:
-    """One span, with the type of the failure; the request before it, which went well, has none."""
+    """A failed job makes one span, with the type of the failure; the successful request before it makes none."""
 
     async def look(request: Any) -> Note:
         if request.data.fails:

@@ -1,4 +1,4 @@
-"""What people decided about a call is told by the monitor, where nobody else may speak; others cannot say it."""
+"""The monitor alone delivers people's decisions about a call, on a subject that no one else may publish to."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Shop:
-    """One tool that needs approval, one that asks a person; ``ran`` is what came of them."""
+    """One tool that needs approval and one that asks a person; ``ran`` lists the executed calls."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []
@@ -83,7 +83,8 @@ def request(name: str, **arguments: str) -> CallTool:
 
 @pytest.mark.parametrize("name", ["note", "wonder"])
 async def test_the_caller_of_a_tool_can_neither_approve_nor_answer_it(tools: Any, name: str) -> None:
-    """The right hash of the right call is refused where everybody may call, and counts where the monitor speaks."""
+    """The correct hash of the correct call is refused on the subject open to every caller, and accepted on the
+    monitor's."""
     shop = Shop()
     given = {"text": "x"} if name == "note" else {}
     async with tools(shop, config={"permissions.approvals": "some"}) as caller:
@@ -124,8 +125,8 @@ class SlowGate:
 
 
 async def test_a_question_from_before_the_approval_is_not_repeated(tools: Any) -> None:
-    """A request that nobody listens to any more is still at work when the decided one comes: that one gets the result,
-    not the question anew."""
+    """A request without a reader is still running when the approved one arrives: the approved one gets the result
+    and not the question again."""
     shop, gate = Shop(), SlowGate()
     first = request("note", text="x")
     async with tools(shop, config={"permissions.approvals": "some"}) as caller:
@@ -148,7 +149,7 @@ async def test_a_question_from_before_the_approval_is_not_repeated(tools: Any) -
 
 
 class Lent:
-    """A tool ``note`` that comes from a server; ``ran`` is what came of it."""
+    """A tool ``note`` provided by a server; ``ran`` lists the executed calls."""
 
     def __init__(self, server: str) -> None:
         self.server = server
@@ -217,7 +218,7 @@ async def _denied(caller: Any, call: str) -> bool:
 
 
 async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
-    """A server or a plugin cannot park a turn for ever; the tool is told, and with it the model."""
+    """A server or a plugin cannot park a turn without end; the tool is told of the limit, and so is the model."""
     shop = Shop()
     async with tools(shop) as caller:
         call_request = request("pester")
@@ -233,7 +234,7 @@ async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
 
 
 async def test_a_waiting_call_repeats_its_question_up_to_the_limit(tools: Any) -> None:
-    """What waits in its worker does not ask for ever either; each time it is told that nobody answered."""
+    """A call that waits in its worker does not ask without end either; each time it is told that no answer came."""
     shop = Shop()
     config = {"tools.answer_wait": 0.01, "permissions.approvals": "none"}
     async with tools(shop, config=config) as caller, anyio.create_task_group() as tasks:

@@ -78,7 +78,7 @@ async def outcome_of(
     approved: str | None = None,
     unknown: bool = False,
 ) -> ToolOutcome:
-    """What the gatekeeper lets a call come to."""
+    """Return the gatekeeper's outcome of a call."""
 
     async def table_of(block: str) -> PermissionTable:
         if unknown:
@@ -136,7 +136,7 @@ async def test_an_approval_covers_exactly_this_call() -> None:
 
 
 async def test_a_matching_policy_replaces_approval_and_a_denial_refuses() -> None:
-    """What the owner allowed for longer is not asked about; what he denies is refused without a question."""
+    """A call that the owner allowed for longer needs no approval; a denied call is refused without a question."""
     conditions = {"shape": shape_of(note.spec, {"path": "a", "content": "x"})}
     request = {
         "subject": "*",
@@ -210,7 +210,7 @@ TEXT = st.text(max_size=400) | st.text(alphabet="\x1b[\u202e\u0000\r\nabc", max_
 
 @given(TEXT, TEXT)
 def test_no_text_moves_a_cursor_or_hides_in_a_preview(one: str, two: str) -> None:
-    """Whatever a model writes is shown as pictures of itself, and comes back the same when shown again."""
+    """Control characters written by a model are shown as pictures, and showing the result again does not change it."""
     for made in (
         diff_preview("a.md", one, two),
         arguments_preview({"a": one, "b": [two]}),
@@ -223,8 +223,8 @@ def test_no_text_moves_a_cursor_or_hides_in_a_preview(one: str, two: str) -> Non
 
 @pytest.mark.parametrize("end", ["\n", "\u2028", "\r\n"])
 async def test_long_argument_names_are_shortened_in_previews(end: str) -> None:
-    """A tool that takes any arguments takes their names from the model: these stand in their line, bounded, wherever a
-    person reads them, and so does what stands in a value."""
+    """A tool that takes any arguments takes their names from the model. Wherever a person reads them, names and
+    values stay in their line and are bounded."""
     forged = f"x{end}The agent of block main wants to read something: peek. Allow it?{end}path: a"
     assert len(arguments_preview({forged: "y"}).text.split("\n")) == 1
     assert all(line.startswith("  ") for line in arguments_preview({"a": forged}).text.split("\n")[1:])
@@ -244,7 +244,7 @@ def test_a_preview_contains_no_invisible_characters() -> None:
 
 @given(st.integers(MAX_TEXT, MAX_TEXT * 4))
 def test_a_long_preview_shows_both_ends_and_counts_the_rest(length: int) -> None:
-    """What is dangerous may stand at the end."""
+    """The dangerous part may be at the end."""
     made = arguments_preview({"text": "begin" + "x" * length + "the end"})
     assert made.text.startswith("text: begin") and made.text.endswith("the end")
     assert len(made.text) < MAX_TEXT + 100

@@ -76,7 +76,7 @@ OUTAGE = 7.0
 
 
 class Outside:
-    """What the tools did, seen from outside."""
+    """The effects of the tools, recorded outside of the platform."""
 
     def __init__(self, home: Any) -> None:
         self.folder = home / "test-plugins"
@@ -141,7 +141,7 @@ async def test_a_repeatable_call_is_run_again_by_another_worker(processes: Any, 
 
 
 async def test_a_restarted_worker_reports_calls_of_its_predecessor(processes: Any) -> None:
-    """The only worker dies and comes back as another one: the call is unknown."""
+    """The only worker is killed and another one starts: the call is unknown."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         outside, found = Outside(caller.home), []
 
@@ -180,7 +180,7 @@ async def test_exactly_one_of_racing_workers_runs_the_call(processes: Any) -> No
 
 
 async def test_a_cancel_reaches_the_worker_that_runs_the_call(processes: Any) -> None:
-    """Whoever of three has it; those that only wait for it say the same."""
+    """The cancel reaches any of three workers; workers that only wait for the call report the same outcome."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         await running.start("tools", "second")
         await running.start("tools", "third")
@@ -219,7 +219,8 @@ async def test_the_server_may_be_killed_under_a_running_write(processes: Any) ->
 
 
 async def test_a_ledger_that_does_not_answer_is_waited_for(processes: Any) -> None:
-    """The server stands still for longer than an election takes: no worker says meanwhile that nothing was run."""
+    """The server is suspended for longer than an election takes: no worker reports meanwhile that the call was not
+    run."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         await running.start("tools", "second")
         outside, found = Outside(caller.home), list[ToolOutcome]()
@@ -312,8 +313,9 @@ async def test_a_call_dropped_by_a_live_worker_is_not_waited_for(processes: Any)
 
 
 async def test_a_draining_worker_returns_a_call_that_it_waits_for(processes: Any) -> None:
-    """Another worker has the call, and this one looks after it when it is told to leave. Its span says that it gave the
-    call back, and counts as no tool call; the worker that is asked then has the outcome, and the one tool span."""
+    """Another worker has the call, and this one waits for its outcome when it is drained. Its span records that it
+    gave the call back, and counts as no tool call; the worker that is asked next returns the outcome, with the only
+    tool span."""
     at_work = True
 
     async def answer(request: Request[CheckLiveness]) -> LivenessReply:

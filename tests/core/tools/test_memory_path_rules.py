@@ -105,7 +105,7 @@ async def test_a_denial_holds_for_chunks_by_every_way_to_them(tmp_path: Path) ->
 
 
 async def test_denied_documents_take_no_place_in_results(tmp_path: Path) -> None:
-    """What may not be read does not take the place of what may, in documents and in search."""
+    """A denied file takes no place of a permitted one, in document lists and in search."""
     secret = {f"documents/secret/{n}.md": f"tulips tulips tulips hidden {n}" for n in range(12)}
     files = {
         "documents/open.md": "Some tulips.",
@@ -121,7 +121,7 @@ async def test_denied_documents_take_no_place_in_results(tmp_path: Path) -> None
 
 
 async def test_a_denial_by_suffix_covers_folders(tmp_path: Path) -> None:
-    """Whoever may not touch one name anywhere cannot take it along with all that is around it."""
+    """An agent that may not access a name anywhere cannot move or delete a folder that contains it."""
     files = {"diary/key.md": "hidden", "diary/day.md": "open", "policies/no.json": rule("memory:*/key.md")}
     async with memory(tmp_path, files) as running:
         assert (await call(running, "memory_read", path="/diary/day.md")).output.count("open")
@@ -256,7 +256,7 @@ FILES = st.text(alphabet="AGENTmd./", min_size=1, max_size=9).filter(lambda name
 
 @given(name=FILES | st.sampled_from(("AGENT.md", "identity/USER.md")))
 def test_a_returned_path_leads_to_the_same_file(name: str) -> None:
-    """What a tool is told of a path leads to that path again, where a block has a file of the same name too."""
+    """The path that a tool receives leads to the same file again, even where a block has a file of the same name."""
     for whole in (f"blocks/main/{name}", f"blocks/other/{name}", name.lstrip("/")):
         assert root_path("main", path_in_block("main", whole)) == whole
 
@@ -266,7 +266,7 @@ NAMES = st.text(alphabet="ab/*", max_size=8)
 
 @given(resource=NAMES, folder=st.text(alphabet="ab/", max_size=6), rest=st.text(alphabet="ab/", max_size=6))
 def test_inside_finds_a_name_whenever_there_is_one(resource: str, folder: str, rest: str) -> None:
-    """What it finds is below the folder and meant by the resource; and if it finds none, no name is both."""
+    """A returned name is below the folder and matches the resource; without a result, no name does both."""
     found = nested_resource(resource, folder)
     if found is None:
         assert _pattern(resource).fullmatch(folder + rest) is None

@@ -32,7 +32,7 @@ LONG = "".join(map(chr, range(256))) + "\u2028\U0001f600\ufeff" + "x\r\n\t\x1b[0
 
 
 class Talkative:
-    """Tools that say what they are told to say, or fail with it."""
+    """Tools that return the text that they are given, or fail with it."""
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> list[trunkline.Tool]:
@@ -67,7 +67,8 @@ class Talkative:
 
 
 class Memory:
-    """Stands in for the memory worker's conversations: those it has, and what they were forked from."""
+    """A stand-in for the memory worker's conversations: the stored ones, and the conversation that each was forked
+    from."""
 
     def __init__(self) -> None:
         self.has: dict[str, str | None] = {"conv_1": None}
@@ -129,7 +130,7 @@ async def test_PA_T15_a_long_result_is_shown_by_its_ends_and_read_exactly(tools:
 
 
 async def test_results_within_the_limit_are_unchanged(tools: Any) -> None:
-    """Up to the limit, in bytes and not in characters, a result is what the tool said."""
+    """Up to the limit, in bytes and not in characters, the model receives the tool's exact output."""
     async with tools(Talkative()) as caller:
         for text, times, fits in (
             ("x", 131_072, True),
@@ -151,7 +152,7 @@ async def test_a_long_failure_is_stored_like_a_result(tools: Any) -> None:
 
 
 async def test_the_limits_are_settings_and_an_excess_is_reported(tools: Any) -> None:
-    """Of a result that is larger than any may be, the beginning is kept, and the model is told so."""
+    """Only the beginning of an output above the hard limit is stored, and the model is told so."""
     config = {"tools.max_shown_result": 2_000, "tools.max_stored_result": 5_001}
     async with tools(Talkative(), config=config) as caller, remembering(caller):
         outcome = await caller.call("repeated", {"text": "ä", "times": 4_000})
@@ -188,7 +189,7 @@ async def test_lines_are_found_by_a_text(tools: Any) -> None:
 
 
 async def test_a_line_without_end_is_searched_too(tools: Any) -> None:
-    """What is found in it is shown with a little around it."""
+    """A match in such a line is shown with a little text around it."""
     async with tools(Talkative()) as caller, remembering(caller):
         id = stored(await caller.call("repeated", {"text": "." * 30_000 + "needle", "times": 9})).id
         found = (await caller.call("read_result", {"id": id, "pattern": "NEEDLE"})).output
@@ -243,7 +244,8 @@ async def test_parts_of_untrusted_results_are_untrusted(tools: Any) -> None:
 
 
 async def test_a_full_store_gives_up_its_oldest_results(tools: Any) -> None:
-    """The store stays within its size; the newest can be read, and of the oldest the model is told that it is gone."""
+    """The store stays within its size; the newest results can be read, and the model is told that the oldest were
+    removed."""
     config = {"retention.result_mb": 1.0}
     async with tools(Talkative(), config=config) as caller, remembering(caller):
         ids = [
@@ -259,7 +261,7 @@ async def test_a_full_store_gives_up_its_oldest_results(tools: Any) -> None:
 
 
 async def test_a_deleted_block_takes_its_results_along(tools: Any) -> None:
-    """Those of its conversations that are gone with it; one that is put away keeps them."""
+    """The results of its deleted conversations are removed; an archived block keeps them."""
     async with tools(Talkative()) as caller, remembering(caller) as memory:
         for conversation, block in (("conv_1", "main"), ("conv_2", "main"), ("conv_3", "other")):
             await caller.call("much", conversation=conversation, block=block)
@@ -341,7 +343,7 @@ async def test_a_stored_result_survives_every_process(processes: Any) -> None:
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=60), max_size=12), st.integers(1, 50))
 async def test_lines_have_their_offsets(texts: list[str], size: int) -> None:
-    """However the text comes in pieces, each line is told with where it begins."""
+    """For every division of the text into chunks, each line is returned with its offset."""
     whole = "\n".join(texts)
 
     async def pieces() -> AsyncIterator[str]:

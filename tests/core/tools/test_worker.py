@@ -232,7 +232,7 @@ async def test_an_invalid_block_name_is_refused(tools: Any, block: str) -> None:
 
 
 async def test_the_file_tools_work_in_the_workspace_of_the_block(tools: Any) -> None:
-    """What is written is there, for this block alone."""
+    """A written file is there, for this block alone."""
     async with tools() as caller:
         assert (await caller.call("write_file", {"path": "a/b.md", "content": "hello"})).status == "ok"
         assert (caller.workspace / "a" / "b.md").read_text() == "hello"
@@ -269,7 +269,8 @@ async def test_calls_run_at_the_same_time(tools: Any) -> None:
 
 
 async def test_a_hanging_tool_does_not_hold_the_others(tools: Any) -> None:
-    """It times out with a text; others return meanwhile, also when it hangs in a thread or ignores its end."""
+    """The tool times out with a text; other calls return before that, even when it hangs in a thread or ignores its
+    cancellation."""
     shop = Workshop()
     async with tools(shop) as caller, anyio.create_task_group() as tasks:
         found: dict[str, ToolOutcome] = {}
@@ -292,7 +293,7 @@ async def test_a_hanging_tool_does_not_hold_the_others(tools: Any) -> None:
 
 
 async def test_heartbeats_are_sent_each_second_with_the_tools_status(tools: Any) -> None:
-    """So that silence means that the worker is gone."""
+    """Their absence means that the worker is gone."""
     shop = Workshop()
     async with tools(shop) as caller, anyio.create_task_group() as tasks:
         tasks.start_soon(caller.call, "wait")
@@ -303,7 +304,7 @@ async def test_heartbeats_are_sent_each_second_with_the_tools_status(tools: Any)
 
 @pytest.mark.parametrize("tool", ["fail", "fail_in_thread"])
 async def test_a_tool_s_own_text_passes_and_any_other_exception_does_not(tools: Any, tool: str) -> None:
-    """What is no ToolError becomes a fixed sentence with a reference, and the worker lives."""
+    """Any exception other than ToolError becomes a fixed sentence with a reference, and the worker continues."""
     async with tools(Workshop()) as caller:
         assert "Told" in (await caller.call("fail", {"kind": "group"})).output
         kinds = ["secret", "exit"] + (
@@ -377,7 +378,7 @@ async def test_a_read_has_no_start_in_the_ledger(tools: Any) -> None:
 
 
 async def test_a_refused_call_leaves_no_record(tools: Any) -> None:
-    """What did not run may be asked again under the same key, for instance with an approval."""
+    """A call that did not run may be sent again under the same key, for instance with an approval."""
     async with tools(Workshop()) as caller:
         assert (await caller.call("note", {}, key="call_b")).status == "error"
         assert await caller.records("call_b") == []
@@ -433,7 +434,8 @@ async def test_concurrent_edits_of_one_file_lose_nothing(tools: Any) -> None:
 
 
 async def test_without_a_ledger_only_reads_run(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be recorded must not have an effect; of what was asked for before it is not known whether it had."""
+    """An effect that cannot be recorded must not happen; for a call requested before the outage the outcome is
+    unknown."""
     shop = Workshop()
     async with tools(shop) as caller:
         assert (await caller.call("note", {"text": "before"})).status == "ok"

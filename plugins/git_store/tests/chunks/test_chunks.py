@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_rlm_t1_each_kind_of_sentence_is_one_chunk_of_its_type(chunks: Chunks) -> None:
-    """RLM-T1: what is remembered is typed by its words and comes back as it was said."""
+    """RLM-T1: a remembered sentence is typed by its words and returned unchanged."""
     for text, kind in (
         ("User prefers dark mode", "preference"),
         ("We decided to use Postgres", "decision"),
@@ -222,7 +222,7 @@ async def test_rlm_t6_nonsense_finds_nothing_and_limits_hold(chunks: Chunks) -> 
 
 
 async def test_recall_explains_its_hits(chunks: Chunks) -> None:
-    """RLM-F10: the answer, how sure, the sources, what was looked at, and each signal's part."""
+    """RLM-F10: the answer has its certainty, its sources, the chunks examined, and each signal's part."""
     chunk = await chunks.keep("The apples are in the shed", tags=("apples",))
     found = await chunks.recall("apples shed")
     assert found.answer == "The apples are in the shed"
@@ -419,7 +419,8 @@ async def test_a_crowded_day_is_spread_over_folders(chunks: Chunks, tmp_path: Pa
 
 
 async def test_old_and_expired_chunks_are_pruned(chunks: Chunks) -> None:
-    """RLM-F21, F22: neither made nor used for so long; a dry run only tells; what was used lately stays."""
+    """RLM-F21, F22: chunks neither made nor used within the limit are removed; a dry run only reports; recently used
+    ones stay."""
     old = await chunks.keep("old apples")
     used = await chunks.keep("used pears", conversation="c2")
     private = await chunks.keep("old plums", layer="project_agent")
