@@ -12,7 +12,7 @@ DROPPED = "--bounding-set=-dac_override,-dac_read_search"
 
 
 def run_bound(script: str, *arguments: str) -> str:
-    """Run a script and return what it printed; skips where nobody can be bound."""
+    """Run a script and return its output; skips where no unprivileged user can be used."""
     command = [sys.executable, "-c", script, *arguments]
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:

@@ -29,5 +29,5 @@ def done(about: str, *tests: str) -> Requirement:
 
 
 def planned(issue: int, about: str, *tests: str, open: str = "") -> Requirement:
-    """An open issue builds it, or what is missing of it."""
+    """An open issue builds it, or its missing part."""
     return Requirement(about, tests, issue, open)

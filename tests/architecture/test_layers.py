@@ -1,4 +1,5 @@
-"""Who may know whom. The contracts stand in pyproject.toml; what import-linter cannot see is read from the source."""
+"""The permitted imports. The contracts are in pyproject.toml; the source is searched for what import-linter cannot
+see."""
 
 import ast
 import subprocess
@@ -93,7 +94,7 @@ def test_no_plugin_imports_another():
 
 
 def test_plugins_import_the_public_api_only():
-    """What is bundled, the examples and what ``plugins new`` writes get by with what any third party may use."""
+    """Bundled plugins, the examples and the templates of ``plugins new`` use only what a third party may use."""
     files = [
         *(file for package in packages() for file in package.rglob("*.py")),
         *python_files("docs/examples", "core/trunkline/cli/templates"),
@@ -124,7 +125,7 @@ def test_the_core_imports_no_plugin():
 
 
 def test_the_opentelemetry_sdk_is_set_up_in_one_place():
-    """Everything else uses the API, which does nothing until somebody sets it up: ``setup`` for a process, and
+    """Every other module uses the API, which does nothing until it is set up: by ``setup`` for a process, and by
     ``prometheus`` for ``/metrics`` alone."""
     allowed = {ROOT / "core/trunkline/telemetry" / name for name in ("setup.py", "prometheus.py")}
     wrong = [

@@ -137,7 +137,7 @@ def test_no_module_has_a_retired_name() -> None:
 
 
 def test_no_module_is_named_by_an_activity() -> None:
-    """A module is a noun: what it holds, not what is being done."""
+    """A module is named by a noun for its content, not by an activity."""
     wrong = [
         module
         for module in MODULES

@@ -62,7 +62,8 @@ def test_a_public_name_is_in_one_module() -> None:
 
 @pytest.mark.parametrize("module", public_modules())
 def test_every_public_name_exists(module: str) -> None:
-    """What a type checker is told of can be imported, says what it is, and is all that ``import *`` brings."""
+    """Every name declared to a type checker can be imported, has a docstring, and is in ``import *``, which has no
+    other."""
     found = importlib.import_module(module)
     assert found.__doc__
     for name in public_names(module):

@@ -194,7 +194,7 @@ def kill_server() -> Callable[[EmbeddedServer], Awaitable[None]]:
 
 @pytest.fixture
 def child(tmp_path: Path) -> Iterator[Callable[..., "Popen[str]"]]:
-    """Run Python source in a process of its own; whatever still lives after the test is killed."""
+    """Run Python source in a separate process; processes that are alive after the test are killed."""
     import trunkline_bus
 
     running: list[Popen[str]] = []

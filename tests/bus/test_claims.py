@@ -49,7 +49,7 @@ async def test_large_messages_do_not_hold_up_small_ones_elsewhere(bus: Bus, peer
 async def test_a_message_whose_object_is_missing_becomes_a_dead_letter(
     bus: Bus, peer: Bus, world: Any, dial: Any, server: Any
 ) -> None:
-    """When the claimed bytes are gone the message is kept aside, and the subscription lives."""
+    """When the claimed bytes are missing the message becomes a dead letter, and the subscription continues."""
     claims = f"claims-{world.prefix}"
     sender = await dial(server, "sender", claims=claims)
     lost = await dial(server, "lost", claims=f"{claims}-elsewhere")

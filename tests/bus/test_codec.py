@@ -63,7 +63,7 @@ def test_unknown_fields_pass() -> None:
 
 
 def test_an_unknown_tag_is_named() -> None:
-    """The error says what came and what was expected."""
+    """The error has the actual and the expected tag."""
     with pytest.raises(DecodeError, match=r"test\.circle\.v1") as caught:
         codec.decode(Point | Line, _wire(type="test.circle.v1"))
     assert caught.value.reason == "unknown_type"

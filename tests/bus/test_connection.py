@@ -120,7 +120,7 @@ async def test_a_listener_receives_messages_sent_right_after_it_started(
 
 
 async def test_a_cancelled_subscriber_does_not_end_the_connection(bus: Bus, peer: Bus, world: Any) -> None:
-    """Whoever is cancelled while he begins to listen takes nothing with him: the connection hears what comes later."""
+    """A subscriber cancelled while it subscribes affects nothing else: the connection receives later messages."""
     for moments in range(30):
         async with anyio.create_task_group() as group:
             group.start_soon(_listen_once, bus, world)
@@ -160,7 +160,7 @@ async def test_a_queue_group_delivers_each_message_to_one_member(
 
 
 async def test_a_slow_handler_does_not_delay_others(bus: Bus, world: Any, eventually: Any) -> None:
-    """While one subscription is stuck at its limit, others and calls on the connection go on."""
+    """While one subscription is at its limit, other subscriptions and calls on the connection continue."""
     release = anyio.Event()
     running: list[int] = []
     free: list[int] = []

@@ -1,4 +1,4 @@
-"""What nobody can use is kept aside with its reason, and hurts nobody."""
+"""An unusable message is kept with its reason, and affects no other message."""
 
 import base64
 from typing import Any
@@ -74,7 +74,7 @@ async def test_a_dead_letter_about_a_dead_letter_does_not_exist(bus: Bus, world:
 
 
 async def test_an_unreadable_request_is_answered_and_kept(bus: Bus, peer: Bus, world: Any) -> None:
-    """The caller gets the fault bad_request, the dead letters get the bytes, the service lives."""
+    """The caller gets the fault bad_request, the dead letters get the bytes, and the service continues."""
 
     async def echo(request: Any) -> Any:
         return request.data

@@ -14,7 +14,7 @@ service start_span
 
 
 def test_exactly_these_names_are_public() -> None:
-    """The package exports what is documented, no more and no less, sorted, and all of it exists."""
+    """The package exports the documented names, no more and no less, sorted, and all of them exist."""
     assert sorted(trunkline_bus.__all__) == sorted(EXPECTED.split())
     assert all(hasattr(trunkline_bus, name) for name in trunkline_bus.__all__)
 

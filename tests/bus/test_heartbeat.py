@@ -1,4 +1,4 @@
-"""What is done every so often while a block lasts."""
+"""A function that is called at intervals while a context lasts."""
 
 import anyio
 import pytest

@@ -31,7 +31,7 @@ def test_an_id_is_a_ulid_and_a_subject_key() -> None:
 
 @given(st.lists(st.text()))
 def test_any_text_becomes_a_key(parts: list[str]) -> None:
-    """Whatever people write, its key is a valid subject key and always the same."""
+    """For any text, its key is a valid subject key and always the same."""
     key = key_of(*parts)
     assert re.fullmatch("[a-z2-7]{26}", key)
     assert key == key_of(*parts)

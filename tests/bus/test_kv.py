@@ -81,7 +81,7 @@ async def test_keys_lists_existing_keys(bucket: KeyValue[Any], world: Any) -> No
 
 
 async def test_a_key_expires(bucket: KeyValue[Any], world: Any) -> None:
-    """A key with a ttl of a second is gone soon after, and a watcher is told."""
+    """A key with a ttl of a second is removed soon after, and a watcher is notified."""
     async with bucket.watch() as changes:
         await bucket.put("short", world.Note(), ttl=1)
         await bucket.put("long", world.Note())

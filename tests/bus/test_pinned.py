@@ -36,7 +36,7 @@ async def test_a_delivery_carries_message_and_pin(bus: Bus, world: Any, journal:
 async def test_only_one_client_gets_the_messages(
     bus: Bus, peer: Bus, world: Any, journal: Any, consumer: Any, eventually: Any
 ) -> None:
-    """While the holder lives, a second client gets nothing, however long it waits."""
+    """While the pin's owner is alive, a second client gets nothing, for any length of time."""
     got: dict[str, list[int]] = {"first": [], "second": []}
 
     async def take(who: Bus, name: str) -> None:
@@ -75,7 +75,7 @@ async def test_leaving_releases_the_pin_at_once(bus: Bus, peer: Bus, world: Any,
 async def test_a_killed_process_loses_its_pin(
     server: Any, bus: Bus, world: Any, journal: Any, consumer: Any, child: Any
 ) -> None:
-    """After SIGKILL the next client gets what the dead one did not acknowledge, and everything later."""
+    """After SIGKILL the next client gets the unacknowledged messages of the killed one, and all later ones."""
     source = """
 import anyio, sys
 from trunkline_bus import *

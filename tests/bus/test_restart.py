@@ -1,4 +1,4 @@
-"""What a kill -9 of the server may cost: a moment, nothing else."""
+"""The effects of a kill -9 of the server: a short delay, and no loss."""
 
 import os
 import shutil
@@ -206,7 +206,7 @@ async def test_a_repeatable_call_is_sent_again(
 async def test_a_repeatable_call_is_sent_again_after_its_service_died(
     own_server: Any, dial: Any, world: Any
 ) -> None:
-    """Nobody tells the caller that the one who had it is dead, so it asks again long before its timeout."""
+    """The caller is not told that the service died, so it sends the request again long before its timeout."""
     bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
     handled: list[int] = []
     release = anyio.Event()
@@ -278,7 +278,8 @@ async def test_a_watch_misses_no_change(own_server: Any, dial: Any, world: Any, 
 async def test_without_a_server_calls_fail_within_their_timeouts(
     world: Any, settings_for: Any, tmp_path: Path, eventually: Any
 ) -> None:
-    """With no server at all append and call fail within their timeouts and say so; then all goes on by itself."""
+    """Without any server append and call fail within their timeouts with an error; once it is back everything
+    continues by itself."""
     real = shutil.which(str(Path(sys.executable).parent / "nats-server")) or shutil.which("nats-server")
     binary = tmp_path / "nats-server"
     binary.symlink_to(str(real))

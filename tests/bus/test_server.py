@@ -1,4 +1,4 @@
-"""The embedded server: starts, dies with its parent, comes back, and says why it cannot."""
+"""The embedded server: it starts, ends with its parent, restarts, and reports failures."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ def _alive(pid: int) -> bool:
 
 
 async def test_the_server_listens_on_loopback_with_credentials(own_server: EmbeddedServer) -> None:
-    """Nobody without the generated password gets in; the configuration is readable by the owner alone."""
+    """A client without the generated password is refused; only the owner can read the configuration."""
     assert own_server.url.startswith("nats://127.0.0.1:")
     with pytest.raises(ConnectionFailed, match=r"(?i)authorization"):
         async with connect(BusSettings(url=own_server.url)):
@@ -49,7 +49,7 @@ async def test_the_server_listens_on_loopback_with_credentials(own_server: Embed
 async def test_the_server_ends_with_its_context_and_keeps_its_data(
     tmp_path: Path, settings_for: Any, world: Any
 ) -> None:
-    """After the block the process is gone; the next one on the same store has what was acknowledged."""
+    """After the block the process is gone; the next server on the same store has every acknowledged message."""
     settings = ServerSettings(store_dir=tmp_path / "nats")
     async with EmbeddedServer(settings) as first:
         pid = first.pid
@@ -177,7 +177,7 @@ async def test_a_failed_start_frees_the_store(tmp_path: Path) -> None:
 
 
 async def test_an_exception_in_the_context_is_raised_unwrapped(tmp_path: Path) -> None:
-    """And the server is stopped all the same."""
+    """The server is stopped as well."""
     pid = 0
     with pytest.raises(KeyError):
         async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "nats")) as server:
@@ -222,7 +222,8 @@ async def test_a_full_disk_is_named_and_healed(
 async def test_a_stream_without_space_is_not_a_conflict(
     small_disk: Path, settings_for: Any, world: Any
 ) -> None:
-    """When there is no room to create a stream the error says where to look; nobody is told to delete a stream."""
+    """The error for a stream that cannot be created for lack of space names the place to check; it suggests no
+    deletion of a stream."""
     settings = ServerSettings(store_dir=small_disk / "nats")
     async with EmbeddedServer(settings) as server, connect(settings_for(server)) as bus:
         with suppress(OSError), (small_disk / "hog").open("wb", buffering=0) as file:

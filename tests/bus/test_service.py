@@ -113,7 +113,7 @@ async def test_a_call_waits_for_a_service_that_is_just_starting(
 
 
 async def test_a_service_that_sends_nothing_times_out(bus: Bus, peer: Bus, world: Any) -> None:
-    """CallTimeout: somebody may have heard it."""
+    """The caller gets CallTimeout, because a service may have received the request."""
     release = anyio.Event()
 
     async def handler(request: Any) -> Any:
@@ -265,7 +265,7 @@ async def test_replies_stream_in_order_to_the_end(bus: Bus, peer: Bus, world: An
 
 
 async def test_leaving_a_stream_early_stops_the_handler(bus: Bus, peer: Bus, world: Any) -> None:
-    """Nobody pays for replies that nobody reads."""
+    """The handler computes no replies without a reader."""
     ended = anyio.Event()
 
     async def endless(request: Any) -> Any:
@@ -285,7 +285,7 @@ async def test_leaving_a_stream_early_stops_the_handler(bus: Bus, peer: Bus, wor
 
 
 async def test_a_fault_in_mid_stream_arrives(bus: Bus, peer: Bus, world: Any) -> None:
-    """What came before it is delivered, then RemoteFault is raised."""
+    """Earlier replies are delivered, then RemoteFault is raised."""
 
     async def breaking(request: Any) -> Any:
         yield world.Note(number=1)

@@ -20,7 +20,7 @@ def templates(draw: st.DrawFn) -> tuple[Subject, dict[str, str]]:
 
 @given(templates())
 def test_parse_undoes_format(case: tuple[Subject, dict[str, str]]) -> None:
-    """What was filled in comes out again."""
+    """The values passed to format are returned."""
     subject, keys = case
     assert subject.parse(subject.format(**keys)) == keys
 

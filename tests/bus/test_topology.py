@@ -59,7 +59,7 @@ async def test_applying_twice_changes_nothing(bus: Bus, world: Any) -> None:
 
 
 async def test_many_workers_may_apply_at_once(bus: Bus, peer: Bus, world: Any) -> None:
-    """Nobody fails, whoever comes first."""
+    """None of them fails, in any order."""
     async with anyio.create_task_group() as group:
         for worker in (bus, peer) * 4:
             group.start_soon(apply, worker, _everything(world))

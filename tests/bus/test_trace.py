@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_failed_span_records_the_error_type_and_never_its_text() -> None:
-    """An exception may quote what people said; it goes on to whoever handles it, and not to a collector."""
+    """An exception may quote message text; it is raised to its handler, and its text not sent to a collector."""
     spans, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     with pytest.raises(ValueError, match="secret"), start_span(provider.get_tracer("test"), "work"):

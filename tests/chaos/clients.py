@@ -1,6 +1,6 @@
-"""Three sorts of clients, each following one turn to its end through whatever happens:
+"""Three sorts of clients, each following one turn to its end despite faults:
 
-a reader of the feed, one that attaches later and comes back by position, and one of server-sent events over HTTP.
+a reader of the feed, one that attaches later and resumes by position, and one of server-sent events over HTTP.
 """
 
 import json

@@ -64,11 +64,11 @@ def sort_of(victim: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One blow.
+    """One fault.
 
-    ``pause``: seconds before it. ``patient``: it waits before that until everybody is up. ``preferred``: all victims,
-    of whom the first that is up is struck. ``kinds``: what happens, by the sort of victim. ``hold``: seconds of a stop,
-    long enough to lose a pin, or of a full disk. ``down``: seconds before a dead worker is started.
+    ``pause``: seconds before it. ``patient``: it first waits until every process is up. ``preferred``: all victims, of
+    whom the first that is up is struck. ``kinds``: the kind of fault, by the sort of victim. ``hold``: seconds of a
+    stop, long enough to lose a pin, or of a full disk. ``down``: seconds before a dead worker is started.
     """
 
     number: int

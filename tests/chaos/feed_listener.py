@@ -1,10 +1,10 @@
-"""Hears everything on the feed as it is said, whoever reads it: for how long a turn fell silent.
+"""Subscribes to the whole feed live, independent of its readers, and measures the longest delay of each turn.
 
-Silences are of text, from one piece to the next of the same answer, and of tools, beyond the time that the tools take
-by themselves. What a model takes before its first word is its own.
+Delays are between two pieces of text of the same answer, and of tools, beyond the time that the tools themselves take.
+The time of a model before its first word is its own.
 
-A reader may be shown nothing for longer: the scripted model says the same words again when it is asked again, and
-what a reader has it is not shown twice. A real model says something else, and its reader sees that at once.
+A reader may wait for longer: the scripted model repeats the same words when it is called again, and text that a reader
+has is not shown twice. A real model writes other words, and its reader sees them at once.
 """
 
 from dataclasses import dataclass, field

@@ -48,7 +48,7 @@ class Sent:
 
 
 class Load:
-    """People talking until they are told to stop. ``problems``: what they were refused."""
+    """People who send messages until they are stopped. ``problems``: their refused messages."""
 
     def __init__(
         self, stage: Stage, http: httpx.AsyncClient, seed: int, file: Path, tasks: TaskGroup

@@ -1,4 +1,5 @@
-"""What each model call was given, held against what is stored: order is what the model sees. No I/O in here."""
+"""The content of each model call, compared with the stored messages: the order is the one that the model receives.
+No I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,7 +31,7 @@ class Judged:
 
 
 def given_of(body: dict[str, Any]) -> Given:
-    """What a request to the model holds of people and of the model itself."""
+    """Return the messages of people and of the model in a request."""
     said = ((message["role"], _text(message.get("content"))) for message in body.get("messages", ()))
     spoken = ((role, text) for role, text in said if role in ("user", "assistant") and text)
     return tuple((role, text) for role, text in spoken if not (role == "user" and text.startswith(RESUMED)))

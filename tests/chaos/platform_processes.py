@@ -40,7 +40,7 @@ CALM = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is on stage: how many servers, and whether the disks are small ones."""
+    """The processes of a run: the number of servers, and whether their disks are small."""
 
     servers: int = 1
     disks: bool = False
@@ -96,7 +96,7 @@ class Stage:
             await self._all_up.wait()
 
     async def strike(self, fault: Fault, tasks: TaskGroup) -> str:
-        """Strike the first preferred victim that is up, and go on with the rest of it in the background."""
+        """Strike the first preferred victim that is up, and complete the fault in the background."""
         while True:
             for wished in fault.preferred:
                 victim = await self._found(wished)

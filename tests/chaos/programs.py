@@ -1,4 +1,4 @@
-"""What people say: turns drawn from a seed, each with what must come of it. Nothing is sent in here."""
+"""Messages of people: turns drawn from a seed, each with its required result. This module sends nothing."""
 
 import json
 import random
@@ -15,11 +15,11 @@ Mode = Literal["now", "after_step"]
 class PlannedMessage:
     """A message to send.
 
-    ``ending``: how the answer must end, None when it may be cut short. ``whole``: the whole answer, where it is known
-    beforehand. ``marks``: its effects. ``cancel`` and ``steer``: after how many seconds. ``queued``: the next message
-    does not wait for the answer. ``http``: sent over HTTP. ``late``: after how many seconds a second client attaches.
-    ``drop``: after how many events an HTTP client leaves and comes back. ``decide``: after how many seconds people
-    decide about its call, one from each channel, all at once: ``verdicts``.
+    ``ending``: the required end of the answer, None when it may be cut short. ``whole``: the whole answer, where it is
+    known beforehand. ``marks``: its effects. ``cancel`` and ``steer``: after how many seconds. ``queued``: the next
+    message does not wait for the answer. ``http``: sent over HTTP. ``late``: after how many seconds a second client
+    attaches. ``drop``: after how many events an HTTP client disconnects and reconnects. ``decide``: after how many
+    seconds people decide about its call, one from each channel, all at once: ``verdicts``.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class PlannedMessage:
 
     @property
     def steering(self) -> str:
-        """What is said into the running turn."""
+        """Return the message that steers the running turn."""
         return f"say:{self.steered}"
 
     @property

@@ -50,7 +50,8 @@ class Servers:
         return False
 
     async def leader(self, of: str, bus: Bus) -> str | None:
-        """Who leads the journal ("stream leader") or the cluster ("meta leader"); None when nobody says."""
+        """Return the leader of the journal ("stream leader") or of the cluster ("meta leader"); None when no server
+        reports one."""
         try:
             if of == "stream leader":
                 found = await request_with_retry(bus.link, f"STREAM.INFO.{JOURNAL_STREAM}", timeout=0.5)

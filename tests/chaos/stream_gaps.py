@@ -67,5 +67,6 @@ def worst(streams: Mapping[str, Sequence[Silence]], least: float) -> list[tuple[
 
 
 def shown(seen: Transcript) -> list[Silence]:
-    """What a reader of the feed was shown: from each text to the next of the same step. Between steps tools run."""
+    """Return the delays that a reader of the feed saw: from each text to the next of the same step. Between steps
+    tools run."""
     return [(begin, end) for (step, begin), (following, end) in pairwise(seen.moments) if step == following]

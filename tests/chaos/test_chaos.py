@@ -21,7 +21,7 @@ DRAWN = random.SystemRandom().randrange(1_000_000)
 
 
 def test_the_same_seed_gives_the_same_faults() -> None:
-    """What a seed showed can be looked for again."""
+    """A run can be repeated with its seed."""
     weights = victims(("nats",))
 
     def drawn(seed: int) -> list[Fault]:

@@ -98,7 +98,7 @@ def test_each_fault_counts_by_its_longest_stream_delay() -> None:
 
 
 def test_a_tool_call_counts_as_silence_beyond_its_own_duration() -> None:
-    """What a person waits for a tool's worker counts, what they wait for the tool does not."""
+    """The time that a person waits for a tool's worker counts; the tool's own duration does not."""
     ear = Ear()
     call = ToolCall(id="c", name="transfer", arguments={"before": 0.5, "after": 1.0})
     ended = ToolEnded(step=0, call_id="c", name="transfer")
@@ -140,7 +140,7 @@ def test_the_auditor_compares_reported_effects_with_actual_ones(
 
 @pytest.mark.anyio
 async def test_a_relay_forwards_and_can_be_cut() -> None:
-    """What was connected ends; a new connection goes through."""
+    """Open connections end; a new connection is forwarded."""
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
 
     async def echo(stream: anyio.abc.SocketStream) -> None:

@@ -101,7 +101,7 @@ class HttpTranscript(Transcript):
 
     @property
     def text(self) -> str:
-        """What the deltas and resets make."""
+        """Return the text that the deltas and resets produce."""
         return self.shown
 
     def take(self, event: str, id: str, data: dict[str, Any]) -> None:

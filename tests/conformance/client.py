@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass
 class Reply:
-    """What came back for a message."""
+    """The reply to a message."""
 
     status: int
     conversation: str
@@ -50,7 +50,7 @@ class Reply:
         return str(self.events[-1].data.message_id)
 
     def results(self) -> list[str]:
-        """What the tools returned, marked when it was a failure."""
+        """Return the results of the tools, with failures marked."""
         return [
             event.data.output if isinstance(event.data, contract.ToolOutput) else f"error: {event.data.error}"
             for event in self.events

@@ -212,7 +212,8 @@ LOOP_EVENTS: dict[str, tuple[type, ...]] = {**_COMMON, "done": (LoopDone,)}
 
 
 def event_of(block: bytes, shapes: dict[str, tuple[type, ...]]) -> Event | None:
-    """An event from its lines; None for a sign of life. Raises AssertionError for what the contract does not know."""
+    """Parse an event from its lines; None for a keepalive. Raises AssertionError for an event outside of the
+    contract."""
     fields: dict[str, str] = {}
     for line in block.decode().split("\n"):
         if line.startswith(":"):

@@ -39,7 +39,7 @@ def reported(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def asked(messages: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, int]]:
-    """What the model answers."""
+    """Return the reply of the model."""
     body = json.dumps({"model": "any", "messages": messages, "tools": [TOOL]}).encode()
     request = urllib.request.Request(
         f"{sys.argv[1]}/chat/completions", body, {"content-type": "application/json"}

@@ -24,7 +24,7 @@ HOME = Path(os.environ.get("TRUNKLINE_HOME", ""))
 
 
 def counters() -> dict[str, int]:
-    """What was sent, or could not be, since the namespace was made."""
+    """Return the count of sent and dropped packets since the namespace was made."""
     found: dict[str, int] = {}
     for file in ("/proc/net/snmp", "/proc/net/netstat"):
         lines = Path(file).read_text().splitlines()

@@ -37,7 +37,7 @@ class Up:
         return (self.home / "token").read_text().strip()
 
     def processes(self) -> list[psutil.Process]:
-        """All of it: the workers' process and whatever it started."""
+        """Return all processes: the workers' process and its descendants."""
         own = psutil.Process(self.process.pid)
         return [own, *own.children(recursive=True)]
 
@@ -62,7 +62,7 @@ def run_program(environ: Mapping[str, str], *arguments: str) -> "subprocess.Comp
 
 
 def git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> str:
-    """What the git program prints, with nobody's settings."""
+    """Return the output of the git program, without personal settings."""
     done = subprocess.run(
         ["git", "-C", str(folder), "-c", "safe.directory=*", *arguments],
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", **(environ or {})},

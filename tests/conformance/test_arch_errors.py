@@ -80,7 +80,7 @@ WORDS = re.compile(rb"Scripted error|scripted_|HTTP 4|HTTP 5|authentication|rate
 
 
 def assert_clean(heard: bytes | bytearray, running: House) -> None:
-    """Nothing in these bytes tells of paths, traces, keys, addresses or inner reasons."""
+    """Check that these bytes contain no paths, traces, keys, addresses or internal reasons."""
     found = LEAK.findall(bytes(heard))
     assert not found, found
     for secret in (

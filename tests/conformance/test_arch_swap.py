@@ -39,7 +39,7 @@ TALK = ('say:Let me count. ;; call:count_words {"text": "one two three"} ;; quot
 
 
 async def talk(client: Client) -> list[Any]:
-    """The conversation: what its reader saw, and what is stored of it; without ids and times."""
+    """Return the conversation: the items shown to its reader, and its stored messages; without ids and times."""
     first = await client.say(TALK[0])
     second = await client.say(TALK[1], first.conversation)
     assert second.conversation == first.conversation
@@ -109,8 +109,8 @@ async def test_ARCH_2_FS_7_configuration_alone_replaces_the_agent_loop(
 
 
 async def test_ARCH_3_FS_5_a_second_client_lists_and_resumes(house: Open, environ: dict[str, str]) -> None:
-    """What an HTTP client began, OpenAI's own client and the command line find and go on with; PA-T10: the model is
-    given every earlier turn, with the text that came beside tool calls, whoever asks."""
+    """OpenAI's own client and the command line find and continue a conversation that an HTTP client started. PA-T10:
+    the model receives every earlier turn, with the text beside tool calls, from any client."""
     async with house() as running:
         first = await running.client.say('say:Looking. ;; call:list_directory {"path": "."} ;; say:Empty.')
         async with client_of(running.platform.url, running.platform.token) as second:

@@ -1,4 +1,4 @@
-"""FS-2, FS-6 and FS-8: capability is added and taken away by configuration and files; memory stays what it is."""
+"""FS-2, FS-6 and FS-8: capability is added and removed by configuration and files; memory is unchanged."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""FS-1: what an agent remembers goes to another machine, and goes on there."""
+"""FS-1: an agent's memory is moved to another machine, and continues there."""
 
 import json
 from pathlib import Path
@@ -14,8 +14,8 @@ pytestmark = pytest.mark.anyio
 async def test_FS_1_PA_T18_a_memory_continues_on_another_machine(
     house: Open, environ: dict[str, str], tmp_path: Path
 ) -> None:
-    """Exported while the platform runs, imported into the fresh root of another machine: documents, conversations that
-    go on, history, and preferences that are heeded; what is missing there is told."""
+    """The memory is exported while the platform runs, and imported into the new root of another machine: documents,
+    conversations that can be continued, history, and preferences in force; gaps are reported."""
     async with house() as running:
         wrote = await running.client.say(
             'call:memory_write {"path": "garden.md", "content": "sun"} ;; '

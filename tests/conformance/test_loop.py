@@ -157,7 +157,7 @@ async def test_PA_T15_results_reach_the_model_unchanged(house: Open) -> None:
 
 
 def reads_on(heard: ScriptedRequest) -> Reply:
-    """A model that has much said and reads all of it, as the notes say."""
+    """A model that reads all of a long text, following the notes."""
     if not heard.asked:
         return answer(CallTools((ScriptedCall("blob", {}),)))
     text = heard.results[-1][1]

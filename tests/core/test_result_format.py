@@ -21,7 +21,8 @@ HITS = {
 
 
 def test_one_line_of_json_is_formatted_as_names_and_values() -> None:
-    """Names without underscores, texts with their lines, lists as items; what is empty is left out or called none."""
+    """Names have no underscores, texts keep their lines, lists become items; an empty value is omitted or shown as
+    none."""
     assert format_result(json.dumps(HITS)) == "\n".join(
         (
             "hits:",
@@ -70,5 +71,6 @@ def test_a_time_at_the_ends_of_the_calendar_is_formatted(
     ],
 )
 def test_other_results_are_unchanged(text: str) -> None:
-    """Sentences, files of JSON with lines of their own, what is no JSON, and what is too deep or too large."""
+    """The cases are sentences, JSON files of several lines, text that is not JSON, and JSON that is too deep or too
+    large."""
     assert format_result(text) == text

@@ -23,7 +23,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_toml_that_would_block_a_worker_is_refused(text: str) -> None:
-    """It is told as any other error of such a file, which everybody who reads one expects."""
+    """The error is the usual one for such a file, which every reader handles."""
     with pytest.raises(tomllib.TOMLDecodeError) as reported:
         read_toml(text)
     assert len(str(reported.value)) > 10

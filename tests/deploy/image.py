@@ -62,7 +62,7 @@ def image(folder: Path) -> Iterator[str]:
 
 
 def _context(folder: Path) -> Path:
-    """What a person who has cloned the repository has, and the wheels."""
+    """Return the files of a cloned repository, and the wheels."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout
     for name in filter(None, listed.decode().split("\0")):
         if (ROOT / name).is_file() and not name.startswith(("tests/", "docs/", "benchmarks/")):
@@ -76,7 +76,8 @@ def _context(folder: Path) -> Path:
 
 
 def _wheels() -> list[Path]:
-    """What the image installs, checked against the hashes by pip when it comes and when it is installed."""
+    """Return the packages that the image installs; pip checks them against the hashes at download and at
+    installation."""
     wanted = ROOT / "deploy/requirements.txt"
     mark = WHEELS / "requirements.txt"
     if not mark.exists() or mark.read_bytes() != wanted.read_bytes():

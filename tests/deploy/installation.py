@@ -56,7 +56,7 @@ class Installation(PlatformClient):
         self.processes: dict[str, WorkerProcess] = {}
 
     def environ(self, user: str) -> dict[str, str]:
-        """What a process under this user is given, as the compose file and the units give it."""
+        """Return the environment of a process under this user, as the compose file and the units set it."""
         return {
             **clean_environ(),
             "PYTHONUNBUFFERED": "1",
@@ -81,13 +81,13 @@ class Installation(PlatformClient):
         return "\n".join(f"--- {name}\n{process.text()}" for name, process in self.processes.items())
 
     def denied(self) -> list[str]:
-        """What the server has denied, as it logged it."""
+        """Return the permissions violations in the server's log."""
         return [
             line for line in (self.home.parent / "nats.log").read_text().splitlines() if "Violation" in line
         ]
 
     def streams(self) -> dict[str, Any]:
-        """Every stream's settings, contents and consumers, as the server tells them to nobody but its own machine."""
+        """Return every stream's settings, contents and consumers, which the server reports to its own machine only."""
         query = {"streams": "true", "config": "true", "consumers": "true"}
         found = (
             httpx.get(f"{self.server.monitoring}/jsz", params=query, trust_env=False, timeout=60)

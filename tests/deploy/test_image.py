@@ -67,7 +67,7 @@ class Composed:
         return f"{self._project}-{source}", place, mode
 
     def logs(self) -> str:
-        """What all have said."""
+        """Return the logs of all services."""
         return "\n".join(
             f"--- {name}\n{one.get_wrapped_container().logs().decode()[-3000:]}"
             for name, one in self.containers.items()
@@ -170,9 +170,10 @@ def _converse(running: Composed) -> None:
 
 
 def _sandbox(image: str, more: dict[str, list[str]]) -> list[tuple[str, str, str]]:
-    """What doctor says of it, and of a network in it, in a container of the tools worker with ``more`` settings.
+    """Return doctor's result for the sandbox, and for a network in it, in a container of the tools worker with ``more``
+    settings.
 
-    By Docker's own command: what ``systempaths`` means is for the client to know.
+    It runs Docker's own command, because the client interprets ``systempaths``.
     """
     tools = COMPOSE["services"]["tools"]
     words = ["--read-only", *(f"--tmpfs={place}" for place in tools["tmpfs"])]

@@ -143,7 +143,7 @@ async def delegated(
     patience: float = 60.0,
     **said: Any,
 ) -> ToolOutcome:
-    """A call of an agent that the block is lent to, with whatever it says of itself."""
+    """Make a call of an agent that the block is delegated to, with any claims about itself."""
     known = {
         "call": new_id("call"),
         "block": block,
@@ -162,8 +162,9 @@ async def delegated(
 
 
 async def forged(running: Installation) -> None:
-    """Whoever took over the program that lends a block: it can neither say that a person has approved a call, nor use
-    what was approved elsewhere, nor be another agent, another block's or the block's own, nor see their results."""
+    """An attacker controls the program that delegates a block. It can neither claim a person's approval of a call,
+    nor use another call's approval, nor act as another agent, another block's or the block's own, nor see their
+    results."""
     await running.bus.call(
         MEMORY_WRITE_MANY, WriteManyMemory(files=granted("conv_1"), gone=(), actor="owner")
     )

@@ -111,7 +111,7 @@ def test_a_failed_installation_leaves_no_success_marker(clone: Path, tmp_path: P
 
 
 def test_the_pins_hold_no_address() -> None:
-    """What is committed names versions and hashes, and no server."""
+    """The committed pins name versions and hashes, and no server."""
     for lock in ("requirements.txt", "deploy/requirements.txt", "scripts/uv.txt"):
         text = (ROOT / lock).read_text()
         assert "://" not in text and "--index" not in text

@@ -1,4 +1,5 @@
-"""What systemd's unit of the tools worker takes away, made here with mounts: programs still have their sandbox."""
+"""The restrictions of systemd's unit for the tools worker, reproduced with mounts: programs still have their
+sandbox."""
 
 import configparser
 import json
@@ -33,7 +34,7 @@ def unit() -> configparser.SectionProxy:
 
 
 def found(home: Path, takes: list[str]) -> dict[str, str]:
-    """What doctor says of the sandbox where this was taken away."""
+    """Return doctor's result for the sandbox under this restriction."""
     doctor = f"exec {sys.executable} -m trunkline.cli.main doctor --json"
     script = " && ".join(("mount --make-rprivate /", *takes, doctor))
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(home)}

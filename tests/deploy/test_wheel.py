@@ -1,4 +1,4 @@
-"""What the wheel contains."""
+"""The content of the wheel."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""Compares what a page shows with what came. What differs from run to run may differ; ids are learned on the way.
+"""Compares the output shown on a page with the real output. Parts that vary from run to run may differ; ids are learned
+on the way.
 
 ``…`` alone on a line stands for any lines, within a line for any text. Ids, times, durations, commit ids and the width
 of gaps may differ. An id that a page shows stands for the real one from then on.

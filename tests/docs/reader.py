@@ -1,8 +1,8 @@
-"""A reader who follows a page: types its commands in a checkout of their own, and looks whether the page is right.
+"""A reader who follows a page: types its commands in a separate checkout, and checks the shown output.
 
-The checkout is a folder with the Makefile, the examples and a ``.venv`` that sees what is installed here; what the
-reader installs stays in it. ``scripts/setup`` does nothing in it, because that was done before the tests. The home
-folder is a new one. The gateway's port and a provider's address are replaced by free ones in all that is read and
+The checkout is a folder with the Makefile, the examples and a ``.venv`` that sees this installation; packages that the
+reader installs stay in it. ``scripts/setup`` does nothing in it, because that was done before the tests. The home
+folder is a new one. The gateway's port and a provider's address are replaced by free ones in all text that is read and
 typed.
 """
 
@@ -194,7 +194,7 @@ class Reader:
     # Typing ----------------------------------------------------------------------------------------------------
 
     def _run(self, command: str) -> tuple[str, int]:
-        """What a command prints, and its exit status. The shell stays the same for the whole page."""
+        """Return the output of a command, and its exit status. The shell stays the same for the whole page."""
         assert self._shell.stdin is not None and self._shell.stdout is not None
         self._shell.stdin.write(f"{{\n{command}\n}} </dev/null\nback=$?; echo; echo {DONE} $back\n")
         self._shell.stdin.flush()

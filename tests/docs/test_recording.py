@@ -1,4 +1,5 @@
-"""The recording at the top of the README can be made again: its story is played, and the program does what is told."""
+"""The recording at the top of the README can be made again: its story is played, and the program behaves as
+described."""
 
 import os
 import subprocess

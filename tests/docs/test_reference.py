@@ -39,7 +39,7 @@ def test_every_hook_is_documented() -> None:
 
 
 def test_every_public_name_has_a_docstring() -> None:
-    """Whatever ``trunkline`` and ``trunkline_bus`` export says what it is. Types made of others cannot."""
+    """Every export of ``trunkline`` and ``trunkline_bus`` has a docstring. Type aliases cannot have one."""
     silent = [
         f"{module.__name__}.{name}"
         for module in (trunkline, trunkline_bus)

@@ -1,9 +1,9 @@
-"""The plugin that holds calls at a boundary: tools whose effect is outside, and a middleware on every worker's bus.
+"""The plugin that stops calls at a boundary: tools with an effect outside, and a middleware on every worker's bus.
 
-It is loaded by the workers as a file of its own, so it imports nothing of the tests. A call's ``mark`` says which wave
-it belongs to and where it is to be held: ``wave.number@boundary``. Held there, once, it leaves a file ``held/MARK``
-with the process id, and goes on when ``go/WAVE`` exists. At a boundary ``… flying`` it goes on by sending its record
-and killing its own process before it can have read the answer, or soon after.
+It is loaded by the workers as a separate file, so it imports nothing of the tests. A call's ``mark`` names its wave and
+its boundary: ``wave.number@boundary``. Stopped there, once, it leaves a file ``held/MARK`` with the process id, and
+continues when ``go/WAVE`` exists. At a boundary ``… flying`` it continues by sending its record and killing its own
+process before it can have read the answer, or soon after.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ def arrives(mark: str, boundary: str) -> bool:
 
 
 def may_go(mark: str) -> bool:
-    """Whether the wave goes on."""
+    """Report whether the wave continues."""
     return (HERE / "go" / mark.partition(".")[0]).exists()
 
 
@@ -120,7 +120,7 @@ class Boundaries:
         return [self._marks[call]] if call in self._marks else []
 
     def _record(self, record: TurnRecord) -> tuple[str, list[str]]:
-        """Of the kinds of entries that matter here the first one that the record has."""
+        """Return the first entry of the record that is of a relevant kind."""
         for entry in record.entries:
             if isinstance(entry, ToolPlanned):
                 self._calls[f"{record.turn} {entry.call.id}"] = str(entry.call.arguments.get("mark", ""))
@@ -174,7 +174,7 @@ async def stubborn(mark: str) -> str:
 
 @trunkline.tool(effect="read")
 async def careless(mark: str) -> str:
-    """Move money, and lie about it: what the judge must find."""
+    """Move money, and report otherwise: the checker must find it."""
     leave("effects", mark)
     await hold([mark], "effect after")
     return f"moved {mark}"
@@ -194,5 +194,5 @@ def trunkline_bus_middleware() -> list[Any]:
 
 @trunkline.hookimpl
 def trunkline_models() -> list[Any]:
-    """A model that does what it is told, in the monitor's own process."""
+    """A model that follows the message, in the monitor's own process."""
     return [ScriptedModel()]

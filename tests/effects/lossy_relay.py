@@ -53,7 +53,7 @@ class LossyWire:
             both.cancel()
 
     def _passed(self, data: bytes) -> tuple[bytes, bytes]:
-        """What goes through of the whole frames in ``data``, and what is not whole yet."""
+        """Return the forwarded frames in ``data``, and the incomplete rest."""
         passed, at = bytearray(), 0
         while (line := data.find(b"\r\n", at)) >= 0:
             end = line + 2

@@ -24,9 +24,10 @@ SHORT = (
 
 
 async def test_no_effect_happens_twice_and_every_doubt_is_reported() -> None:
-    """At every boundary of a write: the workers that hold the calls are killed, or the server, or the turn cancelled.
-    No effect happens twice, what nobody can know is said to be unknown, and everybody is told the same. A tool that
-    says that it only reads is run again, and is found out: its effect is counted twice."""
+    """At every boundary of a write, the workers that are running the calls are killed, or the server is, or the turn
+    is cancelled. No effect happens twice, an outcome that cannot be known is reported as unknown, and all readers
+    receive the same outcome. A tool wrongly declared read-only is run again, and is detected: its effect is counted
+    twice."""
     home = Path(tempfile.mkdtemp(prefix=f"trunkline-effects-{DRAWN}-"))
     verdict = await play(home, DRAWN, SHORT, 200, (8, 6))
     liars = {case.mark for case in verdict.cases if case.tool == "careless"}

@@ -1,4 +1,4 @@
-"""That the judge finds what is broken: each promise, broken on purpose."""
+"""The outcome checker finds violations: each guarantee, violated on purpose."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -62,7 +62,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", GOOD)
 def test_a_correct_run_passes(name: str) -> None:
-    """Nothing is found where everybody was told what is the case."""
+    """A run with correct reports has no finding."""
     assert list(judge(GOOD[name])) == []
 
 

@@ -1,4 +1,4 @@
-"""What the tests of approvals and questions share: models that ask, and people who decide or answer."""
+"""Shared by the tests of approvals and questions: models that ask, and people who decide or answer."""
 
 import json
 from typing import Any

@@ -14,7 +14,7 @@ CREW: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory")
 
 @asynccontextmanager
 async def manned(stage: ProcessPlatform) -> AsyncIterator[ProcessPlatform]:
-    """The stage for one test: whoever of the crew is dead is up again before it, and no other worker is left after it.
+    """The shared platform for one test: killed workers are restarted before it, and additional ones are ended after it.
 
     The logs are shown when it fails.
     """

@@ -70,7 +70,7 @@ async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> Asyn
 
 
 async def asked_in(running: ProcessPlatform, *turns: MessageAccepted) -> int:
-    """How often somebody was asked in these turns."""
+    """Return the number of questions asked in these turns."""
     ours = {accepted.turn for accepted in turns}
     asked = [
         entry
@@ -97,9 +97,9 @@ async def taken(running: ProcessPlatform, call: str) -> None:
 async def test_CC_T10_a_hundred_wait_through_a_kill_of_everything(
     stage: ProcessPlatform, tmp_path: Path
 ) -> None:
-    """A hundred parked turns; every worker and the server die by SIGKILL and come back: the same hundred wait, each can
-    be decided, what ran before the question does not run again, a second decision is refused, and each turn ends as
-    it was decided. The deadline of one that was to end meanwhile is kept as well."""
+    """A hundred turns are parked; every worker and the server are killed by SIGKILL and restarted. The same hundred
+    wait, each can be decided, completed calls do not run again, a second decision is refused, and each turn ends as
+    it was decided. A deadline that falls into the outage is kept as well."""
     looked = tmp_path / "looked"
     async with manned(stage) as running:
         brief = GatewayClient(running.bus, "brief")
@@ -152,9 +152,9 @@ async def test_questions_wait_through_a_kill_of_everything(stage: ProcessPlatfor
 
 
 async def test_a_tools_worker_killed_while_calls_are_waiting(stage: ProcessPlatform, tmp_path: Path) -> None:
-    """A question of ``ask_human``, an approval, and a question in the middle of a call that must not run twice, when
-    the tools worker dies by SIGKILL: all three can still be answered. The answer arrives, the approved call has its
-    effect once, and what was cut off in its middle is told as unknown and never begun again."""
+    """A question of ``ask_human``, an approval, and a question in the middle of a call that must not run twice are
+    open when the tools worker is killed by SIGKILL: all three can still be answered. The answer arrives, the
+    approved call has its effect once, and the interrupted call is reported as unknown and never started again."""
     begun = tmp_path / "begun"
     async with manned(stage) as running:
         asking_human = await running.send(ask("What colour?"))

@@ -60,7 +60,7 @@ async def test_a_lasting_approval_ends_when_its_link_is_swapped(
 async def test_an_approval_does_not_cover_a_later_target_of_its_link(
     provider: str, tmp_path: Path, link: Path
 ) -> None:
-    """A person takes their time; what the name meant when they were asked is what they allowed."""
+    """The decision may come late; it allows the file that the name meant when the person was asked."""
     config = asking(provider, **{"permissions.scope": "system"})
     async with platform(tmp_path / "home", config=config) as running:
         accepted = await running.send(write(f"{link}/deep/a.md"))

@@ -86,13 +86,13 @@ def test_a_click_is_measured() -> None:
 
 
 def test_many_decisions_in_one_turn_are_measured() -> None:
-    """What a yes costs, in each quarter of the turn."""
+    """The cost of an approval is measured in each quarter of the turn."""
     quarters = figures("benchmarks.approvals", "--calls", "5")
     assert len(quarters) == 4 and all(cost > 0 for cost in quarters)
 
 
 def test_a_flood_is_measured_with_other_traffic() -> None:
-    """What came of it, what it took, and how others fared."""
+    """The results, the duration, and the delay of other messages are measured."""
     (found,) = figures("benchmarks.floods", "queued", "--share", "0.003")
     assert "accepted" in found["outcome"]
     assert found["ready"] in (200, 503) and found["seconds"] > 0 and found["others"] > 0

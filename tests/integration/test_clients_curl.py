@@ -28,7 +28,7 @@ class Event:
 
 
 def events_in(text: str) -> list[Event]:
-    """The whole events of a text; what is cut at its end is dropped, as a browser would."""
+    """Return the complete events of a text; an incomplete one at the end is dropped, as in a browser."""
     found: list[Event] = []
     for block in text.split("\n\n")[:-1]:
         fields = dict(line.split(": ", 1) for line in block.split("\n") if not line.startswith(":"))

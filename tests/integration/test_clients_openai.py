@@ -76,7 +76,7 @@ async def test_a_stream(harness: Harness) -> None:
 
 
 async def test_the_clients_tools_in_two_rounds(harness: Harness) -> None:
-    """A tool of the client comes back as a call; its result, handed in with the transcript, lets the model go on."""
+    """A tool of the client is returned as a call; its result, sent with the transcript, lets the model continue."""
     first = await harness.ask(ASKED, tools=[WEATHER])
     message = first.choices[0].message
     assert first.choices[0].finish_reason == "tool_calls" and message.content == "I will look."
@@ -218,7 +218,7 @@ MIXED = 'parallel:list_directory {"path": "."} weather {"town": "Ulm"} ;; quote'
 
 
 async def test_a_call_that_the_client_never_answers(harness: Harness) -> None:
-    """The conversation goes on, by the header or by the transcript: the model is told that no result came."""
+    """The conversation continues, by the header or by the transcript: the model is told that the result is missing."""
     chat, message = await begun(harness, ASKED)
     assert (await chat.ask("say:Never mind.")).choices[0].message.content == "Never mind."
     sent = harness.asked[-1]["messages"]
@@ -230,7 +230,7 @@ async def test_a_call_that_the_client_never_answers(harness: Harness) -> None:
 
 
 async def test_a_late_result_of_a_call_that_is_settled_is_refused(harness: Harness) -> None:
-    """By the header too: the conversation went on without it, so there is no call that it could stand behind."""
+    """By the header too: the conversation continued without it, so the result has no open call."""
     chat, message = await begun(harness, ASKED)
     await chat.ask("say:Never mind.")
     result = {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "rain"}

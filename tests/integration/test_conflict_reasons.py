@@ -1,4 +1,4 @@
-"""Why a request conflicts with what is there: HTTP and OpenAI's API tell the owner what the commands tell."""
+"""The reason of a conflict: HTTP and OpenAI's API give the owner the same reason as the commands."""
 
 from pathlib import Path
 

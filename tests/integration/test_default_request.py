@@ -112,7 +112,8 @@ async def test_pa_f43_unknown_tool_names_in_settings_are_reported(caplog: pytest
 
 
 async def test_a_block_s_description_and_goals_reach_its_model() -> None:
-    """What ``trunkline blocks create --description --goal`` keeps stands in the block's requests, as a marked part."""
+    """The values stored by ``trunkline blocks create --description --goal`` are in the block's requests, as a marked
+    part."""
     async with home() as (running, provider):
         config = BlockConfig(description="Runs the tea shop.", goals=("Sell tea.", "Answer letters."))
         await running.gateway.create_block("shop", config)

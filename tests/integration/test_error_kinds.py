@@ -103,8 +103,8 @@ CALLS: tuple[tuple[str, dict[str, Any] | str, str], ...] = (
 
 
 async def test_mn_f18_every_kind_of_failure_has_its_kind(shop: Platform) -> None:
-    """MN-F18: what the platform's own tools, its guards and a plugin's tools fail with can be told apart by a program.
-    A kind that this version does not know, and none, are ``failed``."""
+    """MN-F18: a program can distinguish the failures of the platform's own tools, its guards and a plugin's tools.
+    An unknown kind, and none, are ``failed``."""
     workspace = shop.home.workspace("main")
     workspace.mkdir(parents=True, exist_ok=True)
     for name in ("note.txt", "other.txt"):

@@ -143,7 +143,7 @@ def received(running: Platform) -> int:
 
 
 async def test_each_of_many_decisions_reports_only_its_change() -> None:
-    """The turn goes on where it was put down: nothing of it is told again, and nobody takes it over."""
+    """The turn continues from its parked state: no event is repeated, and no other monitor takes it over."""
     count = 8
     calls = " ".join(f'write_file {{"path": "{number}.md", "content": "x"}}' for number in range(count))
     with ScriptedProvider() as provider:
@@ -168,7 +168,7 @@ async def test_each_of_many_decisions_reports_only_its_change() -> None:
 
 
 async def test_a_turn_written_by_another_monitor_is_read_again(tmp_path: Path) -> None:
-    """What a monitor has put down counts only while the journal ends where it was put down."""
+    """The cached state of a parked turn is valid only while the journal ends at the same entry."""
     calls = " ".join(f'write_file {{"path": "{number}.md", "content": "x"}}' for number in range(3))
     with ScriptedProvider() as provider:
         config = asking(provider.url)

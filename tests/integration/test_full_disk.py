@@ -1,5 +1,5 @@
-"""A full disk while people talk. Memory's: what was accepted is stored once memory can be written again. The bus's: a
-message is refused while there is still room for ending what was accepted."""
+"""A full disk during conversations. Memory's disk: accepted messages are stored once memory can be written again.
+The bus's disk: a message is refused while there is still room to end the accepted ones."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -68,9 +68,9 @@ async def delay_reported(running: ProcessPlatform, accepted: MessageAccepted) ->
 async def test_answers_that_memory_could_not_store_are_stored_later(
     stage: tuple[ProcessPlatform, Disk],
 ) -> None:
-    """The whole answer is shown, people are told that it is not stored yet, and it is neither given up nor passed by a
-    later message, whoever dies meanwhile. When memory can be written, all is stored in order, once. Readiness and
-    doctor say so all the time."""
+    """The whole answer is shown, with a note that it is not stored yet. It is neither dropped nor overtaken by a
+    later message, whichever process dies. When memory can be written, every answer is stored in order, once.
+    Readiness and doctor report the state throughout."""
     running, disk = stage
     first = await running.say("say:before")
     assert (await readiness(running, 200))["memory"] == "ok"
@@ -125,8 +125,8 @@ async def finished(running: ProcessPlatform, *turns: MessageAccepted) -> list[Tu
 
 
 async def test_a_message_is_refused_while_the_bus_disk_is_nearly_full(tmp_path: Path) -> None:
-    """Refused at once with ``storage_failure``, and not ready; what was accepted before is answered meanwhile, and when
-    there is room again messages are taken."""
+    """The message is refused at once with ``storage_failure``, and the gateway is not ready; accepted messages are
+    answered, and new ones are accepted when there is room again."""
     with small_disk(tmp_path / "disk") as disk:
         config = {"runtime.memory_root": str(tmp_path / "memory"), "runtime.provider_adapter": "offline"}
         async with platform(disk.root / "home", config=config) as running:

@@ -1,4 +1,4 @@
-"""What a hostile reviewer found: bad files, bad models and bad clients, with all workers on a real server."""
+"""Cases found by a hostile reviewer: bad files, bad models and bad clients, with all workers on a real server."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What a hostile reviewer found with real processes: workers killed, stopped and drained at moments nobody likes."""
+"""Cases found by a hostile reviewer with real processes: workers killed, stopped and drained at the worst moments."""
 
 import json
 import signal

@@ -1,5 +1,5 @@
-"""Every file that a person edits and that guards something: with garbage in it the guard stays shut, whoever is refused
-is told the file and the line, and ``doctor`` reports it.
+"""Every file that a person edits and that guards something: with garbage in it the guard refuses, each refusal names
+the file and the line, and ``doctor`` reports it.
 
 ``GUARD_HOOKS`` is the whole list; a new file of that kind gets its row here.
 """
@@ -70,8 +70,8 @@ def no_tool_called(name: str) -> Refused:
 
 @dataclass(frozen=True, kw_only=True)
 class Guard:
-    """A file below the home, what may stand in it by mistake with what must be said of that, who is refused, which
-    check of doctor's tells, and what else lies there. Without ``refuses`` nothing starts."""
+    """A file below the home, possible mistakes in it with the required messages, the refused requests, the doctor
+    check that reports it, and the other files of the case. With empty ``refuses`` nothing starts."""
 
     file: str
     wrong: Mapping[str, str]
@@ -186,7 +186,7 @@ CASES = [(guard, text, said) for guard in GUARDS for text, said in guard.wrong.i
 
 
 def texts(error: BaseException) -> str:
-    """What an error says, and what those in it say."""
+    """Return the texts of an error, and of those nested in it."""
     inner = getattr(error, "exceptions", ())
     hint = error.hint if isinstance(error, TrunklineError) else ""
     return " ".join([str(error), hint, *map(texts, inner)])

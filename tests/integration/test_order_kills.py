@@ -1,7 +1,7 @@
-"""The place of a turn in its conversation, when whoever runs it dies after a person has decided.
+"""The order of turns in a conversation when a process dies after a person's decision.
 
-A decision comes into the inbox behind the messages that wait for the turn. Judged is what the model was given for the
-later message, and what is stored.
+A decision enters the inbox behind the messages that wait for the turn. The tests check the model request of the later
+message, and the stored order.
 """
 
 import json
@@ -152,7 +152,7 @@ async def dealt_anew(running: ProcessPlatform) -> None:
 
 
 async def handed_over(running: ProcessPlatform) -> None:
-    """Another monitor comes, and the first is told to end: it finishes what it is at."""
+    """Start another monitor and drain the first, which finishes its current turn."""
     await running.start("monitor", "second")
     running.kill("monitor", signal.SIGTERM)
     await running.processes["monitor"].gone()
@@ -163,7 +163,8 @@ BLOWS = (monitor, server, everything, monitor_and_server, dealt_anew, handed_ove
 
 @pytest.mark.parametrize("blow", BLOWS, ids=lambda blow: blow.__name__)
 async def test_a_resumed_turn_keeps_its_place(blow: Blow, stage: ProcessPlatform, provider: str) -> None:
-    """b is approved, and while its answer streams somebody dies: b is stored before c, and c's model is given it."""
+    """b is approved, and a process is killed while its answer streams: b is stored before c, and the model receives
+    it with c."""
     async with manned(stage) as running:
         story = Story(running, blow.__name__)
         asked = await story.begin()
@@ -176,7 +177,8 @@ async def test_a_resumed_turn_keeps_its_place(blow: Blow, stage: ProcessPlatform
 async def test_a_turn_decided_while_no_monitor_runs_keeps_its_place(
     stage: ProcessPlatform, provider: str
 ) -> None:
-    """The yes comes while the monitor is dead; who takes over dies in the middle of the answer, and again."""
+    """The approval arrives while the monitor is dead; the next owner is killed in the middle of the answer, and so
+    is the one after it."""
     async with manned(stage) as running:
         story = Story(running, "undecided")
         asked = await story.begin()

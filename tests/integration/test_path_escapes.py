@@ -40,8 +40,8 @@ def picture(folder: Path) -> dict[str, bytes]:
 async def test_MB_T6_PA_T2_no_parameter_of_any_tool_leads_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing of the outside or of the token is told, nothing outside, no rule and no setting is another one, and each
-    refusal says why, without an incident, and is in the audit log."""
+    """No error reveals content of the outside or the token, no file outside, no rule and no setting changes, and
+    each refusal has a reason, no incident, and an entry in the audit log."""
     outside, home = tmp_path / "outside", tmp_path / "home"
     outside.mkdir()
     (outside / "secret.md").write_text(SECRET)
@@ -67,7 +67,8 @@ async def test_MB_T6_PA_T2_no_parameter_of_any_tool_leads_out(
 
 
 async def tried(running: Platform, given: list[str]) -> dict[tuple[str, str, str], ToolOutcome]:
-    """What came of each parameter with each of some ways out, the other parameters as they should be."""
+    """Return the outcome of each parameter with each of some escaping values, with valid values for the other
+    parameters."""
     catalogue = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
     limiter, reported = anyio.CapacityLimiter(8), dict[tuple[str, str, str], ToolOutcome]()
 

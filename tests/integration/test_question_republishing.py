@@ -1,4 +1,4 @@
-"""Whatever a monitor has told of a turn's questions, what another monitor asked since is told too."""
+"""Independent of the questions that a monitor published, later questions of another monitor are published too."""
 
 from pathlib import Path
 
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_question_of_another_monitor_is_published(provider: str, tmp_path: Path) -> None:
-    """A monitor tells of a question and puts the turn down. Another takes it over, and dies once the journal has a
-    further question that it told nobody. The first one, which is given the decision, tells of it."""
+    """A monitor publishes a question and parks the turn. Another takes it over, and is killed once the journal has a
+    further, unpublished question. The first one, which receives the decision, publishes it."""
     async with platform(tmp_path, config=asking(provider)) as running:
         accepted = await running.send(ask("Which one?", then="say:done"))
         first = await question_of(running, accepted, "Which one?")

@@ -54,8 +54,8 @@ async def house(provider: str, home: Path, *plugins: object, **settings: Any) ->
 async def test_an_answer_reaches_the_model_and_no_call_is_allowed_by_it(
     provider: str, tmp_path: Path
 ) -> None:
-    """The question parks the turn, and what is said comes back as the call's result; a yes in words allows nothing: the
-    write that follows is asked about. Both are in the audit log."""
+    """The question parks the turn, and the answer is returned as the call's result. A yes in words allows no call:
+    the write that follows needs approval. Both are in the audit log."""
     async with house(provider, tmp_path) as running:
         write = f"call:write_file {json.dumps({'path': 'a.md', 'content': 'x'})} ;; say:done"
         accepted = await running.send(ask("May I write a.md?", "yes", "no", then=write))
@@ -83,8 +83,8 @@ async def test_an_answer_reaches_the_model_and_no_call_is_allowed_by_it(
 
 
 async def test_MB_T10_a_missing_answer_is_reported_as_such(provider: str, tmp_path: Path) -> None:
-    """Left unanswered by the owner, or by nobody in time: a tool error says which, and the turn goes on. Neither can be
-    answered any more."""
+    """The owner declines to answer, or the time runs out: a tool error names the reason, and the turn continues.
+    Neither question can be answered any more."""
     async with house(provider, tmp_path, **{"approvals.channel_deadlines": {"brief": 6.0}}) as running:
         accepted = await running.send(ask("What colour?"))
         question = await question_of(running, accepted)
@@ -200,7 +200,7 @@ async def test_a_call_that_must_not_run_twice_waits_in_its_worker(provider: str,
 
 
 async def test_a_waiting_call_ends_at_its_limit(provider: str, tmp_path: Path) -> None:
-    """Where nobody answers within ``[tools] hold`` the call itself is told so, and its own outcome is what counts."""
+    """Without an answer within ``[tools] hold`` the call itself gets an error, and its own outcome is used."""
     begun = tmp_path / "begun"
     settings = {"tools.answer_wait": 1.0, "permissions.approvals": "none"}
     async with house(provider, tmp_path / "home", Posts(), **settings) as running:

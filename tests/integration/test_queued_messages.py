@@ -1,4 +1,5 @@
-"""A message behind a turn that waits for a person: whoever watches it is told what it waits for, and how that ends."""
+"""A message behind a turn that waits for a person: its watchers receive the question that it waits for, and the end
+of the wait."""
 
 import json
 from collections.abc import AsyncIterator
@@ -68,7 +69,7 @@ async def test_the_stream_reports_the_question_it_waits_for(running: Platform) -
 
 
 async def test_a_queued_message_is_reported_when_the_turn_asks_later(running: Platform) -> None:
-    """The turn ahead still ran when the message came: it is told all the same, once."""
+    """The earlier turn was still running when the message arrived: the question is reported all the same, once."""
     first = await running.send("slow:20:50 ;; " + write("a.md"))
     async with (
         http_of(running) as http,
@@ -89,7 +90,8 @@ async def test_a_queued_message_is_reported_when_the_turn_asks_later(running: Pl
 
 
 async def test_an_openai_client_gets_an_answer_at_once(running: Platform) -> None:
-    """It says what the message is behind. The message stays: it is answered and stored when that is decided."""
+    """The answer names the question that the message waits for. The message stays: it is answered and stored once
+    that is decided."""
     accepted, approval = await asked_by(running, write("a.md"))
     async with openai_of(running) as client:
         answer = await client.chat.completions.create(
@@ -130,7 +132,8 @@ async def test_an_openai_stream_reports_the_queue_and_continues(running: Platfor
 
 
 async def test_a_chat_without_a_header_continues_where_it_waits(running: Platform) -> None:
-    """The client sends back what it was told, and its next message comes behind the first in the same conversation."""
+    """The client sends the received status back, and its next message is queued behind the first in the same
+    conversation."""
     async with openai_of(running) as client:
         messages: list[Any] = [{"role": "user", "content": write("a.md")}]
         raw = await client.chat.completions.with_raw_response.create(model="main", messages=messages)

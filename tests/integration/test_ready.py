@@ -34,8 +34,8 @@ async def until_ready(http: httpx.AsyncClient) -> None:
 
 @pytest.mark.parametrize("victim", ["monitor", "memory"])
 async def test_readiness_requires_a_live_monitor(victim: str, stage: ProcessPlatform) -> None:
-    """From the kill until another one is there it says that it is not ready, also while the dead one's last beat is
-    still to be read. When it says ready, a message is answered."""
+    """From the kill until another monitor runs the gateway reports that it is not ready, even while the killed one's
+    last heartbeat is still unread. Once it is ready, a message is answered."""
     async with manned(stage) as running, httpx.AsyncClient(base_url=running.url, timeout=30) as http:
         await until_ready(http)
         await running.say("hello")

@@ -1,5 +1,5 @@
-"""What came out of memory is no evidence of it: agents ask the same again and again, and no search returns its own
-results, or the question that was asked, as something that was found (decision 50)."""
+"""Text returned by memory is no evidence of itself: agents repeat the same searches, and no search finds its own
+results, or the question that was asked (decision 50)."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -145,7 +145,8 @@ async def test_statements_beside_a_question_are_kept() -> None:
 
 
 async def test_a_question_does_not_affect_its_neighbours_ranking() -> None:
-    """What stands around a question is found by its own words alone: each answer would have those of the question."""
+    """A message beside a question is found by its own words alone; otherwise each answer would also have the words
+    of the question."""
     async with at(Harness()) as running:
         first = await running.say("The weather is fine today.")
         await running.say(QUESTION, conversation=first.accepted.conversation)
@@ -155,7 +156,8 @@ async def test_a_question_does_not_affect_its_neighbours_ranking() -> None:
 
 @pytest.mark.parametrize("embedder", ["", "static"])
 async def test_answers_that_list_hits_are_not_hits(embedder: str) -> None:
-    """Without a model: the report of a search, what a tool that a person ran said, and the very command."""
+    """Without a model, these are the report of a search, the output of a tool that a person ran, and the command
+    itself."""
     async with at(embedder=embedder) as running:
         for text in (
             "Where is the blue folder?",

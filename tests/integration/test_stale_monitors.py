@@ -32,7 +32,7 @@ async def inbox(running: ProcessPlatform, accepted: MessageAccepted) -> list[str
 
 
 async def holders(running: ProcessPlatform, accepted: MessageAccepted) -> tuple[WorkerProcess, WorkerProcess]:
-    """Of two monitors the one that is given the conversation's messages, and the other, once that is settled."""
+    """Return the monitor that receives the conversation's messages and the other one, once that is settled."""
     keys = {"conversation": accepted.conversation}
     (partition,) = {int(one.keys["partition"]) async for one in running.bus.history(INBOX, after=0, **keys)}
     monitors = {process.pid: process for process in running.processes.values() if process.kind == "monitor"}
@@ -55,8 +55,8 @@ async def streams(running: ProcessPlatform, accepted: MessageAccepted) -> None:
 
 
 async def test_turns_of_a_suspended_monitor_are_taken_over(stage: ProcessPlatform) -> None:
-    """b waits for a person and c for b; the monitor that has both stands still, another takes over, ends b, and dies
-    while it answers c. The first one, which holds c since before, must find out and answer it."""
+    """b waits for a person and c for b. The monitor that has both is suspended; another takes over, ends b, and is
+    killed while it answers c. The first one, which still has c, must notice this and answer it."""
     async with manned(stage) as running:
         await running.start("monitor", "second")
         b = await running.send(write("stale.md"))

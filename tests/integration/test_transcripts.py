@@ -1,7 +1,7 @@
-"""Whatever a conversation went through, the request that leaves is one that OpenAI takes, in both of its protocols.
+"""For any history of a conversation, the request sent is one that OpenAI accepts, in both of its protocols.
 
-Turns are driven by the machine itself in any order of what can happen to them: calls of the client's tools and ours,
-mixed, denied, cancelled, taken over, steered; results late, twice, of no call; transcripts cut, forked and imported.
+The state machine itself drives turns through events in any order: calls of the client's tools and ours, mixed, denied,
+cancelled, taken over, steered; results late, twice, of no call; transcripts cut, forked and imported.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,8 @@ def anything(draw: st.DrawFn) -> tuple[Message, ...]:
 
 
 def check(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """What leaves keeps the vendor's rules, says all that was said in its order, and is not mended twice."""
+    """Check that the request keeps the vendor's rules, contains all messages in their order, and is not repaired
+    twice."""
     repaired = repair_transcript(messages)
     request = ModelRequest(messages=repaired)
     for path, protocol in (("/chat/completions", ChatCompletions), ("/responses", Responses)):
@@ -112,7 +113,7 @@ def test_a_valid_transcript_is_unchanged() -> None:
 
 
 def test_calls_without_results_are_marked_and_late_ones_matched() -> None:
-    """The model is told that no result came; a result that came after other words stands where it belongs."""
+    """The model is told of the missing result; a late result is moved to its call."""
     call, other = ToolCall(id="c1", name="weather"), ToolCall(id="c2", name="clock")
     asked = Message(id="2", role="assistant", content="", tool_calls=(call, other))
     messages = (

@@ -66,7 +66,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 async def called(running: Platform, *effects: str) -> dict[str, ToolOutcome]:
-    """What came of every tool with such an effect, each called in a conversation of its own."""
+    """Return the outcome of every tool with such an effect, each called in a separate conversation."""
     catalogue = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
     found: dict[str, ToolOutcome] = {}
 
@@ -83,7 +83,8 @@ async def called(running: Platform, *effects: str) -> dict[str, ToolOutcome]:
 
 
 def picture(running: Platform) -> dict[str, bytes]:
-    """Everything in the workspaces and in memory, but what an agent may write of itself and the audit log."""
+    """Return all files of the workspaces and of memory, except those that an agent may write about itself and the
+    audit log."""
     own = ("plans", "todos", "policies", "audit", ".git")
     memory = running.home.memory
     files = [path for path in memory.rglob("*") if not {*path.relative_to(memory).parts} & {*own}]
@@ -98,7 +99,7 @@ def history(memory: Path) -> str:
 
 
 async def test_PA_T21_read_only_tools_change_nothing(running: Platform) -> None:
-    """Whatever says of itself that it reads: no file and no history is another one afterwards."""
+    """For every tool declared read-only: no file and no history changes."""
     before = picture(running), history(running.home.memory)
     outcomes = await called(running, "read")
     assert len(outcomes) > 25

@@ -1,6 +1,7 @@
-"""A corpus of plugins that do what no plugin should, each a distribution that can be installed into a folder.
+"""A corpus of misbehaving plugins, each a distribution that can be installed into a folder.
 
-``BAD`` maps the distribution's name to a ``Bad``: its source, and what the platform must say of it, if it can tell.
+``BAD`` maps the distribution's name to a ``Bad``: its source, and the platform's required report, if it can detect the
+fault.
 """
 
 from dataclasses import dataclass

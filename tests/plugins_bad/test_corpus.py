@@ -17,8 +17,8 @@ CONFIG = {"plugins.import_timeout": 4.0, "plugins.stall_timeout": 60.0, "runtime
 
 
 async def test_a_platform_full_of_bad_plugins_answers(tmp_path: Path) -> None:
-    """Every one that only breaks itself, installed together beside a good one: the platform answers a conversation, the
-    good tool answers after each of theirs was called, and ``plugins list`` says of each what is wrong and the cure."""
+    """Every plugin that only breaks itself is installed beside a good one. The platform answers a conversation, the
+    good tool answers after each bad one was called, and ``plugins list`` names the fault and the fix of each."""
     assert len(BAD) >= 40
     site = tmp_path / "site"
     install(site, "a-good", GOOD)
@@ -57,7 +57,7 @@ async def test_a_platform_full_of_bad_plugins_answers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dist", GUARDS)
 async def test_a_bad_guard_only_refuses(tmp_path: Path, dist: str) -> None:
-    """A guard that does not proceed, or fails after it did, costs the call and says so; the worker lives."""
+    """A guard that does not proceed, or fails after it did, fails the call with a reason; the worker continues."""
     site = tmp_path / "site"
     install(site, "a-good", GOOD)
     install(site, dist, GUARDS[dist])

@@ -78,7 +78,7 @@ async def test_an_isolated_plugin_runs_programs_within_its_call(
 async def test_a_read_only_tools_programs_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody is asked about it, and a block that may run no programs may use it."""
+    """Its calls need no approval, and a block that may run no programs may use it."""
     async with running(tmp_path, monkeypatch, HOST, **{"permissions.allow_shell": False}) as found:
         await offered(found, "peep")
         workspace = found.home.workspace("main")

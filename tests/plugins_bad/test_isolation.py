@@ -252,7 +252,7 @@ async def back(found: Platform) -> None:
 
 
 async def test_its_process_ends_with_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And so does what it started in its group."""
+    """The processes started in its group end as well."""
     async with running(tmp_path, monkeypatch) as found:
         await offered(found, "pid")
         process = psutil.Process(int((await call(found, "pid")).output))
@@ -362,8 +362,8 @@ def listed(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_plugins_that_cannot_be_isolated_are_refused(tmp_path: Path) -> None:
-    """A model adapter stands in the way of every turn, so it works inside a worker only, and the list says so; a
-    misspelt kind of isolation is an error of the configuration."""
+    """A model adapter is part of every turn, so it runs inside a worker only, and the list says so; a misspelt kind
+    of isolation is an error of the configuration."""
     install(
         tmp_path / "site",
         "acme-host",
@@ -383,7 +383,7 @@ def test_plugins_that_cannot_be_isolated_are_refused(tmp_path: Path) -> None:
 async def test_policies_and_scopes_apply_to_an_isolated_plugin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is denied never reaches its process; what the scope permits it opens there, and no more."""
+    """A denied call never reaches its process; the process opens what the scope permits, and no more."""
     (tmp_path / "far").write_text("far away")
     async with running(tmp_path, monkeypatch, SCOPED) as found:
         await offered(found, "look")

@@ -33,9 +33,9 @@ class Said:
 
 
 class Crowd:
-    """``people`` conversations. ``program`` gives what comes before the answer of a mark, such as ``wait:0.5``.
+    """``people`` conversations. ``program`` gives the instructions before the answer of a mark, such as ``wait:0.5``.
 
-    ``said`` has what was accepted, by conversation, in order.
+    ``said`` has the accepted messages, by conversation, in order.
     """
 
     def __init__(self, talker: PlatformClient, people: int, program: Callable[[str], str]) -> None:

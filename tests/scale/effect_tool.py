@@ -44,7 +44,7 @@ def runners(file: Path) -> Counter[int]:
 
 @dataclass(slots=True)
 class Errands:
-    """``twice``: run more than once; ``untrue``: said to be done and was not; ``unknown``: said to be unknown."""
+    """``twice``: run more than once; ``untrue``: reported as done and not run; ``unknown``: reported as unknown."""
 
     ran: int = 0
     twice: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Errands:
 
 
 async def errands(talker: PlatformClient, file: Path) -> Errands:
-    """Compare what was run with what the models were told."""
+    """Compare the executed calls with the outcomes that the models received."""
     done = Counter(mark for mark, _ in _lines(file))
     found = Errands(ran=done.total(), twice=[mark for mark, count in done.items() if count > 1])
     calls: dict[str, str] = {}

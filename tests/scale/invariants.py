@@ -1,4 +1,5 @@
-"""What must hold of everything that a crowd said, by the journal and the stored conversations. Reads only."""
+"""Invariants of all messages of the concurrent conversations, checked by the journal and the stored conversations.
+Reads only."""
 
 from collections import Counter
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Who has which partition, as ``trunkline top`` tells it."""
+"""The assignment of partitions, as ``trunkline top`` reports it."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from trunkline.testing.platform import PlatformClient
 
 
 async def shares(talker: PlatformClient) -> dict[int, int]:
-    """How many partitions each living monitor has, by its process id; partitions of nobody count for 0."""
+    """Return the number of partitions of each live monitor, by its process id; unassigned partitions count for 0."""
     seen = await OverviewReader(talker.bus).read()
     pids = {pin: beat.pid for beat in seen.workers for pin in beat.pins.values()}
     found = {beat.pid: 0 for beat in seen.workers if beat.kind == "monitor" and not beat.draining}

@@ -44,8 +44,8 @@ def clock(offset: str) -> dict[str, str]:
 
 
 async def test_no_worker_depends_on_another_workers_clock(tmp_path: Path) -> None:
-    """The monitors share the partitions, a killed one is replaced, all is answered once and in order, each turn has one
-    trace, and whoever looks on with a wrong clock is told the right ages and counts."""
+    """The monitors share the partitions, a killed one is replaced, every message is answered once and in order, each
+    turn has one trace, and an observer with a wrong clock is shown correct ages and counts."""
     with provider_process() as provider:
         config = {
             "runtime.provider_adapter": "openai",
@@ -77,7 +77,7 @@ async def test_no_worker_depends_on_another_workers_clock(tmp_path: Path) -> Non
 
 
 async def top(running: ProcessPlatform, offset: str) -> Any:
-    """What an operator sees whose clock is wrong."""
+    """Return the view of an operator with a wrong clock."""
     command = [sys.executable, "-m", "trunkline.cli.main", "top", "--once", "--json"]
     environ = {**running.environ, **clock(offset)}
     done = await anyio.to_thread.run_sync(

@@ -1,4 +1,4 @@
-"""Two gateways are one door: the same conversations and feeds, and a client of one that dies goes on at the other."""
+"""Two gateways serve the same conversations and feeds, and a client of a killed one continues at the other."""
 
 from pathlib import Path
 
@@ -19,8 +19,9 @@ WORDS = " ".join(f"word-{number}" for number in range(1, 81))
 
 
 async def test_a_client_continues_at_the_other_gateway(tmp_path: Path) -> None:
-    """What one gateway accepted, the other shows from the begin; when the first is killed in mid-stream, its client
-    goes on at the second by ``Last-Event-ID`` without gap or repeat, and talks on in the same conversation."""
+    """The second gateway shows messages accepted by the first from the start. When the first is killed in
+    mid-stream, its client continues at the second by ``Last-Event-ID`` without gap or repeat, and sends further
+    messages in the same conversation."""
     with provider_process() as provider:
         config = {
             "runtime.provider_adapter": "openai",

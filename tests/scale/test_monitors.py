@@ -19,8 +19,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 @pytest.mark.timeout(600)  # five times shares settle, each within the time that a busy machine may need
 async def test_partitions_are_balanced_as_monitors_join_and_leave(tmp_path: Path) -> None:
-    """Each has its share soon after one joins, is told to leave, or is killed. All the while messages are answered
-    once and in order, never two of a conversation at once, and none that merely moved is asked of the model again."""
+    """Each monitor has its share soon after one joins, is drained, or is killed. All the while messages are answered
+    once and in order, never two of a conversation at once, and no model call is repeated for a turn that merely
+    moved."""
     with provider_process() as provider:
         config = {
             "runtime.provider_adapter": "openai",

@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 
 async def test_the_number_of_partitions_changes_under_load(tmp_path: Path) -> None:
-    """With a monitor alive it is refused; with none, what waits is moved, and the monitors that come back share the
-    new partitions. All is answered once and in order, whatever was accepted when."""
+    """With a live monitor the command is refused; without one, waiting items are moved, and restarted monitors share
+    the new partitions. Every accepted message is answered once and in order."""
     with provider_process() as provider:
         config = {
             "runtime.provider_adapter": "openai",

@@ -1,4 +1,4 @@
-"""Who was interrupted waits for a running turn at most, however many others wait already."""
+"""An interrupted turn waits for one running turn at most, for any number of waiting turns."""
 
 from pathlib import Path
 

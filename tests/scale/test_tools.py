@@ -1,4 +1,4 @@
-"""Several tools workers take the calls in turn; one that dies in the middle of calls harms nobody else's."""
+"""Several tools workers receive calls in turn; one that is killed during calls affects no other's."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What our own tests share and nobody else needs: processes to kill, terminals, searches of a home's bytes.
+"""Shared by our own tests only: processes to kill, terminals, searches of a home's bytes.
 
-What authors of plugins need is in ``trunkline.testing``. Nothing here is in the wheel.
+The helpers for authors of plugins are in ``trunkline.testing``. Nothing here is in the wheel.
 """

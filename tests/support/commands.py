@@ -38,7 +38,8 @@ def run_trunkline(
 
 
 def at_terminal(home: Path, *arguments: object) -> str:
-    """What ``trunkline ARGUMENTS`` prints at a terminal of its own: both outputs, as the terminal is told them."""
+    """Return the output of ``trunkline ARGUMENTS`` at a separate terminal: both streams, as the terminal receives
+    them."""
     keys, screen = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "trunkline.cli.main", *map(str, arguments)],

@@ -4,14 +4,14 @@
 the tests start thousands of programs. The server imports all of it once for each process of pytest, and forks for each
 program. The new process gets the arguments, the environment, the working directory, the standard files and the signals
 that ``subprocess.Popen`` would give it, and runs the module as ``python -m`` does. It is a child of pytest's process
-with an id of its own. Tests wait for it, signal it and kill it as usual.
+with a separate id. Tests wait for it, signal it and kill it as usual.
 
-A test calls ``Popen`` as always. What is not exactly a program of ours with ordinary options starts anew: ``python
--c``, the script ``trunkline``, a program with descriptors or limits of its own, one whose environment Python reads when
-it starts. The tests of installing, of pages, of completion and of Ctrl-C start programs in this way, as people do.
-``/proc/PID/cmdline`` and ``/proc/PID/environ`` of a forked program are the server's.
+A test calls ``Popen`` as always. Any call that is not exactly one of our programs with ordinary options starts a new
+interpreter: ``python -c``, the script ``trunkline``, a program with its own descriptors or limits, one whose
+environment Python reads when it starts. The tests of installing, of pages, of completion and of Ctrl-C start programs
+in this way, as people do. ``/proc/PID/cmdline`` and ``/proc/PID/environ`` of a forked program are the server's.
 
-``pytest --no-fork-server`` starts every program anew.
+``pytest --no-fork-server`` starts a new interpreter for every program.
 """
 
 import atexit
@@ -66,7 +66,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a process is to run, and what it inherits."""
+    """The program of a process, and its inherited environment, files and signals."""
 
     command: tuple[str, ...]
     environ: dict[bytes, bytes]

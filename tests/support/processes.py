@@ -57,7 +57,7 @@ class WorkerProcess:
 
     @property
     def address(self) -> str:
-        """Where people reach it over HTTP, as it said when it got ready last; "" when it did not."""
+        """Return the HTTP address that the platform reported when it last became ready; "" when it did not."""
         found = READY.findall(self._new_text())
         return found[-1][1] if found else ""
 

@@ -66,7 +66,7 @@ def test_a_command_prints_and_returns_the_same(
 
 
 def test_a_forked_program_is_a_child_that_can_be_killed(provider: subprocess.Popen[str]) -> None:
-    """Its id is its own, and its end is told to whoever waits."""
+    """The program has a separate id, and its parent is notified of its end."""
     process = psutil.Process(provider.pid)
     assert process.ppid() == os.getpid()
     assert _is_forked(process)

@@ -27,7 +27,7 @@ def test_the_usual_test_program_is_recognized_by_its_code(helper: object) -> Non
 
 
 def test_a_test_of_hypothesis_is_inspected() -> None:
-    """Else it would be begun, fail at its process, and be tried with ever simpler examples."""
+    """Otherwise it would start, fail at its process, and be repeated with ever simpler examples."""
 
     @given(st.integers())
     def starts(number: int) -> None:

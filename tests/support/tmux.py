@@ -59,7 +59,7 @@ class Tmux:
         self._tmux("paste-buffer", "-p")
 
     def screen(self, *, history: bool = False) -> str:
-        """What is on the screen, and what scrolled off above it with ``history``."""
+        """Return the text on the screen, with ``history`` also the lines scrolled off above it."""
         lines = self._tmux("capture-pane", "-p", *(["-S", "-"] if history else []))
         return "\n".join(line.rstrip() for line in lines.rstrip("\n").split("\n"))
 

@@ -193,7 +193,7 @@ async def test_events_that_the_contract_does_not_know_are_passed_over() -> None:
 
 
 async def test_the_plugin_declares_the_adapter_when_there_is_an_address() -> None:
-    """Without a url there is none, and an address that is none is refused."""
+    """Without a url there is no adapter, and an invalid address is refused."""
 
     class Given:
         home = Path("/nowhere")

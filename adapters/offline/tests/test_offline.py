@@ -1,4 +1,4 @@
-"""What a person gets from the offline adapter, and the adapter contract as far as it can apply."""
+"""The replies of the offline adapter, and the parts of the adapter contract that apply to it."""
 
 import json
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ def user(text: str) -> Message:
 
 
 def after(call: ToolCall, output: str, *, error: bool = False) -> tuple[Message, Message]:
-    """What stands in the conversation when a call has been made and answered."""
+    """Return the conversation after a call and its result."""
     made = Message(id=f"msg_{call.id}", role="assistant", content="", tool_calls=(call,))
     result = Message(
         id=f"msg_{call.id}_r", role="tool", content=output, tool_call_id=call.id, name=call.name, error=error
@@ -145,7 +145,7 @@ async def test_a_missing_search_tool_is_reported() -> None:
 
 @pytest.mark.parametrize("greeting", ["hello", "Hi!", "Guten Morgen", "help", "What can you do?", "?", "   "])
 async def test_a_greeting_gets_a_useful_text(greeting: str) -> None:
-    """It says what can be done, and how to get a model."""
+    """The text names the possible commands, and the way to set up a model."""
     text, calls = await ask(user(greeting))
     assert not calls
     assert "/tool" in text

@@ -1,6 +1,6 @@
-"""Byte streams as servers send them, each with its own ways, and what the adapter makes of them.
+"""Byte streams as different servers send them, and the adapter's reading of them.
 
-The recordings are written by hand after what the servers are known to send. Each is served whole and byte by byte.
+The recordings are written by hand after the known output of the servers. Each is served as a whole and byte by byte.
 """
 
 from pathlib import Path

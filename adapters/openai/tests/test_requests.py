@@ -1,4 +1,4 @@
-"""What the adapter sends, as the server gets it."""
+"""The requests of the adapter, as the server receives them."""
 
 from contextlib import aclosing
 from typing import Any
@@ -86,7 +86,7 @@ async def test_responses_sends_options_under_its_own_names() -> None:
 
 @both_apis
 async def test_extra_body_wins(api: str) -> None:
-    """What is configured as extra_body is added, and replaces what the adapter would send."""
+    """The configured extra_body is added, and replaces the adapter's own fields."""
     _, body = await ask(said("say:x"), api=api, extra_body={"seed": 7, "model": "other"})
     assert (body["seed"], body["model"]) == (7, "other")
 
@@ -110,7 +110,7 @@ async def test_an_empty_assistant_message_is_left_out() -> None:
 
 
 async def test_block_conversation_and_turn_are_not_sent() -> None:
-    """What the call is for is nobody's business outside."""
+    """The purpose of a call is not sent to the vendor."""
     request = said("say:x", block="diary", conversation="conv_secret", turn="turn_secret")
     _, body = await ask(request, api="chat")
     assert not {"diary", "conv_secret", "turn_secret"} & set(str(body).split("'"))

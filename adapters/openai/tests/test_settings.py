@@ -205,7 +205,7 @@ def test_a_rate_limit_on_tokens_is_not_a_context_overflow() -> None:
 
 
 def test_a_key_repeated_by_a_server_is_redacted() -> None:
-    """Nothing of it is in the detail."""
+    """The detail contains no part of the key."""
     error = from_status(401, {"error": {"message": "Bad key sk-secret-1."}}, "sk-secret-1")
     assert "sk-secret-1" not in str(error) + error.detail
 

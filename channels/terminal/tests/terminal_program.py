@@ -112,7 +112,7 @@ ANSWERS: dict[str, Callable[[SendMessage], Iterator[Step]]] = {
 
 
 class Gateway(ScriptedGateway):
-    """A scripted gateway that goes away."""
+    """A scripted gateway that disconnects."""
 
     def __init__(self) -> None:
         super().__init__(lambda message: ANSWERS.get(message.content, echo)(message), blocks=("main", "work"))

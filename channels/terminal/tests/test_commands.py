@@ -32,7 +32,7 @@ def test_commands_are_found(line: str, expected: tuple[str, str]) -> None:
     "line", ["hello", "/tool read_file path=a.md", "/etc/hosts is what?", "5 / 3", "/ 3", "  x"]
 )
 def test_messages_pass(line: str) -> None:
-    """What is no command goes to the agent unchanged, ``/tool`` too."""
+    """Text that is no command goes to the agent unchanged, ``/tool`` too."""
     assert parse(line) == line
 
 

@@ -30,7 +30,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def streamed(source: str, *, size: int = 3, width: int = 60, window: int = 10) -> str:
-    """What is printed for good when a text arrives in pieces."""
+    """Return the text printed as final when a text arrives in pieces."""
     stream = MarkdownStream(lambda: width, lambda: window, "ansi_dark")
     printed = "".join(stream.feed(source[at : at + size]) for at in range(0, len(source), size))
     return printed + stream.finish()
@@ -116,7 +116,7 @@ def test_no_color_leaves_no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_theme_or_odd_nesting_still_prints() -> None:
-    """Whatever a model writes comes out as text."""
+    """Any output of a model is shown as text."""
     assert "x" in bare("\n".join(render("[![x](http://a)](http://b)", 60)))
     assert "y = 1" in bare("\n".join(render("```no-such-language\ny = 1\n```", 60)))
 

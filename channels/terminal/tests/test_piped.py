@@ -54,7 +54,7 @@ def test_the_exit_status_reports_the_kind_of_failure(tmp_path: Path, lines: str,
 
 
 def test_a_failed_turn_does_not_stop_the_rest(tmp_path: Path) -> None:
-    """The next line is still said, and what was answered before the failure is kept."""
+    """The next line is still sent, and text from before the failure is kept."""
     done = piped(tmp_path, "failing\nnext\n")
     assert done.stdout == "Half of an ans\nYou said: next\n"
     assert "The model provider failed to answer." in done.stderr

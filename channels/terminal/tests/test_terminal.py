@@ -51,7 +51,7 @@ def test_tools_are_shown(terminal: Tmux) -> None:
 
 
 def test_a_withdrawn_answer_is_marked(terminal: Tmux) -> None:
-    """What was printed for good and then reset is marked, and the true answer follows."""
+    """Text that was printed and then withdrawn is marked, and the correct answer follows."""
     terminal.type("reset")
     terminal.wait_shows("ignore the text above", "The true answer.")
     assert "and more" not in terminal.screen()

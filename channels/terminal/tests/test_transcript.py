@@ -49,7 +49,7 @@ def test_the_format_is_mnemoais() -> None:
 
 
 def test_a_saved_conversation_loads(tmp_path: Path) -> None:
-    """Everything but ids and times comes back, under new ids."""
+    """Everything but ids and times is restored, under new ids."""
     save(MESSAGES, tmp_path / "c.json")
     loaded = load(tmp_path / "c.json")
     for before, after in zip(MESSAGES, loaded, strict=True):

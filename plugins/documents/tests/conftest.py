@@ -19,7 +19,7 @@ sys.path.insert(0, HERE)
 
 @pytest.fixture(autouse=True)
 def _found_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands beside the tests can be imported where readers run."""
+    """Modules beside the tests can be imported by the process of a reader."""
     monkeypatch.setenv("PYTHONPATH", HERE)
 
 

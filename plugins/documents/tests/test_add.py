@@ -160,7 +160,7 @@ def test_a_thousand_files_are_added_by_one_command(memory: Run, tmp_path: Path) 
 
 
 def test_a_killed_command_continues_where_it_stopped(memory: Run, tmp_path: Path) -> None:
-    """What was acknowledged before a SIGKILL is in history; the same command brings the rest and nothing twice."""
+    """Files acknowledged before a SIGKILL are in history; the same command adds the rest and none twice."""
     folder, held = tmp_path / "many", tmp_path / "home/memory/documents/many"
     folder.mkdir()
     for number in range(600):

@@ -103,7 +103,7 @@ async def test_opendocument_is_read(read) -> None:
 
 
 async def test_an_e_mail_is_read(read) -> None:
-    """Who, when and what, and the names of what is attached."""
+    """The text has sender, date and body, and the names of the attachments."""
     found = await read("a.eml", samples.MAIL)
     assert found.title == "Bäume"
     head, body, attached = (one.text for one in found.sections)
@@ -144,8 +144,8 @@ async def test_the_text_of_a_picture_is_read(read) -> None:
 
 @pytest.mark.parametrize("name", SOUND)
 async def test_a_broken_file_is_refused_with_a_reason(read, name: str) -> None:
-    """Nothing, the first half, noise in the middle, or another format: a sentence, or what can still be read; and
-    the next file is read all the same."""
+    """An empty file, a truncated one, one with noise inside and another format: the result is one sentence, or the
+    readable part, and the next file is read."""
     sound = SOUND[name]
     middle = len(sound) // 2
     harms = {

@@ -28,7 +28,7 @@ async def ends(command: str) -> None:
 
 
 def landlock_works() -> bool:
-    """Whether this kernel has Landlock, with all that is asked of it."""
+    """Report whether this kernel has Landlock, with every required right."""
     return bool(ctypes.CDLL(None).syscall(444, None, 0, 1) >= 6)
 
 
@@ -38,7 +38,7 @@ def written(folder: Path) -> bool:
 
 
 async def done(deed: str, **bounds: Any) -> str:
-    """What comes of one deed, and that the next file is read all the same."""
+    """Return the result of one action, and check that the next file is read."""
     async with reader_pool(
         DocumentsSettings(**{"read_timeout": 10, "read_memory_mb": 256, **bounds})
     ) as pool:
@@ -71,7 +71,7 @@ async def done(deed: str, **bounds: Any) -> str:
     ],
 )
 async def test_a_bad_reader_is_reported_and_survived(deed: str, reason: str) -> None:
-    """Whatever happens in the process, the reason is a sentence and the next file is read."""
+    """For any failure of the process, the reason is one sentence and the next file is read."""
     assert await done(deed) == reason
 
 
@@ -101,7 +101,7 @@ async def test_a_reader_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs network namespaces of Linux")
 async def test_a_reader_has_no_network() -> None:
-    """Where the system lets a process give up its network, it has none."""
+    """On a system where a process can give up its network, the reader has none."""
     reported = await done("call_out")
     if "refused" in reported:
         pytest.skip("this system lets no process give up its network")

@@ -103,7 +103,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interruptible")
 def test_watching_by_hand(tmp_path: Path, folder: Path) -> None:
-    """``trunkline memory watch`` tells what it brings, and Ctrl-C ends it."""
+    """``trunkline memory watch`` lists the files that it adds, and Ctrl-C ends it."""
     argv = [sys.executable, "-m", "trunkline.cli.main", "memory", "watch", str(folder), "--json"]
     env = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:

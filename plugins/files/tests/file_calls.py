@@ -34,7 +34,7 @@ def refusal(tool: FunctionTool, workspace: Path, *arguments: Any, **named: Any) 
 
 
 def shown(tool: FunctionTool, workspace: Path, **arguments: Any) -> str:
-    """What a person is shown who is asked about this call."""
+    """Return the preview for a person who decides about this call."""
     detail = anyio.run(tool.preview, tool_context(workspace), arguments)
     assert detail is not None
     return str(detail.text)

@@ -1,4 +1,4 @@
-"""What the file tools do, beyond the contract of tools (MB-F16)."""
+"""The effects of the file tools, beyond the contract of tools (MB-F16)."""
 
 import re
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_a_long_text_is_cut_with_a_note_and_read_on_from_there(tmp_path: Path) -
 
 
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:
-    """NUL bytes and what is not UTF-8 are told apart from text, wherever they are."""
+    """NUL bytes and invalid UTF-8 are recognized at any position."""
     (tmp_path / "nul").write_bytes(b"text\0more")
     (tmp_path / "latin").write_bytes("fa\xe7ade".encode("latin-1"))
     (tmp_path / "late").write_bytes(b"a" * 20_000 + b"\xff\xfe")
@@ -81,7 +81,7 @@ def test_a_folder_is_listed_by_name(tmp_path: Path) -> None:
 
 
 def test_a_file_is_written_whole_with_its_folders(tmp_path: Path) -> None:
-    """Created first, replaced then; what is on disk is what was given."""
+    """The file is created first, replaced then; the content on disk is the given content."""
     assert run(write_tools.write_file, tmp_path, "a/b/c.txt", "x\r\ny") == "Created a/b/c.txt (4 characters)."
     assert run(write_tools.write_file, tmp_path, "a/b/c.txt", "") == "Replaced a/b/c.txt (0 characters)."
     assert (tmp_path / "a/b/c.txt").read_bytes() == b""

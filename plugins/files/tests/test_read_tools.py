@@ -126,7 +126,8 @@ def test_documents_are_read_as_the_text_that_they_hold(tmp_path: Path, head: byt
     ],
 )
 def test_MN_T15_a_binary_read_steers_to_describe_image(tmp_path: Path, head: bytes, kind: str) -> None:
-    """A picture, told by its content and not by its name, is refused with the tool that looks at it."""
+    """A picture, recognized by its content and not by its name, is refused with the name of the tool that describes
+    it."""
     (tmp_path / "notes.txt").write_bytes(head)
     for tool, arguments in (
         (read_tools.read_file, {}),

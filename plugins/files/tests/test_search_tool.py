@@ -26,7 +26,7 @@ WORDS = st.text("ab \u00e4\n", max_size=60)
 def test_every_line_is_found_and_no_other(
     tmp_path_factory: Any, texts: list[str], query: str, around: int, piece: int
 ) -> None:
-    """Whatever the files hold and however they are cut into pieces, the lines are those of the plainest search."""
+    """For any file content and any division into chunks, the lines are those of the plainest search."""
     folder = tmp_path_factory.mktemp("search")
     expected: list[str] = []
     for number, text in enumerate(texts):
@@ -121,7 +121,7 @@ def test_no_pattern_runs_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_search_ends_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was found until then is told, with a note."""
+    """The matches up to then are returned, with a note."""
     monkeypatch.setattr(search_tool, "SEARCH_SECONDS", 0.0)
     monkeypatch.setattr(search_tool.ripgrep, "can_search", lambda wanted: False)
     for number in range(5):
@@ -195,7 +195,7 @@ PATTERNS = st.recursive(
 def test_ripgrep_and_python_agree_about_patterns(
     tmp_path_factory: Any, pattern: str, fold: bool, lines: list[str]
 ) -> None:
-    """What is handed to ripgrep matches the same lines there, beyond ASCII too, or is refused by it."""
+    """A pattern passed to ripgrep matches the same lines there, beyond ASCII too, or ripgrep refuses it."""
     theirs = to_ripgrep(pattern)
     assume(theirs is not None)
     file = tmp_path_factory.getbasetemp() / "agree.txt"

@@ -34,7 +34,7 @@ def test_text_is_inserted_after_a_line(lines: list[str], ended: bool, new: list[
 
 
 def test_line_ends_are_those_of_the_file(tmp_path: Path) -> None:
-    """What is put between lines that end as Windows' do, or behind a last line without an end, is a line of its own."""
+    """Text inserted between lines with Windows line ends, or after a last line without an end, is a separate line."""
     (tmp_path / "a").write_bytes(b"one\r\ntwo")
     run(write_tools.insert_in_file, tmp_path, "a", 1, "new")
     run(write_tools.insert_in_file, tmp_path, "a", 3, "last")

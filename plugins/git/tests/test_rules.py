@@ -1,4 +1,4 @@
-"""What the guard rules about git by its words alone."""
+"""The rulings of the guard on git commands, from their arguments alone."""
 
 import pytest
 from hypothesis import given
@@ -80,21 +80,21 @@ FREE = [
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_MN_T6_refused_commands(line: str) -> None:
-    """To force or delete a protected branch, however it is written; to have git run a program; what may be an alias."""
+    """These force or delete a protected branch, in any spelling; make git run a program; or may be an alias."""
     verdict = judge_argv(line.split(" ") if line else [], PROTECTED)
     assert (verdict.ruling, bool(verdict.why)) == ("refused", True)
 
 
 @pytest.mark.parametrize("line", CONFIRMED)
 def test_MN_T6_commands_that_need_approval(line: str) -> None:
-    """What throws work away."""
+    """These discard work."""
     verdict = judge_argv(line.split(" "), PROTECTED)
     assert (verdict.ruling, bool(verdict.why)) == ("confirm", True)
 
 
 @pytest.mark.parametrize("line", FREE)
 def test_MN_T6_commands_without_approval(line: str) -> None:
-    """What can be taken back, or is everybody's daily work."""
+    """These can be undone, or are everyday work."""
     assert judge_argv(split_plain_command(line) or [], PROTECTED).ruling == "free"
 
 
@@ -123,7 +123,7 @@ ANY = st.lists(
 
 @given(ANY)
 def test_every_argument_list_is_classified(words: list[str]) -> None:
-    """None is passed over, and a push that names a protected branch and forces it is never free."""
+    """No list is skipped, and a push that names a protected branch and forces it always needs a ruling."""
     verdict = judge_argv(words, PROTECTED)
     assert verdict.ruling in ("free", "confirm", "refused")
     if words[:1] == ["push"] and "+main" in words:

@@ -1,4 +1,4 @@
-"""What the memory tests share: an open store on a root of its own, and plain git to look at it from outside."""
+"""Shared by the memory tests: an open store on a separate root, and plain git to read it from outside."""
 
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable

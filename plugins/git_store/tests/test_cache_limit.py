@@ -1,4 +1,4 @@
-"""What memory keeps in mind of conversations has a bound, however small each of them is."""
+"""The cache of conversations is bounded, also for many small ones."""
 
 from trunkline.contracts.conversations.messages import Message, utc_now
 from trunkline_git_store.conversations import ConversationCache, ConversationFile, Header
@@ -21,7 +21,7 @@ def test_many_short_conversations_are_evicted_like_few_long_ones() -> None:
 
 
 def test_a_growing_conversation_evicts_others() -> None:
-    """What is added to one counts as well; the one in use stays."""
+    """Appended messages count as well; the conversation in use stays."""
     cache = ConversationCache(limit=100_000)
     cache.put("other", small(1))
     cache.put("0", small(2))

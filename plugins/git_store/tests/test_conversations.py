@@ -76,7 +76,7 @@ async def test_appending_again_changes_nothing(store: GitMemoryStore, git: Git) 
 
 
 async def test_appending_again_after_a_restart_changes_nothing(opened: Opened) -> None:
-    """What is known is read from the file, not only remembered."""
+    """Known messages are read from the file, not only from the cache."""
     async with opened() as store:
         await store.append_conversation(append(said(1), said(2)))
     async with opened() as store:
@@ -145,8 +145,8 @@ async def test_the_file_is_json_lines(store: GitMemoryStore, root: Path, git: Gi
 async def test_titles_are_made_from_the_first_message(
     store: GitMemoryStore, text: str, title: str | None
 ) -> None:
-    """Its first sentence without markup and greetings, a long one without politeness too, 60 letters at most; none
-    while nobody said anything."""
+    """A title is its first sentence without markup and greetings, a long one without politeness too, 60 letters at
+    most; there is none before the first message."""
     await store.append_conversation(append(said(1, "system", "Be kind."), said(2, "user", text)))
     found = await store.load_conversation("main", "c1", after=0)
     assert found.summary is not None
@@ -253,7 +253,7 @@ async def test_the_list_is_right_after_the_index_was_deleted(full: GitMemoryStor
 
 
 async def test_a_conversation_is_found_by_its_id(full: GitMemoryStore) -> None:
-    """Its block, title, times and count; None for an unknown one, and for one whose block was put away."""
+    """The result has its block, title, times and count; None for an unknown one, and for one of an archived block."""
     found = await full.find_conversation("c9")
     assert found is not None
     assert (found.block, found.message_count, found.created_at) == ("garden", 2, BEGAN + timedelta(minutes=9))

@@ -1,5 +1,5 @@
-"""A ``.git`` that is damaged while memory is open: what can be read is read, whoever writes is told what is wrong and
-what to do, edits by hand stay where they are, and after the doctor all goes on."""
+"""A ``.git`` that is damaged while memory is open: readable content is read, a writer gets the fault and its fix,
+edits by hand are kept, and after the doctor everything works again."""
 
 import json
 import subprocess
@@ -120,7 +120,7 @@ async def test_the_memory_doctor_repairs_the_repository(
 
 
 async def test_memory_starts_though_a_folder_of_the_last_version_is_lost(opened: Opened, root: Path) -> None:
-    """It serves what can be read, and takes messages; the edit by hand waits on the disk."""
+    """Memory serves readable content, and accepts messages; the edit by hand stays on the disk."""
     async with opened() as store:
         await store.change(Change({"notes/a.md": b"one", "other/b.md": b"two"}, actor="agent", reason=""))
     no_folder(root)

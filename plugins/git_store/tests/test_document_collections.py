@@ -1,4 +1,4 @@
-"""Documents of a conversation: found by memory's own engine, bounded, mended, and gone for good when cleared."""
+"""Documents of a conversation: found by memory's own engine, bounded, repaired, and deleted for good by clear."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,7 +20,7 @@ async def collections(tmp_path: Path) -> AsyncIterator[CollectionStore]:
 
 
 def within(folder: Path) -> list[Path]:
-    """What a folder holds."""
+    """Return the content of a folder."""
     return list(folder.iterdir())
 
 
@@ -38,7 +38,7 @@ async def test_mn_t14_a_rare_word_outscores_a_common_one(collections: Collection
 
 
 async def test_each_conversation_has_its_own(collections: CollectionStore) -> None:
-    """Whatever a conversation is called, no other sees its documents, and no path leads out of the cache."""
+    """For any name of a conversation, no other conversation sees its documents, and no path leaves the cache."""
     names = ["conv", "../conv", "a/b", "", "con\0v", "x" * 500, "ünï"]
     for number, name in enumerate(names):
         await collections.put(name, "same.md", f"number {number}")
@@ -58,7 +58,7 @@ async def test_hostile_names_are_refused(collections: CollectionStore, name: str
 
 
 async def test_a_document_is_replaced_by_its_name(collections: CollectionStore) -> None:
-    """What it said before is not found any more."""
+    """Its earlier text is no longer found."""
     await collections.put("conv", "a.md", "apples")
     await collections.put("conv", "a.md", "pears")
     assert [one.name for one in await collections.documents("conv")] == ["a.md"]

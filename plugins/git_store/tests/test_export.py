@@ -53,7 +53,7 @@ async def test_an_archive_needs_nothing_but_tar_and_git(
 async def test_an_archive_lists_its_content_with_checksums(
     store: GitMemoryStore, write: Write, tmp_path: Path
 ) -> None:
-    """The manifest counts what is in it; the stock ``sha256sum`` checks every file, and finds the one that changed."""
+    """The manifest counts its files; the stock ``sha256sum`` checks every file, and finds the changed one."""
     await write("blocks/main/a.md", "text")
     message = Message(id="m1", role="user", content="hello")
     await store.append_conversation(
@@ -158,7 +158,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 async def test_an_edit_by_hand_is_in_the_export(store: GitMemoryStore, root: Path, tmp_path: Path) -> None:
-    """What lies on the disk when the export begins: new files, changed ones, and what was deleted."""
+    """The export has the files on disk at its start: new, changed, and without the deleted ones."""
     await store.change(Change({"a.md": b"a", "gone.md": b"gone"}, actor="agent", reason=""))
     (root / "a.md").write_text("by hand")
     (root / "new.md").write_text("new")

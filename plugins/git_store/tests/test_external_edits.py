@@ -153,7 +153,7 @@ async def test_an_agents_write_commits_external_edits_first(store: GitMemoryStor
 async def test_an_export_names_files_still_being_written(
     store: GitMemoryStore, root: Path, tmp_path: Path
 ) -> None:
-    """What is at rest is in the archive, and what is not is named in it, as it last was at rest."""
+    """Finished files are in the archive; an unfinished one is listed, and is in it with its last finished content."""
     await store.change(Change({"slow.md": b"before"}, actor="agent", reason=""))
     program = written(root / "slow.md", 1_200)
     try:

@@ -88,7 +88,7 @@ async def test_random_traversals_never_leave_the_root(store: GitMemoryStore, tmp
 
 
 async def test_a_folder_is_not_read_as_a_file(store: GitMemoryStore, write: Write) -> None:
-    """Who names a folder is told that it is one, and that is no failure of the service."""
+    """A request for a folder is told that it is one, and that is no failure of the service."""
     await write("notes/a.md", "hello")
     with pytest.raises(Refusal, match="it is a folder") as refused:
         await store.read("notes")
@@ -267,7 +267,7 @@ async def test_listing_distinguishes_files_and_folders(store: GitMemoryStore, wr
 
 
 async def test_a_binary_file_is_refused_as_text(store: GitMemoryStore, root: Path) -> None:
-    """Reading what is not text says so."""
+    """The error states that the file is not text."""
     (root / "x.bin").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(Refusal, match="not a text file"):
         await store.read("x.bin")
@@ -323,7 +323,7 @@ PATHS = st.lists(NAMES | st.sampled_from(["..", ".", "", "~", ".git", ".GIT", "a
 
 @given(PATHS)
 def test_an_allowed_path_is_plain_and_inside(path: str) -> None:
-    """Whatever the rules let through has no way up or out, and is its own plain form."""
+    """Any path that the rules permit has no way up or out, and is in normal form."""
     try:
         plain = normalize_path(path)
     except Refusal as refusal:

@@ -113,7 +113,8 @@ async def test_plain_tools_read_memory_while_nothing_runs(opened: Opened, root: 
 
 
 async def test_external_edits_are_committed(opened: Opened, root: Path, git: Git) -> None:
-    """What a person wrote, changed and removed while all was stopped is committed as theirs at the next start."""
+    """A person's additions, changes and deletions made while memory was stopped are committed as that person's at
+    the next start."""
     async with opened() as store:
         await store.change(Change({"a.md": b"agent", "b.md": b"agent"}, actor="agent", reason=""))
     (root / "a.md").write_text("mine")

@@ -133,8 +133,8 @@ def nested(folder: Path, levels: int) -> pygit2.Oid:
 async def test_folders_nested_deep_stay_in_history(
     store: GitMemoryStore, good: Path, tmp_path: Path, git: Git
 ) -> None:
-    """What a person committed deeper than memory has files is told and in history; all else comes, and memory goes on
-    as before: it writes, exports and is examined."""
+    """A file committed by a person below memory's depth limit is reported and kept in history; every other file is
+    imported, and memory continues to write, export and check."""
     deep = repacked(good, lambda folder: commit(folder, nested(folder, 1_500)))
     done = await bring(store, deep, tmp_path)
     assert any("a memory file cannot have that name" in gap.why for gap in done.gaps)

@@ -1,6 +1,6 @@
-"""Memory survives SIGKILL at any instant: what was acknowledged is there, what was not is whole or absent.
+"""Memory survives SIGKILL at any moment: acknowledged changes are there, others are complete or absent.
 
-The writer writes, edits, moves, deletes and takes back, appends to a conversation, and packs meanwhile.
+The writer writes, edits, moves, deletes and reverts, appends to a conversation, and packs meanwhile.
 """
 
 import json
@@ -151,7 +151,7 @@ STEPS = [
 
 
 class Seen:
-    """What a writer said before it died: tried and acknowledged texts by path, and acknowledged messages."""
+    """The reports of a writer before it was killed: tried and acknowledged texts by path, and acknowledged messages."""
 
     def __init__(self) -> None:
         self.tried: dict[str, set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""What two texts have in common, held against what a person would say."""
+"""The common lines of two texts, compared with a person's expectation."""
 
 from hypothesis import given
 from hypothesis import strategies as st

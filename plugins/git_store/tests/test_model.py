@@ -1,4 +1,4 @@
-"""The store held against a simple model: whatever is done to it, in whatever order, a dict would know the outcome."""
+"""The store compared with a simple model: a dict predicts the outcome of any operations in any order."""
 
 import os
 import tempfile
@@ -50,7 +50,7 @@ class Model(RuleBasedStateMachine):
         self.by_hand.clear()
 
     def teardown(self) -> None:
-        """Every version that is known holds what it held, and each line has somebody who wrote it."""
+        """Check that every known version has its content, and that each line has an author."""
         try:
             for version, _, after in self.before:
                 for path, data in after.items() if version else ():
@@ -74,7 +74,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(path=PATHS, text=TEXTS, stale=st.booleans())
     def write_expected(self, path: str, text: str, stale: bool) -> None:
-        """A whole file that must hold what is known of it."""
+        """Write a whole file with its current content as the expectation."""
         known = "0" * 40 if stale else ""
         if not stale and path in self.files:
             known = self.done(lambda: self.store.read(path)).hash

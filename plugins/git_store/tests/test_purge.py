@@ -112,8 +112,8 @@ async def test_a_folder_is_purged_with_all_in_it(chunks: Chunks, write: Write, g
 
 
 async def test_a_similar_conversation_is_not_purged(chunks: Chunks, git: Git) -> None:
-    """What an agent always says is in all conversations: one that was deleted before the purged one began is not
-    that one under another name. Its owner was told that history keeps it."""
+    """Boilerplate of the agent is in all conversations: a conversation deleted before the purged one began is not
+    the same one under another name. Its owner was told that history keeps it."""
     always = "No model is configured. To talk to one, set a key and start again; init asks for both.\n" * 3
     for number, said in enumerate(("Tomatoes like warm feet", "My doctor says that I need a rest")):
         name = f"conv_{number}"
@@ -145,7 +145,8 @@ async def test_a_purge_is_noted(chunks: Chunks, write: Write, root: Path) -> Non
 
 
 async def test_purge_records_are_never_purged(chunks: Chunks, write: Write, root: Path) -> None:
-    """What may not come back stays known: the notes are not purged, nor spoilt by how somebody left them."""
+    """Purged text must not return, so the purge records are not purged, and a damaged record file is not
+    overwritten."""
     await write("secret.md", "zebra")
     await write("audit/purges.jsonl", '{"target": "x", "paths": ["x"]}')
     for target in ("audit", "audit/purges.jsonl"):
@@ -174,7 +175,7 @@ async def test_a_wrong_confirmation_purges_nothing(chunks: Chunks, write: Write,
 
 
 async def test_writes_continue_after_a_purge(chunks: Chunks, opened: Opened, write: Write, git: Git) -> None:
-    """What is written next is committed upon the new history, before and after a restart."""
+    """Later writes are committed on the new history, before and after a restart."""
     await write("secret.md", "zebra")
     await purge(chunks, "secret.md")
     await write("a.md", "one")

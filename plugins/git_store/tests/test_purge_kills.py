@@ -83,7 +83,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_a_killed_purge_is_finished_by_the_next_one(
     stopped: tuple[Path, str], step: str, tmp_path: Path
 ) -> None:
-    """At any step of it, with a process that dies at once."""
+    """A process is killed at each step of the purge."""
     home, conversation = tmp_path / "home", stopped[1]
     shutil.copytree(stopped[0], home, symlinks=True)
     assert "memory/.git" in files_holding(home, MARK.encode())

@@ -59,7 +59,7 @@ async def test_a_folder_of_notes_becomes_a_memory(opened: Opened, root: Path, gi
 
 
 async def test_a_removed_history_starts_again(opened: Opened, root: Path, git: Git) -> None:
-    """What the cache knows about files of the old repository does not count in a new one."""
+    """Cached facts about files of the old repository do not apply to the new one."""
     async with opened() as store:
         await store.change(Change({"notes.md": b"Beans are sown in May."}, actor="agent", reason=""))
     shutil.rmtree(root / ".git")
@@ -216,7 +216,7 @@ async def test_the_cache_need_not_be_writable(opened: Opened, tmp_path: Path) ->
 
 
 async def test_initial_files_are_not_search_hits(opened: Opened, root: Path) -> None:
-    """Nobody remembered it, and the instructions are told in every turn; what somebody writes there is found."""
+    """The initial instructions are part of every turn and are no memory; the same file is found once it is edited."""
     async with opened() as store:
         assert await store.search(SearchMemory(query="instructions owner personality passwords")) == ()
         await store.change(

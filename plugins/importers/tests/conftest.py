@@ -1,4 +1,4 @@
-"""What the tests of importers share: folders as other systems leave them, and a memory that takes them in."""
+"""Shared by the tests of importers: folders as other systems write them, and a memory that imports them."""
 
 import json
 import shutil

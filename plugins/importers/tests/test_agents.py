@@ -393,7 +393,7 @@ async def test_links_and_unsupported_files_are_not_imported(place: Any, write: A
 
 
 async def test_a_broken_file_stops_only_its_own_import(place: Any, write: Any) -> None:
-    """Noise in the place of a database, JSON that is none, lines that are none: told, and the rest comes."""
+    """Noise in the place of a database, invalid JSON, and invalid lines are reported, and the rest is imported."""
     write("memories/MEMORY.md", "m")
     write("sessions/session_a.json", "{")
     write("sessions/session_b.jsonl", '{"role": "user", "content": "hi"}\n{"role\n')

@@ -1,4 +1,4 @@
-"""Chat exports: what was said arrives as it was last, again and again only what is new."""
+"""Chat exports: messages are imported in their last version, and a repeated import adds new ones only."""
 
 import json
 import zipfile

@@ -1,4 +1,4 @@
-"""A platform that learns, and ways to look at what it learned."""
+"""A platform with learning, and functions that read its learned items."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -78,7 +78,7 @@ def texts(running: Platform, pattern: str) -> list[dict[str, Any]]:
 
 
 async def passed_over(running: Platform, turns: int) -> bool:
-    """Whether the learner is done with so many turns, whatever it did with them."""
+    """Report whether the learner has processed the given number of turns, with any result."""
     reported = [fact async for fact in running.bus.history(TURN_FACT, fact="finished")]
     state = await consumer_state(running.bus, FACT_STREAM, LEARNER_CONSUMER.name)
     return len(reported) == turns and state.waiting == state.held == 0

@@ -148,7 +148,7 @@ async def test_a_running_turn_blocks_a_purge(tmp_path: Path) -> None:
 
 
 async def test_a_turn_waiting_for_a_decision_blocks_a_purge(tmp_path: Path) -> None:
-    """Nobody is at work on it, and what it stores at its end would come back all the same."""
+    """No monitor is working on the turn, and the messages that it stores at its end would restore the purged text."""
     config = {"runtime.provider_adapter": "scripted", "permissions.approvals": "some"}
     async with platform(tmp_path / "home", plugins=[Shop()], config=config) as running:
         asked = await running.send('call:write_file {"path": "a.md", "content": "finished"}')
@@ -161,7 +161,8 @@ async def test_a_turn_waiting_for_a_decision_blocks_a_purge(tmp_path: Path) -> N
 
 
 def test_a_strategy_with_another_source_stays_without_the_purged_one() -> None:
-    """What only the purged conversation taught goes; a person's own words stay whatever their sources."""
+    """Strategies whose only source is the purged conversation are removed; a person's own words stay, for any
+    sources."""
     sources = tuple(
         Provenance(block="main", conversation=one, turn=f"turn_{one}") for one in ("conv_a", "conv_b")
     )

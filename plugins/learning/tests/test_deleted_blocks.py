@@ -1,4 +1,4 @@
-"""A block is taken away while the learner waits for a model's answer about a turn of it: what it learns is too late."""
+"""A block is deleted while the learner waits for a model's answer about a turn of it: the result arrives too late."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -40,7 +40,7 @@ class Ponderer(ScriptedModel):
 
 @pytest.mark.parametrize("how", AWAY)
 async def test_nothing_is_learned_into_a_block_deleted_meanwhile(tmp_path: Path, how: str) -> None:
-    """No folder is made anew, so an archive comes back as it was; and nothing of the turn is kept elsewhere."""
+    """No folder is created again, so an archive is restored unchanged; and nothing of the turn is stored elsewhere."""
     model = Ponderer()
     async with learning(tmp_path / "home", ON, model) as running:
         await running.gateway.create_block("garden")

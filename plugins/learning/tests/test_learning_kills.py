@@ -1,4 +1,4 @@
-"""Learners that are killed: every turn is learned from once, whatever dies when, and however many there are."""
+"""Learners are killed: every turn is learned from once, for any process that dies and any number of learners."""
 
 import json
 from pathlib import Path
@@ -82,7 +82,8 @@ def switch_on(running: ProcessPlatform) -> None:
 
 
 async def test_a_learner_killed_at_any_step_counts_each_turn_once(tmp_path: Path) -> None:
-    """Between two facts, before the commit, and after the commit before anybody heard of it: each turn counts once."""
+    """The learner is killed between two facts, before the commit, and after the commit before it is published: each
+    turn counts once."""
     config: dict[str, Any] = {"runtime.provider_adapter": "offline", "plugins.max_crashes": 0}
     async with process_platform(
         tmp_path / "home", config=config, plugins={"dies": DIES}, workers=KINDS

@@ -49,7 +49,7 @@ def note(text: str, **more: Any) -> dict[str, Any]:
 
 
 async def test_a_model_extracts_facts_with_repetitions_and_contradictions(tmp_path: Path) -> None:
-    """What the model calls a duplicate is not kept again; what it calls a contradiction is linked."""
+    """A duplicate according to the model is not stored again; a contradiction according to the model is linked."""
     replies = iter(
         [
             {"facts": [note("The person keeps bees.")]},

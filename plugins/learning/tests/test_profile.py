@@ -44,7 +44,7 @@ def test_fields_gain_and_lose_weight() -> None:
 
 
 def test_the_model_receives_distinctive_traits_after_five_messages() -> None:
-    """Nothing before; then what is below .4 or above .6, an expert from .7 on."""
+    """None before; then traits below .4 or above .6, and expertise from .7 on."""
     known = NEW
     for number in range(1, 5):
         known = profile.update_profile(known, turn(number, "Fix async python"))

@@ -1,4 +1,4 @@
-"""Whether a turn went well (MN-T13), and what is worth remembering of it (MN-F22)."""
+"""The verdict on a turn (MN-T13), and its episode (MN-F22)."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -110,7 +110,7 @@ def some(tasks: Sequence[str], *, model: str = "a/m") -> list[Episode]:
 
 
 def test_mn_t13_at_most_five_similar_episodes_are_shown() -> None:
-    """MN-T13: from .7 on, the five nearest, none twice, and none of the conversation itself."""
+    """MN-T13: the five nearest from .7 on are shown, none twice, and none of the conversation itself."""
     kept = some(
         [
             f"Fix the failing login test in {place}"

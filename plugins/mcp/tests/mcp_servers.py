@@ -1,4 +1,4 @@
-"""What the tests share: programs that run without a sandbox (in tests alone), and lines to servers."""
+"""Shared by the tests: programs that run without a sandbox (in tests alone), and connections to servers."""
 
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -36,8 +36,7 @@ class BareProcess(SandboxProcess):
 
 
 class Bare(trunkline.Sandbox):
-    """No sandbox at all: for tests of what has nothing to do with one. ``began`` are the programs, with what they were
-    given."""
+    """No sandbox at all, for tests that are not about one. ``began`` are the started programs, with their arguments."""
 
     name = "bare"
 
@@ -100,7 +99,7 @@ async def ready(line: ServerConnection) -> dict[str, trunkline.Tool]:
 async def called(
     tool: trunkline.Tool, place: Path, person: trunkline.Person | None = None, **arguments: Any
 ) -> str:
-    """What a tool answers."""
+    """Return the reply of a tool."""
     return await tool(tool_context(place, person=person), arguments)
 
 

@@ -1,4 +1,4 @@
-"""``trunkline mcp``: what it says to somebody who has not used it before. The program, on a home of its own."""
+"""``trunkline mcp``: its output for a new user. The program runs on a separate home."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def test_the_list_reports_that_no_platform_runs(tmp_path):
 
 
 def test_testing_one_server_reports_only_that_server(tmp_path):
-    """What is logged of the others, which a tools worker begins too, goes into a file of the home."""
+    """Log lines of the other servers, which a tools worker starts too, go into a file of the home."""
     for name, port in (("mine", 9), ("other", 19)):
         cli(tmp_path, "add", name, "--url", f"http://127.0.0.1:{port}/mcp")
     done = cli(tmp_path, "test", "mine")

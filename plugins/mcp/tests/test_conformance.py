@@ -39,7 +39,7 @@ def installed() -> None:
 
 
 class SuitesTools:
-    """What the suite wants called, as a plugin's tools."""
+    """The tools that the suite calls, as a plugin's tools."""
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> list[trunkline.Tool]:

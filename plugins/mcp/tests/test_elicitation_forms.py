@@ -1,4 +1,5 @@
-"""Forms of servers, filled in by words: what fits goes on, what does not is asked again, and no form breaks it."""
+"""Elicitation forms of servers, answered in words: a valid answer is accepted, an invalid one is asked again, and no
+form breaks the host."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -126,7 +127,7 @@ words = ("type", "enum", "enumNames", "oneOf", "items", "default", "minimum", "t
     )
 )
 def test_no_form_breaks_it(properties: dict[str, Any]) -> None:
-    """Whatever a server sends for a form, a person is asked something readable or it is declined."""
+    """For any form that a server sends, a person gets a readable question or the form is declined."""
     person = Says("1", "1", "1")
     result = filled(person, **properties)
     assert result is None or isinstance(result, dict)

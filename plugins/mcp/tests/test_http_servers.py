@@ -45,7 +45,7 @@ async def test_a_lost_server_is_reconnected(tmp_path, protocol):
 
 
 async def test_token_files_are_private_and_broken_ones_are_ignored(tmp_path):
-    """Readable by nobody else, whole or not at all, gone when they are forgotten."""
+    """The file is readable by its owner only, written completely or not at all, and removed by forget."""
     tokens = OAuthTokenStore(
         tmp_path / "mcp" / "tokens", parse_server("docs", {"url": "https://docs.example/mcp"})
     )

@@ -83,7 +83,7 @@ async def test_the_servers_of_pypi_are_mounted_and_used(tmp_path):
 
 
 async def test_the_reference_servers_of_npm_are_mounted_and_used(tmp_path):
-    """They speak 2025-11-25; what they write is in their one folder on this machine."""
+    """They use protocol version 2025-11-25; the files that they write are in their one folder on this machine."""
     try:
         place = suite.packages()
     except suite.Missing as error:

@@ -91,7 +91,7 @@ def test_mn_t12_numbers_become_text_and_disabled_servers_are_not_used(tmp_path):
 
 @pytest.mark.parametrize("mistake", ["disbled", "netwrok", "trsut", "readble"])
 def test_a_misspelled_key_prevents_the_start_of_the_server(tmp_path, mistake):
-    """What was meant to shut it off or in would not be heeded otherwise; the reason names the key that was meant."""
+    """A misspelled restriction would be ignored otherwise; the reason names the intended key."""
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "x", mistake: True}}}))
     found = load_servers(tmp_path)
     assert not found.servers and "did you mean" in found.problems[0].what

@@ -45,7 +45,7 @@ def test_cc_t14_messages_survive_any_chunking(chunks):
 @examples(60, deadline=None)
 @given(st.lists(st.binary(max_size=40)))
 def test_a_line_that_is_too_long_is_refused_or_cut(chunks):
-    """Nobody fills our memory with one line."""
+    """One line cannot fill our memory."""
     whole = b"".join(chunks).split(b"\n")
     if max(map(len, whole)) > 16:
         with pytest.raises(LineTooLongError):

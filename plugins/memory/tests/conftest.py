@@ -1,4 +1,4 @@
-"""What the tests of the memory tools share: a real memory worker, and a tool's context on it."""
+"""Shared by the tests of the memory tools: a real memory worker, and a tool's context on it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -94,7 +94,7 @@ async def test_possible_contradictions_are_named(
 
 @pytest.mark.anyio
 async def test_an_explicit_link_counts_as_certain(context: ToolContext) -> None:
-    """RLM-F11: what somebody linked as contradicting is named, whatever the words are; unlinked it is not."""
+    """RLM-F11: a chunk linked as contradicting is named, for any words; without the link it is not."""
     one, other = await kept(context, "The beans are early"), await kept(context, "Frost came in May")
     arguments = {"source_id": one, "target_id": other, "link_type": "contradicts"}
     await used(link, context, **arguments)

@@ -44,7 +44,7 @@ async def test_rlm_f27_more_than_five_notes_on_a_topic_are_merged(context: ToolC
 
 @pytest.mark.anyio
 async def test_a_topic_with_few_notes_is_unchanged(context: ToolContext) -> None:
-    """Nothing is changed below six, and the model is told why."""
+    """Below six notes nothing is changed, and the model receives the reason."""
     await used(remember, context, content="Tea is green", tags=["tea"])
     with pytest.raises(ToolError, match="Nothing was changed") as refused:
         await used(consolidate, context, topic="tea")

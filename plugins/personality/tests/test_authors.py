@@ -36,7 +36,7 @@ async def owned(authors: AuthorCache, memory: LateMemory) -> bool:
 
 
 async def test_a_history_that_timed_out_once_is_read_again() -> None:
-    """One slow moment must not make the owner's words data for as long as the process lives."""
+    """A single slow answer must not mark the owner's words as data for the lifetime of the process."""
     authors, memory = AuthorCache(timeout=0.05, pause=0.0), LateMemory(3600)
     assert not await owned(authors, memory)
     memory.seconds = 0.0

@@ -1,4 +1,4 @@
-"""What the HUD computes from a conversation, surges, and the etiquette (RLM-F22 to F27)."""
+"""The values that the HUD computes from a conversation, surges, and the etiquette (RLM-F22 to F27)."""
 
 import pytest
 

@@ -113,7 +113,7 @@ def test_MB_D11_a_new_summary_keeps_the_one_before() -> None:
 
 
 def test_a_summary_that_contains_the_old_one_replaces_it() -> None:
-    """What the new summary says word for word needs no second place."""
+    """Text that the new summary repeats word for word is not kept twice."""
     book = BlockMemoryFile.parse("# M\n\nTea at four.\n").with_summary("Tea at four. Milk first.", AT)
     assert book.history == () and "Milk first." in book.text(AT)
 
@@ -131,7 +131,7 @@ def test_a_note_is_put_on_top_of_the_history() -> None:
 
 
 def test_a_long_history_is_truncated_with_a_note() -> None:
-    """What is too old leaves the file, which says where it is; the summary is never cut."""
+    """Entries that are too old are removed from the file, and a note says where they are; the summary is never cut."""
     book = BlockMemoryFile.parse("# M\n\n" + "S" * 20_000)
     for number in range(12):
         book = BlockMemoryFile.parse(book.with_note(f"{number}: " + "x" * 2000, AT).text(AT))

@@ -55,7 +55,7 @@ def test_a_list_is_read_back_from_its_file(tasks: list[Todo]) -> None:
 
 
 def test_no_text_is_refused() -> None:
-    """And too much of it."""
+    """Too long a text is refused as well."""
     for text in ("", " \n", "x" * 3_000):
         with pytest.raises(ToolError, match="Nothing was written"):
             one_line(text)

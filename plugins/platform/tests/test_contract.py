@@ -27,7 +27,7 @@ class Owner(trunkline.Person):
 
 @pytest.mark.anyio
 async def test_an_answer_is_the_result_and_a_missing_one_is_an_error(tmp_path: Path) -> None:
-    """What the owner says comes back as such; where nobody can be asked the tool says so."""
+    """The owner's answer is returned unchanged; without a person to ask, the tool reports it."""
     arguments = {"question": "Which?", "options": ["a", "b"]}
     context = tool_context(tmp_path, person=Owner())
     assert await person_tools.ask_human(context, arguments) == "The owner answered: b"

@@ -40,8 +40,8 @@ class Mute(Channel):
 
 
 async def test_MB_F18_a_message_is_sent_through_a_channel_after_approval(tmp_path: Path) -> None:
-    """The owner is asked with the message shown; the channel says who speaks. A channel that is not there, that cannot
-    tell anything, or a name that is none is an error that says so."""
+    """The owner approves the shown message; the channel names the sender. An unknown channel, one that cannot send,
+    and an invalid name are clear errors."""
     news = News()
 
     class Channels:

@@ -1,4 +1,4 @@
-"""What the tests of this plugin share: a sandbox to run code in, and a look at the processes in it."""
+"""Shared by the tests of this plugin: a sandbox to run code in, and functions that inspect its processes."""
 
 import shutil
 import sys

@@ -25,7 +25,7 @@ async def none_left(processes: list[psutil.Process], seconds: float = 60.0) -> N
 
 
 def lives(process: psutil.Process) -> bool:
-    """Whether it runs; one that is dead and not yet waited for does not."""
+    """Report whether the process runs; a zombie does not."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

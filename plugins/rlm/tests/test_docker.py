@@ -59,7 +59,7 @@ def _root() -> bytes:
 
 
 def _libraries() -> set[Path]:
-    """What the interpreter and its modules are linked to, of the system."""
+    """Return the system libraries that the interpreter and its modules are linked to."""
     modules = Path(str(sysconfig.get_config_var("DESTSHARED"))).glob("*.so")
     programs = [own_interpreter(), *map(str, modules)]
     said = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout

@@ -1,4 +1,4 @@
-"""A process that was taken over and writes to its pipe what it likes: the host reads what it knows, or ends it."""
+"""A compromised process writes anything to its pipe: the host reads valid frames, or ends the process."""
 
 import struct
 
@@ -34,7 +34,7 @@ HOSTILE: dict[str, bytes | str] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_a_hostile_frame_ends_the_session(sandbox: Sandbox, name: str) -> None:
-    """Who has taken the process over can write anything to the pipe: the host reads what it knows, or ends it."""
+    """An attacker in the process can write anything to the pipe: the host reads valid frames, or ends the process."""
     async with ReplSession(
         sandbox, limits=ReplLimits(timeout=10.0, output=2_000_000), checked=False
     ) as session:
@@ -79,7 +79,7 @@ async def test_rlm_t11_a_forged_call_frame_counts_as_a_call(sandbox: Sandbox) ->
 async def test_a_process_that_does_not_listen_any_more_is_ended(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that was taken over says that it is done, and never reads again: the next run does not wait for it."""
+    """A compromised process reports that it is done, and never reads again: the next run does not wait for it."""
     monkeypatch.setattr(process, "SEND_SECONDS", 0.3)
     body = b'["done",1,"",null,false,[]]'
     code = f"{WAY_OUT}os.write(1, len(b := {body!r}).to_bytes(4, 'big') + b)\nwhile True: pass"
@@ -112,7 +112,7 @@ def test_only_well_formed_frames_are_read() -> None:
 
 @given(st.binary(max_size=200) | st.binary(max_size=100).map(lambda some: b'["call","f",' + some + b"]"))
 def test_no_bytes_bring_anything_but_a_frame_or_a_refusal(body: bytes) -> None:
-    """Whatever comes out of the pipe is a frame with values in it, or is hostile."""
+    """Any bytes from the pipe are a frame with values in it, or are reported as hostile."""
     try:
         frame = frames.decode_frame(body)
         if isinstance(frame, CallFrame):

@@ -96,7 +96,7 @@ async def test_without_a_model_the_error_names_the_alternatives() -> None:
 
 
 async def test_without_a_sandbox_the_tool_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model is told what a person has to install, and no code was run."""
+    """The model is told what a person must install, and no code runs."""
     monkeypatch.setenv("PATH", "/nowhere")
     async with asked(code("FINAL(1)"), **{"plugins.sandbox.backend": "bubblewrap"}) as (running, _):
         answer = await running.say("go")
@@ -119,7 +119,7 @@ async def test_panic_ends_code_and_starts_none() -> None:
 
 
 async def test_a_cancelled_turn_ends_code_and_model() -> None:
-    """Whoever cancels leaves no process and no call behind."""
+    """A cancel leaves no process and no call."""
     async with asked(code("while True: pass")) as (running, _):
         accepted = await running.send("go")
         with anyio.fail_after(60):

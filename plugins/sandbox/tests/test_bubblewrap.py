@@ -182,7 +182,7 @@ async def test_protected_files_may_lie_deep(tmp_path: Path) -> None:
 @needs_it
 @pytest.mark.anyio
 async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
-    """At whatever moment of it."""
+    """The start is cancelled at any moment."""
     sandbox = Bubblewrap(SandboxSettings(), tmp_path / "home")
     for wait in range(30):
         with anyio.move_on_after(wait / 1000):

@@ -1,4 +1,4 @@
-"""Where control groups are found that somebody left to us: folders laid out as the kernel does, and the kernel."""
+"""The search for delegated control groups: in folders laid out as the kernel does, and in the kernel's own."""
 
 import os
 import subprocess

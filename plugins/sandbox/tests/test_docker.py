@@ -161,7 +161,7 @@ async def test_a_workspace_is_not_filled_beyond_its_bound(
 @pytest.mark.anyio
 @pytest.mark.usefixtures("image")
 async def test_a_program_that_may_not_write_is_not_watched(workspace: Path, tmp_path: Path) -> None:
-    """What somebody else writes into the workspace meanwhile is nothing of it."""
+    """Writes of another program into the workspace do not count for it."""
     sandbox = docker(tmp_path / "home", warm_containers=0, workspace_mb=64)
     (workspace / "old").write_bytes(bytes(100 * 2**20))
     limits = SandboxLimits(writable=False, timeout=60.0)

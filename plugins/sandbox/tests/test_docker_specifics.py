@@ -76,8 +76,8 @@ def guardian_of(record: DetachedProgram) -> psutil.Process:
 
 @pytest.mark.kill
 async def test_MN_F15_a_background_task_in_docker(tmp_path: Path) -> None:
-    """It tells its output and exit code, ends with its time, outlives the worker, ends by its owner's command, and with
-    a keeper that is killed, though no worker lives: no container is left."""
+    """The task reports its output and exit code and ends at its timeout. It survives the worker, ends by its owner's
+    command, and ends when its supervisor is killed without a live worker: no container is left."""
     home = tmp_path / "home"
     async with house(tmp_path, 2.0) as running:
         assert (await ended(await begin(running, BEAT))).killed == "timeout"
@@ -148,8 +148,8 @@ def between(tmp_path: Path) -> Iterator[Between]:
 async def test_a_hung_engine_blocks_no_caller(
     tmp_path: Path, between: Between, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program can be ended, and whoever waits for it goes on; what runs all the same is removed once the engine
-    answers. Meanwhile nothing is begun, and why is told."""
+    """A program can be ended, and its caller continues; a container that still runs is removed once the engine
+    answers. Until then nothing is started, and the reason is reported."""
     monkeypatch.setattr(processes, "KILL_SECONDS", 0.5)
     monkeypatch.setattr(backends, "SWEEP_SECONDS", 0.2)
     home, workspace = tmp_path / "home", tmp_path / "workspace"
@@ -201,7 +201,7 @@ async def test_a_guardian_does_not_hang_with_its_engine(
 
 
 async def test_a_container_has_only_its_configured_network(tmp_path: Path) -> None:
-    """None; one that does not lead to this machine's loopback; or this machine's own, which does."""
+    """It has no network; one that does not reach this machine's loopback; or the host network, which does."""
     sandbox = Docker(SandboxSettings(backend="docker", image=IMAGE, warm_containers=0), tmp_path / "home")
 
     async def greet(client: SocketStream) -> None:

@@ -1,4 +1,4 @@
-"""What is made of an engine that breaks off, as one does that is started anew. No Docker is needed for it."""
+"""The handling of an engine that breaks the connection, as during a restart. It needs no Docker."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -49,8 +49,8 @@ def engine(tmp_path: Path) -> Serve:
 async def test_a_broken_engine_connection_is_reported_as_engine_failure(
     engine: Serve, answer: bytes, tmp_path: Path
 ) -> None:
-    """Whatever it was asked, and however far it came: nobody sees an error of HTTP's, and panic does not take it for
-    one that is not there and has no programs."""
+    """For any request and any progress, no HTTP error reaches the caller, and panic does not treat the engine as
+    absent and without programs."""
     async with engine(answer) as host:
         with pytest.raises(EngineError):
             await DockerEngine(host).call("GET", "/containers/json")

@@ -9,7 +9,7 @@ from trunkline_sandbox import health
 
 @pytest.mark.anyio
 async def test_bubblewrap_checks_are_skipped_with_docker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever named Docker is not sent to install slirp4netns; whoever may get bubblewrap is."""
+    """An owner who chose Docker is not told to install slirp4netns; one who may get bubblewrap is."""
     monkeypatch.setenv("PATH", "/nowhere")
     for check in (partial(health.limits_check, workspace=4096), health.network_check):
         result = await check("docker")

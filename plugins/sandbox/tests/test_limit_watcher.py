@@ -1,4 +1,4 @@
-"""What a program takes where the kernel does not bound it: memory without a control group, and the workspace's disk."""
+"""Limits that the kernel does not enforce on a program: memory without a control group, and the workspace's disk."""
 
 import shutil
 from collections.abc import Awaitable, Callable
@@ -22,8 +22,8 @@ Run = Callable[..., Awaitable[SandboxResult]]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a program, without a control group unless ``grouped`` says so. Root's programs would be refused then, as
-    their number is not bounded; their memory and their disk are watched like everybody's."""
+    """Run a program, without a control group unless ``grouped``. Root's programs would be refused then, because
+    their number is not bounded; their memory and disk are watched like any other's."""
     (tmp_path / "work").mkdir()
 
     async def ran(
@@ -91,7 +91,7 @@ print("all of it")
 
 @pytest.mark.parametrize("program", [MAPPED, IN_FOLDERS, BY_MANY], ids=["shared", "folders", "many"])
 async def test_memory_is_bounded_without_a_group(run: Run, program: str) -> None:
-    """Whatever way it is taken, and by however many processes."""
+    """This holds for any kind of allocation, by any number of processes."""
     found = await run(program)
     assert found.killed == "memory" and b"all of it" not in found.stdout
 
@@ -146,7 +146,7 @@ print("fine")
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("program", [ONE_FILE, MANY_FILES, REMOVED], ids=["one", "many", "removed"])
 async def test_a_workspace_is_not_filled_beyond_its_bound(run: Run, program: str, grouped: bool) -> None:
-    """By one large file, by many small ones, and by files that nobody sees any more."""
+    """The cases are one large file, many small ones, and unlinked files."""
     if grouped and cgroups.find_root() is None:
         pytest.skip("no control group can be created")
     # In a control group the files of a workspace count as memory, too, if the workspace is on a tmpfs.
@@ -161,7 +161,7 @@ async def test_a_sparse_file_counts_by_its_blocks(run: Run) -> None:
 
 
 async def test_a_full_workspace_can_be_cleared_up(run: Run, tmp_path: Path) -> None:
-    """A program that removes what is too much is not ended, nor one that only looks."""
+    """A program that removes the excess is not ended, nor one that only reads."""
     (tmp_path / "work/old").write_bytes(bytes(150 * 2**20))
     found = await run("import os, time; time.sleep(1); os.unlink('old'); print('fine')", workspace_mb=100)
     assert (found.stdout, found.killed) == (b"fine\n", ""), found.stderr

@@ -1,4 +1,4 @@
-"""What of networks a program in bubblewrap has: none, one of its own that leads out, or this machine's."""
+"""The networks of a program in bubblewrap: none, a separate one that reaches other hosts, or this machine's."""
 
 import os
 import shutil

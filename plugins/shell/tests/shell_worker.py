@@ -31,7 +31,7 @@ class House:
         self.refused: dict[str, str] = {}
 
     async def call(self, name: str, **arguments: Any) -> ToolOutcome:
-        """Call a tool; what is refused must be in the audit log at the end. What it tells comes without its mark."""
+        """Call a tool; a refused call must be in the audit log at the end. The output is returned without its mark."""
         said = await call_tool(self.running.bus, name, arguments)
         if said.status == "error":
             self.refused[said.call] = said.status

@@ -17,7 +17,7 @@ from trunkline_shell.settings import ShellSettings
 
 
 def sandbox(workspace: Path) -> Sandbox:
-    """The one that a worker would take first."""
+    """Return the sandbox that a worker would choose first."""
     home = workspace.parent / "home"
     return Plugins.load(load_config(home, environ={})).sandboxes()[0].item
 

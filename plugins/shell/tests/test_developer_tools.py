@@ -75,7 +75,8 @@ def test_the_nearest_project_is_linted(tmp_path: Path) -> None:
 @needs_it
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 async def test_developer_tools_run_in_the_sandbox_and_name_missing_files(tmp_path: Path) -> None:
-    """What is printed and how it ended; a project without one gets an error that says what would do."""
+    """The output and the exit status are returned; for a project without such a program the error names the missing
+    files."""
     async with house(tmp_path) as home:
         for name in ("run_lint", "run_build", "run_test"):
             said = await home.call(name)

@@ -68,7 +68,7 @@ async def test_a_person_sees_tasks_and_stops_them(tmp_path: Path) -> None:
 @needs_it
 @pytest.mark.kill
 async def test_a_task_whose_supervisor_does_not_answer_is_an_error(tmp_path: Path) -> None:
-    """A task that does not end is said not to have ended, and what ends it all the same."""
+    """A task that does not end is reported as running, with a command that ends it."""
     async with house(tmp_path) as home:
         task = await started(home, "sleep 600")
         supervisor = supervisor_of(tmp_path / "home", task)

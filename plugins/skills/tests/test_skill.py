@@ -52,7 +52,7 @@ def test_no_merge_of_merges_grows_and_no_tag_breaks_it() -> None:
 
 
 def test_a_skill_has_its_folders_name_and_a_short_description() -> None:
-    """Whatever name the file gives itself; a long description is cut where it is listed."""
+    """The name in the file is ignored; a long description is cut in the list."""
     front = "name: root\r\ndescription: |\r\n  When trees\r\n  are bare. " + "x" * 300
     skill = made(f"---\r\n{front}\r\n---\r\nCut.\r\n")
     assert isinstance(skill, Skill) and (skill.name, skill.body) == ("pruning", "Cut.")

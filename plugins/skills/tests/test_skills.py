@@ -1,4 +1,5 @@
-"""Skills in a platform that runs: what an agent is told, what it can read, and that none of it permits anything."""
+"""Skills on a running platform: their listing for an agent, their readable files, and that none of it permits a
+call."""
 
 import json
 from pathlib import Path
@@ -28,8 +29,9 @@ def results(events: tuple[object, ...]) -> list[str]:
 
 
 async def test_MN_F26_skills_are_listed_in_short_and_read_when_needed(tmp_path: Path) -> None:
-    """The prompt has the names and descriptions of what can be used, and no text; a block's own counts before
-    everybody's; broken ones are told and a folder without SKILL.md is not; files beside it can be read, others not."""
+    """The prompt has the names and descriptions of usable skills, and no text. A block's own skill overrides a
+    shared one; a broken skill is reported and a folder without SKILL.md is not. Files beside the skill can be read,
+    others not."""
     with ScriptedProvider() as provider:
         config = provider.settings
         async with platform(tmp_path, config=config) as running:

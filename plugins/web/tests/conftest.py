@@ -60,7 +60,7 @@ class Site:
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for, in order."""
+        """Return the requested paths, in order."""
         return [one.split(" ")[1] for one in self.asked]
 
     async def serve(self, stream: Stream) -> None:

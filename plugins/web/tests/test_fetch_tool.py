@@ -71,7 +71,7 @@ async def test_requests_carry_the_user_agent_and_no_more(site: Any, fetch: Any, 
     ],
 )
 async def test_text_files_are_returned_unchanged(kind: str, site: Any, fetch: Any, make_page: Any) -> None:
-    """What is text already is not taken apart."""
+    """Plain text is not parsed."""
     site.pages["/t"] = make_page('{"beans": ["runner", "bush"]}', kind)
     assert '{"beans": ["runner", "bush"]}' in await fetch("/t")
 
@@ -127,7 +127,7 @@ async def test_a_long_text_is_read_in_parts(site: Any, fetch: Any, make_page: An
 async def test_a_file_that_is_not_a_page_is_reported(
     answer: Any, said: str, site: Any, fetch: Any, make_page: Any
 ) -> None:
-    """With what the server said, so that the model does not try it again and again."""
+    """The error has the server's status, so that the model does not retry without end."""
     kind = answer.pop("kind", "text/html") if isinstance(answer, dict) else ""
     body = "" if answer.get("status", "").startswith("204") else "sorry"
     site.pages["/x"] = make_page(body, kind, **answer)

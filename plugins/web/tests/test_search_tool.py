@@ -158,7 +158,7 @@ async def test_errors_of_brave_are_reported(
 
 
 async def test_errors_of_searxng_are_reported(searxng: Any, site: Any, context: Any, make_page: Any) -> None:
-    """JSON that is switched off, a limiter, nobody there, and one that is silent."""
+    """The cases are JSON switched off, a rate limit, a closed port, and a server that sends nothing."""
 
     async def silent(stream: Any) -> None:
         await anyio.sleep(60)

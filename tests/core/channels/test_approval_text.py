@@ -1,4 +1,4 @@
-"""What a person is shown of an approval or a question, whoever wrote what is in it."""
+"""The text of an approval or a question for a person, for any author of its content."""
 
 import pytest
 from hypothesis import given

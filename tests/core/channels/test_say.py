@@ -67,7 +67,7 @@ async def test_discovery_tools_are_not_reported(capsys: pytest.CaptureFixture[st
 
 
 async def test_a_withdrawn_answer_is_not_printed_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without streaming only what is final is printed; with it the reset is told."""
+    """Without streaming only final text is printed; with streaming the reset is reported."""
     steps = [text("False"), TextReset(step=0), text("True"), END]
     assert await said(steps, TurnPrinter(stream=False)) == 0
     assert capsys.readouterr().out == "True\n"
@@ -88,7 +88,7 @@ async def test_a_withdrawn_answer_is_not_printed_in_a_pipe(capsys: pytest.Captur
 async def test_the_exit_status_reports_how_the_turn_ended(
     capsys: pytest.CaptureFixture[str], end: Step, status: int
 ) -> None:
-    """1 failed, 3 somebody has to decide, 0 otherwise; what was answered is printed in every case."""
+    """1 is a failure, 3 a pending decision, 0 anything else; the answer is printed in every case."""
     assert await said([text("Half"), end], TurnPrinter(stream=False)) == status
     out, err = capsys.readouterr()
     assert out == "Half\n" and len(err.splitlines()) >= 2
@@ -134,7 +134,7 @@ async def test_json_of_a_failed_turn(capsys: pytest.CaptureFixture[str]) -> None
 
 
 async def test_leaving_early_ends_the_turn() -> None:
-    """Somebody who presses Ctrl-C does not leave a turn running behind them."""
+    """Ctrl-C in ``say`` leaves no running turn."""
     async with ScriptedGateway(lambda message: [text("I begin"), anyio.Event()]) as gateway:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send_and_follow, gateway, MESSAGE, TurnPrinter(stream=False))

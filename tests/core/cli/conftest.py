@@ -1,4 +1,4 @@
-"""What the tests of the command line share: the real program, on a home of its own."""
+"""Shared by the tests of the command line: the real program, on a separate home."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a person does at a terminal, and what an agent calls, for tests of the command line."""
+"""Actions of a person at a terminal, and calls of an agent, for tests of the command line."""
 
 import os
 import pty

@@ -38,7 +38,7 @@ def reach(server: EmbeddedServer, password: str) -> dict[str, str]:
 
 
 def refusals(server: EmbeddedServer) -> int:
-    """How often the server has turned somebody away."""
+    """Return the number of connections that the server refused."""
     return (server.settings.store_dir / "server.log").read_text().count("authentication error")
 
 

@@ -108,8 +108,8 @@ def test_init_names_the_variable_that_is_missing(trunkline: Run) -> None:
 
 
 def test_init_shows_the_models_first_answer_on_request(trunkline: Run) -> None:
-    """The model is asked once, by its adapter; what it says is shown. A server that is away is an error, named, and
-    the settings stay."""
+    """The model is called once, through its adapter, and its answer is shown. An unreachable server is an error that
+    names it, and the settings stay."""
     with ScriptedProvider() as provider:
         arguments = ("init", "--yes", "--adapter", "openai", "--base-url", provider.url, "--model", "tiny")
         done = trunkline(*arguments, "--test")

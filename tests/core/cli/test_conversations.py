@@ -22,7 +22,7 @@ def test_conversations_are_listed_with_a_title_and_searched(trunkline: Run) -> N
 
 
 def test_a_conversation_is_opened_as_chat_opens_it(trunkline: Run) -> None:
-    """One that is not there is named; the last one goes on."""
+    """An unknown conversation is named in the error; the last one is continued."""
     first = json.loads(trunkline("say", "--json", "hello").stdout)["conversation"]
     done = trunkline("conversations", "open", "last", stdin="and more\n")
     assert done.returncode == 0, done.stderr
@@ -53,7 +53,7 @@ def test_a_conversation_is_named_by_its_owner(trunkline: Run) -> None:
 
 
 def test_a_conversation_is_selected_by_its_number_or_id_prefix(trunkline: Run) -> None:
-    """Whoever gives nothing, or what fits none or several, is told what could be given and what was found."""
+    """Without a selector, or with an unknown or ambiguous one, the error lists the possible ones and the matches."""
     first, second = (
         json.loads(trunkline("say", "--json", said).stdout)["conversation"] for said in ("one", "two")
     )

@@ -41,7 +41,7 @@ def number_of(terminal: Tmux, label: str) -> str:
 def test_a_server_that_responds_is_offered_with_its_first_answer(
     environ: dict[str, str], home: Path, provider: ScriptedProvider
 ) -> None:
-    """It is said what is looked for before it is. Enter takes the server that was found, and its first model."""
+    """Each probe is announced first. Enter accepts the server that was found, and its first model."""
     with init(environ, provider) as terminal:
         terminal.wait_shows("Who should answer?")
         terminal.wait_shows("Number [1]")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 
 def shown(environ: dict[str, str], *words: str) -> str:
-    """What a command prints there."""
+    """Return the output of a command there."""
     assigned = [f"{name}={value}" for name, value in environ.items()]
     command = shlex.join(["env", "-i", *assigned, sys.executable, "-m", "trunkline.cli.main", *words])
     with Tmux(command, columns=80, rows=60) as terminal:
@@ -33,7 +33,7 @@ def test_traces_and_the_audit_log_break_between_words(environ: dict[str, str], h
 
 
 def test_the_checks_of_doctor_break_between_words(environ: dict[str, str], home: Path) -> None:
-    """What a check found goes on where it begins, and so does what to do about it."""
+    """A wrapped result of a check is indented to its start, and so is its hint."""
     lines = shown(environ, "doctor").splitlines()
     [at] = [number for number, line in enumerate(lines) if " web.search " in line]
     assert lines[at + 1].startswith(" " * 30) and lines[at + 1][30] != " ", lines

@@ -1,4 +1,4 @@
-"""What ``doctor`` says listens is what the processes of a home hold, with everything on that can listen."""
+"""The listeners that ``doctor`` reports are those of a home's processes, with every listening feature enabled."""
 
 import json
 import signal
@@ -53,7 +53,7 @@ def held(*roots: psutil.Process) -> set[tuple[str, int]]:
 
 
 def reported(home: Path) -> set[tuple[str, int]]:
-    """What ``doctor`` says, each with what it is for and which credential it takes."""
+    """Return the listeners that ``doctor`` reports, each with its purpose and its credential."""
     done = subprocess.run(
         [*TRUNKLINE, "doctor", "--json"],
         env=environ(home),

@@ -28,7 +28,7 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("ahead")
 def test_a_time_is_shown_on_the_local_clock_with_its_offset() -> None:
-    """Whatever the zone that the time is given in."""
+    """This holds for any zone of the given time."""
     assert format_local_time(AT) == "2026-01-05 15:00+05:30"
     assert format_local_time(AT, seconds=True) == "2026-01-05 15:00:15+05:30"
     assert format_local_time(AT.astimezone()) == format_local_time(AT)

@@ -1,4 +1,4 @@
-"""A log does not grow without end while one thing goes wrong very often, and tells what it left out."""
+"""A log is bounded while one failure repeats very often, and reports the number of omitted lines."""
 
 import io
 import logging

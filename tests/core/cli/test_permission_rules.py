@@ -183,8 +183,8 @@ async def test_rules_of_no_block_are_an_error_unless_there_are_some(running: Pla
 
 
 async def test_an_unknown_rule_is_reported_before_confirmation(running: Platform, cli: Cli) -> None:
-    """So a script hears of its slip, and of nothing that the list does not show it: whatever is listed wants the
-    terminal, a file that cannot be read too."""
+    """A script thus gets the report of its mistake, and of nothing else: removing a listed rule needs the terminal,
+    and so does removing an unreadable file."""
     await cli("permissions", "rules", "add", "deny", "*", "read", "memory:/diary/*")
     await running.bus.call(
         MEMORY_WRITE_MANY, WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")

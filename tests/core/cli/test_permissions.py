@@ -135,7 +135,8 @@ async def test_cc_t13_host_network_is_granted_at_a_terminal_only(
 
 
 async def test_every_decision_and_call_is_in_the_audit_log(running: Platform, cli: Cli) -> None:
-    """Who wanted what, what was decided by which rule, and how it ended; filtered, as JSON, and in memory's files."""
+    """Each entry has the caller, the decision with its rule, and the outcome; the log can be filtered, read as JSON,
+    and found in memory's files."""
     await call(running, "write_file", path="a.md", content="x" * 5000)
     await call(running, "read_file", path="a.md")
     await call(running, "read_file", path="/etc/passwd")
@@ -165,7 +166,8 @@ async def test_every_decision_and_call_is_in_the_audit_log(running: Platform, cl
 
 
 def test_an_unused_home_has_no_blocks(trunkline: Run) -> None:
-    """It says so and how to begin, as of any block that is not there; once there is one, it shows what counts."""
+    """The command reports this with the next step, as for any missing block; once there is a block, it shows the
+    settings in force."""
     none = trunkline("permissions", "main")
     assert none.returncode == 1 and "There is no block main" in none.stderr and "none yet" in none.stderr
     assert trunkline("blocks", "list").returncode == 0
@@ -203,8 +205,8 @@ def test_default_permissions_are_described_in_words(trunkline: Run) -> None:
 
 
 async def test_a_list_for_an_unknown_block_is_an_error(running: Platform, cli: Cli) -> None:
-    """Of approvals, results and the audit log: the error says which blocks there are. What the log has of a block that
-    is gone is shown."""
+    """This holds for approvals, results and the audit log: the error lists the existing blocks. Audit entries of a
+    deleted block are shown."""
     for words in (("approvals", "list"), ("results", "list"), ("audit",), ("audit", "--follow")):
         reported = await cli(*words, "--block", "mian", status=1)
         assert "There is no block mian." in reported and "Did you mean main?" in reported

@@ -32,7 +32,7 @@ def test_plugins_are_listed_with_the_reason_for_not_loading(trunkline: Run, tmp_
 
 
 def test_plugin_texts_are_escaped_for_the_terminal(home: Path) -> None:
-    """Why one is not loaded is told in its own words, by the list and by the doctor, and the terminal obeys none."""
+    """The list and the doctor show the reason for not loading in the plugin's own words, without control characters."""
     home.mkdir()
     (home / "drop-in").mkdir()
     (home / "drop-in" / "evil.py").write_text('raise RuntimeError("\\x1b[2J\\x1b]0;owned\\x07 reason")\n')
@@ -93,7 +93,7 @@ def test_a_new_plugin_of_each_kind_is_green_as_generated(
 
 
 def test_a_new_plugin_never_overwrites_and_takes_no_name(trunkline: Run, tmp_path: Path) -> None:
-    """What is there stays; a name that is no package's, or that somebody has, is refused with the cure."""
+    """Existing files stay; a name that is no package name, or that is taken, is refused with a hint."""
     trunkline("plugins", "new", "tool", "rain", "--into", str(tmp_path))
     for name, said in {
         "rain": "exists already",

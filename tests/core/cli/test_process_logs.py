@@ -1,5 +1,5 @@
-"""No key stands in what a platform logs, whoever of its processes says it: a plugin that runs apart, the HTTP server,
-the NATS server. Each is a real process that is given a fake key to tell."""
+"""No log line of a platform contains a key, from any of its processes: an isolated plugin, the HTTP server, the NATS
+server. Each is a real process that is given a fake key to log."""
 
 import os
 import signal
@@ -99,7 +99,7 @@ def up(base: Path, form: str, **environ: str) -> Iterator[Up]:
 @pytest.mark.kill
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_an_isolated_plugin_logs_no_key(tmp_path: Path, form: str) -> None:
-    """Neither what it logs nor what it prints past the log; and all of it is told, in the platform's own form."""
+    """This holds for its log lines and its direct output; every line is logged, in the platform's own form."""
     with up(tmp_path, form, MINE_KEY=KEY, PLAIN_WORD=PLAIN) as running:
         for said in ("printed [", "written [", "past everything [", "logged [", "ValueError: ["):
             running.until(lambda said=said: said in running.said)  # type: ignore[misc]
@@ -110,7 +110,7 @@ def test_an_isolated_plugin_logs_no_key(tmp_path: Path, form: str) -> None:
 
 @pytest.mark.kill
 def test_the_http_server_logs_no_key(tmp_path: Path) -> None:
-    """What it cannot read may hold one, in the target, a header, or as the method."""
+    """An unreadable request may hold a key in its target, a header, or its method."""
     with up(tmp_path, "json", MINE_KEY=KEY, PLAIN_WORD=PLAIN) as running:
         from trunkline.home.listeners import read_listeners
 
@@ -136,7 +136,7 @@ def test_the_http_server_logs_no_key(tmp_path: Path) -> None:
 
 @pytest.mark.kill
 def test_the_nats_server_logs_no_key(tmp_path: Path) -> None:
-    """Not its own passwords, and not the one that somebody tries by mistake; its log is its owner's alone."""
+    """The server logs neither its own passwords nor a mistyped one; only the owner can read its log."""
     with up(tmp_path, "json", MINE_KEY=KEY, PLAIN_WORD=PLAIN) as running:
         running.until(lambda: read_run_file(Home.at(running.home)))
         run = read_run_file(Home.at(running.home))

@@ -1,4 +1,5 @@
-"""``trunkline results`` and what ``say`` tells of it: a person reads what was too long for a conversation."""
+"""``trunkline results`` and its announcement in ``say``: a person reads a result that was too long for a
+conversation."""
 
 import json
 import sys
@@ -35,9 +36,8 @@ class Talkative:
 async def test_a_long_result_is_announced_and_can_be_read_completely(
     home: Path, trunkline: Callable[..., "CompletedProcess[str]"], environ: dict[str, str], tmp_path: Path
 ) -> None:
-    """``say`` tells the command, or the id in its JSON; ``show`` prints every byte, by the beginning of the id;
-    ``--save`` writes a new file and replaces none; ``list`` says whose it is; what is not there is
-    an error that says where to look."""
+    """``say`` prints the command, or the id in its JSON; ``show`` prints every byte, by an id prefix; ``--save``
+    writes a new file and replaces none; ``list`` shows the block; for a missing result the error says where to look."""
 
     async def run(*words: object) -> Any:
         return await anyio.to_thread.run_sync(partial(trunkline, *map(str, words)))

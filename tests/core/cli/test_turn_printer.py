@@ -1,4 +1,4 @@
-"""How ``trunkline say`` prints what a turn shows."""
+"""The output of ``trunkline say`` for the events of a turn."""
 
 import json
 

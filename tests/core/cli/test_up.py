@@ -126,7 +126,7 @@ def test_sigterm_drains_and_leaves_nothing(up: Up, home: Path) -> None:
 
 @pytest.mark.kill
 def test_sigkill_leaves_nothing_running_and_the_next_start_works(up: Up) -> None:
-    """The server dies with its parent, and what it left does not stand in the way."""
+    """The server ends with its parent, and its leftover files do not prevent the next start."""
     started = up()
     children = started.children()
     started.process.kill()

@@ -116,7 +116,7 @@ def test_text_that_resembles_a_key_is_unchanged(before: str) -> None:
 
 
 def test_an_old_name_beside_the_new_one_is_refused(older: Path) -> None:
-    """Nothing tells which of the two counts."""
+    """Which of the two applies is unknown."""
     (older / "trunkline.toml").write_text("[monitor]\ncoalesce = 1\ntext_flush_seconds = 2\n")
     with pytest.raises(InvalidConfig, match=r"monitor\.coalesce is now called monitor\.text_flush_seconds"):
         load_config(older, environ={})
@@ -190,7 +190,7 @@ def test_the_file_is_rewritten_and_the_old_one_kept(older: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_named(older: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one that is mounted read-only: what to do stands in the message, and the home keeps its format."""
+    """The cases include a read-only mount: the message has the fix, and the home keeps its format."""
 
     def refuse(file: Path, text: str) -> None:
         raise OSError(30, "Read-only file system")

@@ -1,4 +1,5 @@
-"""What was read as it lies in memory: readable, with an origin that no document can forge, and whole around a place."""
+"""Text of a document as memory stores it: readable, with an origin that no document can forge, and complete around a
+position."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +29,7 @@ def test_a_document_is_readable_markdown() -> None:
 
 @given(st.text(), st.text(), st.text())
 def test_no_document_forges_its_origin(title: str, heading: str, text: str) -> None:
-    """Whatever stands in a title, a heading or the text, the origin is what was really read."""
+    """For any title, heading or text, the origin is the source that was really read."""
     document = normalized(Document(title=title, sections=(Section(text=text, heading=(heading,)),)))
     written = to_markdown(document, ORIGIN)
     assert parse_origin(written) == ORIGIN

@@ -225,8 +225,8 @@ async def tell(bus: Bus, epoch: int, teller: JournalTranslator, *entries: Journa
 
 @pytest.mark.parametrize("again_by", ["a new owner", "the journal"])
 async def test_unstored_items_are_not_shown_again(accepted: Bus, again_by: str) -> None:
-    """A client that saw a tool's call live comes back to a feed that lost it, as in an election, and to an owner or a
-    journal that tells all from the beginning: it is shown what it has not seen, and the call no second time."""
+    """A client that saw a tool's call live returns to a feed that lost it, as in an election, and to an owner or a
+    journal that starts from the beginning: it receives the unseen items, and the call no second time."""
     bus = accepted
     first = reader(bus)
     async with anyio.create_task_group() as tasks:

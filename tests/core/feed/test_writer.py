@@ -22,7 +22,8 @@ async def every(bus: Bus) -> list[StoredMessage[FeedItem]]:
 
 
 async def stored(bus: Bus, count: int) -> list[StoredMessage[FeedItem]]:
-    """What the stream holds, once it is that much: the feed is told without waiting for the store."""
+    """Return the content of the stream, once it has that many items: the feed publishes without waiting for the
+    store."""
     with anyio.fail_after(60):
         while len(found := await every(bus)) != count:  # noqa: ASYNC110 - the server stores by itself
             await anyio.sleep(0.01)
@@ -30,7 +31,7 @@ async def stored(bus: Bus, count: int) -> list[StoredMessage[FeedItem]]:
 
 
 async def test_lost_items_are_resent_although_newer_ones_exist(bus: Bus) -> None:
-    """A crash loses the last items, and what is said right after the reconnection comes behind the hole."""
+    """A crash loses the last items, and text sent right after the reconnection follows the hole."""
     feed = FeedWriter(bus, "main", "c", "t", 1)
     await feed.emit(*map(delta, range(5)))
     for lost in (await stored(bus, 5))[1:3]:
@@ -40,7 +41,7 @@ async def test_lost_items_are_resent_although_newer_ones_exist(bus: Bus) -> None
 
 
 async def test_a_former_owner_repairs_nothing(bus: Bus) -> None:
-    """The new owner has told everything anew."""
+    """The new owner has published everything again."""
     former, owner = FeedWriter(bus, "main", "c", "t", 1), FeedWriter(bus, "main", "c", "t", 2)
     await former.emit(delta(0))
     await owner.emit(delta(0))

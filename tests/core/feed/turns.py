@@ -1,4 +1,4 @@
-"""Invented turns for the tests of the feed: what happened, and what the owners of its epochs published of it."""
+"""Generated turns for the tests of the feed: the events, and their publication by the owners of each epoch."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ TURN = "turn_x"
 
 @dataclass
 class Screen:
-    """A client: it shows what it is given and forgets what it is told to.
+    """A client: it shows received items and drops text on a reset.
 
-    A client that ``returned`` between a reset and the text in its place is told to forget once more.
+    A client that ``returned`` between a reset and the text in its place receives the reset once more.
     """
 
     texts: dict[int, str] = field(default_factory=dict)
@@ -84,7 +84,8 @@ def pieces(step: int, text: str, cuts: Iterable[int], begin: int = 0) -> Iterato
 
 @st.composite
 def stories(draw: st.DrawFn) -> Story:
-    """A turn of a few steps under a few owners. Each new owner shows what is finished, then goes on."""
+    """Generate a turn of a few steps under a few owners. Each new owner publishes the finished steps, then
+    continues."""
     words = st.text("abc", min_size=1, max_size=8)
     cuts = st.lists(st.integers(0, 8), max_size=3)
     texts: dict[int, str] = {}
@@ -120,7 +121,7 @@ def stories(draw: st.DrawFn) -> Story:
 
 
 def reported(items: list[FeedItem]) -> dict[int, str]:
-    """What the newest owner finds of an answer that was under way: it may go on from there."""
+    """Return the part of an unfinished answer that the newest owner reads: it may continue from there."""
     texts: dict[int, str] = {}
     for item in items:
         match item.event:

@@ -1,4 +1,4 @@
-"""A gateway and a memory worker on a real server, over real HTTP, with a monitor that does what a test tells it."""
+"""A gateway and a memory worker on a real server, over real HTTP, with a monitor controlled by the test."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ from .fake_monitor import FakeMonitor
 
 @dataclass
 class House:
-    """What the tests stand in: the platform, its bus, an HTTP client with the token, and the monitor."""
+    """The fixture of a test: the platform, its bus, an HTTP client with the token, and the monitor."""
 
     platform: Platform
     bus: Bus
@@ -58,7 +58,7 @@ async def standing(*plugins: object) -> AsyncIterator[House]:
 
 @pytest.fixture(scope="module")
 async def shared(anyio_backend: str) -> AsyncIterator[House]:
-    """One for the tests of a module that neither break it nor mind what others said in it."""
+    """One platform for the tests of a module that neither break it nor depend on messages of other tests."""
     async with standing() as house:
         yield house
 

@@ -1,4 +1,4 @@
-"""A monitor for the gateway's tests: it keeps the rules of the wire and does exactly what a test tells it to."""
+"""A monitor for the gateway's tests: it keeps the wire protocol and follows the test's instructions."""
 
 from collections.abc import Awaitable, Callable
 
@@ -73,7 +73,7 @@ class FakeTurn:
         between: tuple[Message, ...] = (),
         code: ErrorCode | None = None,
     ) -> None:
-        """Store what was said, record the end, and show it."""
+        """Store the messages, record the end, and publish it."""
         turn, request = self.request.turn, self.request
         answer = Message(id=f"msg_answer_{turn}", role="assistant", content=text, turn=turn)
         messages = (request.message, *between, *((answer,) if text else ()))
@@ -109,7 +109,7 @@ Script = Callable[[FakeTurn], Awaitable[None]]
 
 
 async def echo(turn: FakeTurn) -> None:
-    """Answer with what was said."""
+    """Answer with the text of the message."""
     text = f"You said: {turn.request.message.content}"
     await turn.say(text)
     await turn.end(text)

@@ -47,7 +47,7 @@ async def events_in(response: httpx.Response) -> AsyncIterator[Event]:
 
 
 def text_of(events: list[Event]) -> str:
-    """What a client has before it after these events."""
+    """Return the text that a client shows after these events."""
     text = ""
     for event in events:
         match event.data:

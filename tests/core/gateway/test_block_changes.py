@@ -214,7 +214,7 @@ async def fill(house: House) -> Path:
 
 
 async def test_reset_deletes_conversations_and_keeps_documents(own_house: House) -> None:
-    """Conversations and what the agent wrote are gone, the owner's files, identity and workspace are not."""
+    """Conversations and files written by the agent are deleted; the owner's files, identity and workspace are not."""
     workspace = await fill(own_house)
     choices = await text_of(own_house)
     response = await own_house.http.post("/api/blocks/garden/reset")
@@ -231,7 +231,7 @@ async def test_reset_deletes_conversations_and_keeps_documents(own_house: House)
 
 
 async def test_a_hard_reset_keeps_block_settings(own_house: House) -> None:
-    """Only what was chosen in ``block.toml`` stays, without the name of who is gone; the same again changes nothing."""
+    """Only the settings in ``block.toml`` stay, without the deleted name; a second hard reset changes nothing."""
     workspace = await fill(own_house)
     for _ in range(2):
         block = await own_house.terminal.reset_block("garden", hard=True)
@@ -300,7 +300,8 @@ async def test_only_the_owner_changes_a_block() -> None:
     ],
 )
 async def test_setting_values_are_parsed_from_text(key: str, words: list[str], meant: Any) -> None:
-    """What a person types after ``KEY=``. What it cannot mean goes on as it is, and is refused with the key's name."""
+    """The text after ``KEY=`` is converted to the key's type. Text that does not convert is passed on, and refused
+    with the key's name."""
     assert parse_value(key, words) == meant
 
 

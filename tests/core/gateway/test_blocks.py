@@ -135,7 +135,8 @@ async def test_archive_and_restore_bring_back_every_byte(own_house: House) -> No
 
 
 async def test_restore_needs_a_free_name_and_an_archive(own_house: House) -> None:
-    """A block in the way is a conflict, and what was never put away is not found. The newest archive comes back."""
+    """An existing block is a conflict, and a block that was never archived is not found. The newest archive is
+    restored."""
     await own_house.terminal.create_block("garden", BlockConfig(description="old"))
     await own_house.terminal.archive_block("garden")
     await own_house.terminal.create_block("garden", BlockConfig(description="new"))
@@ -169,7 +170,7 @@ async def test_delete(own_house: House) -> None:
 async def test_a_block_is_not_deleted_while_its_turns_run(
     own_house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is taken away from under a turn: if it does not end, the block stays, and takes messages again."""
+    """Nothing is removed under a running turn: if it does not end, the block stays, and accepts messages again."""
     monkeypatch.setattr(block_stopper, "STOP_TIMEOUT", 0.5)
     own_house.monitor.paused = True
     await own_house.terminal.send(SendMessage(content="hi"))
@@ -216,7 +217,7 @@ async def test_an_archived_block_is_not_recreated(house: House) -> None:
 
 
 async def test_the_block_status_comes_from_live_monitors(house: House) -> None:
-    """Over several monitors the busiest counts; a block nobody speaks for sleeps."""
+    """Over several monitors the busiest counts; a block without work sleeps."""
     bucket = house.bus.kv(PULSE_BUCKET)
     ran = datetime.now(UTC)
     said: list[tuple[str, BlockStatusName]] = [("a", "ACTIVE"), ("b", "BUSY"), ("c", "ERROR")]

@@ -1,4 +1,4 @@
-"""What happens when something is away or ends: no bus, no memory, a worker that drains, a client that repeats."""
+"""Missing and ending parts: no bus, no memory, a worker that drains, a client that repeats itself."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ def http_to(worker: Worker) -> httpx.AsyncClient:
 
 
 async def test_without_the_bus_nothing_is_accepted(tmp_path: Path) -> None:
-    """The bus away: 503 with the fixed sentence, the process lives, and it is not ready."""
+    """Without the bus: 503 with the fixed sentence, the process continues, and it is not ready."""
     away, gone = anyio.Event(), anyio.Event()
 
     async def serve(*, task_status: anyio.abc.TaskStatus[EmbeddedServer]) -> None:
@@ -84,7 +84,7 @@ async def test_without_the_bus_nothing_is_accepted(tmp_path: Path) -> None:
 
 
 async def test_without_memory_nothing_is_accepted(tmp_path: Path) -> None:
-    """Nobody to say whether the block exists: 503, the inbox stays empty, and it is not ready."""
+    """No worker can check that the block exists: 503, the inbox stays empty, and it is not ready."""
     async with (
         EmbeddedServer(ServerSettings(store_dir=tmp_path / "bus")) as server,
         lone_gateway(tmp_path, server, anyio.Event()) as worker,
@@ -197,7 +197,7 @@ async def test_a_draining_gateway_ends_its_readers(tmp_path: Path) -> None:
 
 
 async def test_a_restarted_gateway_finds_its_turns(tmp_path: Path) -> None:
-    """Nothing that was accepted lives in the gateway: after a restart the conversation is there."""
+    """The gateway holds no accepted message: after a restart the conversation is there."""
     async with platform(tmp_path, workers=("gateway", "memory")) as running:
         accepted = await GatewayClient(running.bus, "terminal").send(SendMessage(content="hi"))
     async with platform(tmp_path, workers=("gateway", "memory")) as running:

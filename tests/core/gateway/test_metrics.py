@@ -1,4 +1,4 @@
-"""``/metrics``: counters that Prometheus reads, without a word of what was said."""
+"""``/metrics``: counters for Prometheus, without any text of a conversation."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -46,7 +46,7 @@ def samples(text: str) -> Samples:
 
 
 def has(text: str, *lines: str) -> bool:
-    """Whether these lines are in the text, however they are spelt."""
+    """Report whether these lines are in the text, in any spelling."""
     return samples("\n".join(lines) + "\n").items() <= samples(text).items()
 
 
@@ -128,7 +128,8 @@ def test_a_failure_has_its_code_and_no_more() -> None:
 
 
 def test_names_cannot_break_out_or_fill_the_store() -> None:
-    """Whoever may name a model: quotes and line breaks are escaped, and beyond a hundred names all are one."""
+    """A client may choose a model's name: quotes and line breaks are escaped, and beyond a hundred names all share
+    one series."""
     meter = Meter()
     answered(meter, "turn", 'x/evil"} 1\nfake_metric 9\\')
     for number in range(2 * MAX_MODELS):

@@ -106,7 +106,7 @@ async def asks_the_client(turn: FakeTurn) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_the_clients_tools(house: House, client: openai.AsyncOpenAI, streamed: bool) -> None:
-    """A call of the client's tool comes back to it, and its result goes on with the conversation."""
+    """A call of the client's tool is returned to it, and its result continues the conversation."""
     house.monitor.script = asks_the_client
     if streamed:
         stream = await client.chat.completions.create(model="main", messages=HI, tools=[LOOK], stream=True)
@@ -308,7 +308,7 @@ async def test_a_repeated_answer_is_trimmed(house: House, client: openai.AsyncOp
 
 @pytest.mark.parametrize("text", ["Perhaps blue.", "It"])
 async def test_a_changed_answer_is_an_error(house: House, client: openai.AsyncOpenAI, text: str) -> None:
-    """What was sent cannot be taken back, so a stream whose text became another ends with an error."""
+    """Sent text cannot be withdrawn, so a stream whose text changed ends with an error."""
     house.monitor.script = lambda turn: repeated(turn, text)
     stream = await client.chat.completions.create(model="main", messages=HI, stream=True)
     with pytest.raises(openai.APIError):

@@ -68,7 +68,7 @@ CHATS: tuple[tuple[Any, str | None], ...] = (
 
 
 async def test_an_unknown_block_is_reported_with_the_existing_ones(house: House) -> None:
-    """The code and its sentence stay; what is meant stands beside them."""
+    """The code and its sentence stay; the suggestion stands beside them."""
     response = await house.http.post(NEW, json={"content": "x", "metadata": {"block": "mian"}})
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
     reported = response.json()["metadata"]
@@ -162,7 +162,7 @@ async def test_errors_do_not_repeat_the_request(house: House) -> None:
 
 @pytest.mark.parametrize("turn", ["turn_unknown", "turn x", "*", "turn.x", "..%2f", "a" * 200, "%00"])
 async def test_an_unknown_turn_is_not_found(house: House, turn: str) -> None:
-    """Whatever it looks like, and whatever is asked of it."""
+    """This holds for any form of the id, and for every route."""
     decision = {"hash": "x", "allow": True}
     for response in (
         await house.http.get(f"/api/turns/{turn}"),

@@ -67,7 +67,7 @@ async def _drip(stream: SocketStream, first: bytes, drip: bytes) -> None:
 
 
 async def test_a_head_that_trickles_in_is_not_waited_for() -> None:
-    """It gets 408 and its connection is closed, however lively it is."""
+    """The request gets 408 and its connection is closed, although bytes still arrive."""
     async with gateway() as running:
         assert (await dripped(await opened(running), b"GET /healthz HTTP/1.1\r\n", b"X: y\r\n")).startswith(
             b"HTTP/1.1 408"
@@ -89,7 +89,7 @@ async def test_a_body_that_trickles_in_is_not_waited_for() -> None:
 
 
 async def test_a_body_behind_a_refusal_is_not_swallowed_for_ever() -> None:
-    """Whoever has no credential is told so, and cannot hold the connection by sending on."""
+    """A client without a credential gets its refusal, and cannot keep the connection open by sending on."""
     async with gateway() as running:
         said = await dripped(await opened(running), HEAD + b"Content-Length: 100000\r\n\r\n", b"x")
         assert said.startswith(b"HTTP/1.1 401") and said.count(b"HTTP/1.1") == 1
@@ -103,7 +103,7 @@ async def test_a_chunked_body_without_an_end_is_cut_off() -> None:
 
 
 async def test_slow_requests_do_not_block_others() -> None:
-    """A hundred half requests do not keep anybody out, and all are gone in the end."""
+    """A hundred half requests block no other client, and all are closed in the end."""
     async with gateway() as running, AsyncExitStack() as stack:
         slow = [await stack.enter_async_context(await opened(running)) for _ in range(100)]
         for stream in slow:

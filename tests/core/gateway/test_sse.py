@@ -33,7 +33,7 @@ class Client:
 
 
 class Source:
-    """What a response is made from; ``closed`` says whether it was let go."""
+    """The source of a response; ``closed`` reports whether it was released."""
 
     def __init__(self, *chunks: bytes, endless: bool = False) -> None:
         self._chunks = chunks

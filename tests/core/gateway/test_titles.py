@@ -1,4 +1,4 @@
-"""Titles of conversations: made from what was said first, or given by the owner, which nothing overwrites (PA-F28)."""
+"""Titles of conversations: made from the first message, or set by the owner, which nothing overwrites (PA-F28)."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ async def test_the_title_is_the_owners_commit(house: House) -> None:
 
 
 async def test_a_conversation_is_named_while_its_first_answer_comes(own_house: House) -> None:
-    """Nothing is stored of it yet, and when it is, the title stays."""
+    """Nothing of it is stored yet, and once it is, the title stays."""
     own_house.monitor.paused = True
     accepted = await own_house.terminal.send(SendMessage(content="Where are the beans?"))
     renamed = await own_house.http.patch(f"/conversations/{accepted.conversation}", json={"title": "Early"})
@@ -88,7 +88,7 @@ async def test_titles_that_no_list_can_show(house: House, body: dict[str, Any]) 
 
 
 async def test_a_title_cannot_move_a_terminal_cursor(house: House) -> None:
-    """What a list prints is one line without anything that a terminal obeys."""
+    """A list prints a title as one line without control characters."""
     conversation = await talk(house, "hello there")
     response = await house.http.patch(f"/conversations/{conversation}", json={"title": "a\x1b[2Jb\u202ec"})
     assert response.status_code == 200
@@ -96,7 +96,7 @@ async def test_a_title_cannot_move_a_terminal_cursor(house: House) -> None:
 
 
 async def test_invalid_titles_are_refused() -> None:
-    """One that is not there, one of a block that was put away, and for nobody but the owner."""
+    """The cases are an unknown conversation, one of an archived block, and a caller other than the owner."""
     async with standing(Guests()) as house:
         for unknown in ("conv_nothing", "..%2f", "x" * 300):
             assert (

@@ -79,7 +79,7 @@ async def begin(house: House) -> str:
 
 
 async def test_the_state_of_a_turn_is_shown(house: House, held: anyio.Event) -> None:
-    """Queued, running, finished: with what is known of it."""
+    """The state is queued, running or finished, with its details."""
     house.monitor.paused = True
     accepted = await house.terminal.send(SendMessage(content="go"))
     path = f"/api/turns/{accepted.turn}"
@@ -114,7 +114,7 @@ async def test_cancel(house: House, held: anyio.Event) -> None:
 
 
 async def test_steer(house: House, held: anyio.Event) -> None:
-    """Something said into a running turn reaches it; into one that has ended, it is a turn of its own."""
+    """A message sent into a running turn reaches it; into one that has ended, it becomes a separate turn."""
     id = await begin(house)
     response = await house.http.post(f"/api/turns/{id}/steer", json={"content": "left!"})
     assert response.status_code == 202

@@ -1,4 +1,4 @@
-"""Installing from a folder: nothing of it runs before somebody agrees, and its build reaches nothing afterwards."""
+"""Installing from a folder: none of its code runs before consent, and its build reaches nothing afterwards."""
 
 import shutil
 import subprocess
@@ -73,7 +73,8 @@ def make_project(folder: Path, attack: str = HARMLESS, manifest: str | None = RE
 def test_no_code_of_a_folder_runs_before_confirmation(
     place: Place, tmp_path: Path, at_terminal: Callable[..., str]
 ) -> None:
-    """What it asks for is shown from its files; its build backend runs after the yes, and not after a no."""
+    """The requested permissions are read from its files; its build backend runs after consent, and not after a
+    refusal."""
     mark = tmp_path / "was run"
     project = make_project(tmp_path / "sky", f"open({str(mark)!r}, 'w').close()\n{HARMLESS}")
     done = place.install(project)
@@ -93,7 +94,7 @@ def test_no_code_of_a_folder_runs_before_confirmation(
 
 
 def test_a_folder_is_built_and_installed_after_confirmation(place: Place, tmp_path: Path) -> None:
-    """What was agreed to is pinned, the plugin takes part, and nothing is left in the folder."""
+    """The agreed permissions are pinned, the plugin is loaded, and nothing is left in the folder."""
     project = make_project(tmp_path / "sky")
     before = sorted(project.rglob("*"))
     done = place.install(project, "--yes")
@@ -141,7 +142,7 @@ MORE, REQUIRES = {{}}, ""
 def test_a_build_of_another_distribution_is_refused(
     place: Place, tmp_path: Path, attack: str, other: str
 ) -> None:
-    """Nobody agreed to what the build alone says, so nothing is installed."""
+    """There was no consent to what the build alone declares, so nothing is installed."""
     done = place.install(make_project(tmp_path / "sky", f"ATTEMPTS = {{}}; {attack}\n"), "--yes")
     assert done.returncode == 1 and f"differs from what you were shown: another {other}" in done.stderr
     assert not place.has("acme_sky")

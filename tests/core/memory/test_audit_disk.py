@@ -1,4 +1,4 @@
-"""The audit log on a disk that is full: calls go on, it is told, and nothing is lost once there is room again."""
+"""The audit log on a full disk: calls continue, the fault is reported, and no line is lost once there is room again."""
 
 import logging
 import subprocess
@@ -51,7 +51,7 @@ async def test_a_full_disk_blocks_no_call_and_loses_no_audit_line(
 
 
 def lines(home: Path) -> int:
-    """How many lines memory has of the call: what was decided, and how it ended."""
+    """Return the number of memory's lines about the call: its decision, and its outcome."""
     days = (home / "memory/audit").glob("*.jsonl")
     return sum(line.count('"write_file"') for file in days for line in file.read_text().splitlines())
 

@@ -1,4 +1,4 @@
-"""``trunkline memory``: what a person types and what they get, on a home of their own."""
+"""``trunkline memory`` as a person uses it: the input and the output, on a separate home."""
 
 import json
 import tarfile
@@ -85,7 +85,7 @@ def test_adding_no_files_is_an_error(memory: Run, notes: Path, tmp_path: Path) -
 
 
 def test_errors_are_reported_in_one_sentence(memory: Run) -> None:
-    """What is not there, and paths that are not allowed, exit with 1: a sentence, a hint, and no traceback."""
+    """A missing file and a path that is not allowed exit with 1: a sentence, a hint, and no traceback."""
     for arguments in (("show", "nope.md"), ("show", "../x"), ("list", "nope"), ("history", "nope")):
         done = memory(*arguments)
         assert done.returncode == 1
@@ -190,7 +190,7 @@ def test_a_change_is_shown_blamed_and_reverted(memory: Run, notes: Path) -> None
     ],
 )
 def test_wrong_usage_is_reported(arguments: tuple[str, ...], memory: Run) -> None:
-    """What does not fit together is refused before anything is asked of memory."""
+    """Contradictory options are refused before memory receives a request."""
     assert memory(*arguments).returncode == 2
 
 
@@ -219,7 +219,8 @@ def test_an_embedder_that_is_not_there_is_named(memory: Run, tmp_path: Path) -> 
 
 
 def test_the_memory_doctor_repairs_and_reports(memory: Run, tmp_path: Path) -> None:
-    """A whole memory is told as whole; of a broken one it says what was mended, and leaves with 1 for what is lost."""
+    """An intact memory is reported as intact; for a damaged one the repairs are listed, and losses give the exit
+    status 1."""
     (tmp_path / "a.md").write_text("one\n")
     memory("add", str(tmp_path / "a.md"))
     whole = memory("doctor")

@@ -147,7 +147,7 @@ async def _call(operation: MemoryOperation[Any, Any]) -> None:
 
 
 async def test_a_row_without_a_handler_stops_the_worker(tmp_path: Path) -> None:
-    """The worker starts with all rows served; of one that nobody handles it says the name."""
+    """The worker starts when all rows have handlers; otherwise the error has the name of the row."""
     async with (
         platform(tmp_path, workers=("memory",)) as running,
         service(running.bus, name="other", version="0.0.1") as other,

@@ -1,4 +1,5 @@
-"""What ``trunkline memory purge`` prints: a summary, then what is gone, then what is kept in few whole sentences."""
+"""The output of ``trunkline memory purge``: a summary, then the removed items, then the kept ones in few whole
+sentences."""
 
 import json
 import re
@@ -8,8 +9,8 @@ from tests.support.commands import run_trunkline
 
 
 def test_shared_boilerplate_is_not_reported_as_a_trace(tmp_path: Path) -> None:
-    """Conversations that share nothing but instructions, marks, help and descriptions of tools are not told; one that
-    repeats what a person said is told once, however many places hold it."""
+    """Conversations that share only instructions, marks, help and descriptions of tools are not reported; one that
+    repeats a person's words is reported once, for any number of places."""
     home = tmp_path / "home"
     for text in (
         "The combination of the safe is zebra seven four",

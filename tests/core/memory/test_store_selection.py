@@ -54,7 +54,7 @@ def plugins(*stores: tuple[str, MemoryStore], **states: str) -> Any:
 
 
 def test_the_default_store_is_used_unless_another_is_named() -> None:
-    """Whatever other plugins offer."""
+    """This holds despite other stores offered by plugins."""
     default, other = Indexed(), Plain()
     there = plugins(("other", other), (DEFAULT_STORE, default))
     assert choose_store(there, None) is default

@@ -71,7 +71,7 @@ def test_an_encrypted_memory_moves_to_another_machine(memory: Run, tmp_path: Pat
 
 
 def test_a_passphrase_comes_from_a_file_or_a_variable(memory: Run, tmp_path: Path) -> None:
-    """Never from the command itself; a wrong one changes nothing; nobody is asked where nobody is."""
+    """It is never an argument of the command; a wrong one changes nothing; without a terminal there is no prompt."""
     (tmp_path / "secret").write_text("correct horse\n")
     memory("one", "export", "all.age", "--passphrase-file", "secret")
     assert (
@@ -186,7 +186,8 @@ def test_a_zip_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
 
 
 def test_a_zip_of_links_bombs_or_noise_is_refused(tmp_path: Path) -> None:
-    """Links, what unpacks to far more than it should, what is there twice, what was cut, what is locked or noise."""
+    """The archive contains links, data that expands far beyond its limit, duplicates, a truncated member, an
+    encrypted one, or noise."""
     cases = {
         "no plain file": zipped(tmp_path / "link.zip", "passwd", b"/etc/passwd", link=True),
         "far more": zipped(tmp_path / "bomb.zip", "zeros", b"\0" * 90_000_000),

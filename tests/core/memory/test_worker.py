@@ -1,4 +1,4 @@
-"""The memory worker on a real bus: its endpoints, what it tells, its rules, and how it refuses to start."""
+"""The memory worker on a real bus: its endpoints, its events, its rules, and its refusals to start."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -127,7 +127,7 @@ async def test_many_files_at_once(bus: Bus) -> None:
 
 
 async def test_many_files_change_together_or_not_at_all(bus: Bus) -> None:
-    """Writing, taking out and insisting on what is there are one commit; a hash that does not fit stops all of it."""
+    """Writes, deletions and expectations are one commit; a hash that does not match refuses all of them."""
     await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={"a.md": "1", "b.md": "2"}, actor="agent"))
     [one] = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("a.md",)))).files
     request = WriteManyMemory(
@@ -144,7 +144,7 @@ async def test_many_files_change_together_or_not_at_all(bus: Bus) -> None:
 
 
 async def test_a_binary_file_does_not_block_others(running: Platform, bus: Bus) -> None:
-    """Of several files one that is no text comes as unreadable, and the others as they are."""
+    """A file that is not text is returned as unreadable, and the other files are returned with their content."""
     (running.home.memory / "bad.toml").write_bytes(b"\xff\xfe[[[")
     (running.home.memory / "good.toml").write_text("a = 1")
     files = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("bad.toml", "good.toml")))).files
@@ -256,7 +256,7 @@ async def test_a_rule_that_refuses_all_does_not_stop_memory(tmp_path: Path) -> N
 
 
 async def test_rules_see_every_change(tmp_path: Path) -> None:
-    """Rules may change or refuse what is written, edited, moved and said; a rule that breaks refuses."""
+    """Rules may change or refuse writes, edits, moves and messages; a failing rule refuses."""
     async with platform(tmp_path / "home", plugins=[Rules(redact, refuse)], workers=("memory",)) as running:
         bus = running.bus
         await write(bus, "a.md", "my secret")
@@ -335,7 +335,7 @@ async def test_a_memory_that_cannot_start_stops_the_platform(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("emptied", [False, True], ids=["never there", "deleted"])
 async def test_no_request_creates_a_block_by_mistake(bus: Bus, emptied: bool) -> None:
-    """Whoever writes into a block that is not there, or no longer, is refused, and no folder of it comes to be."""
+    """A write into a missing or deleted block is refused, and no folder of it is created."""
     if emptied:
         await write(bus, "blocks/garden/block.toml", "")
         await write(bus, "blocks/garden/a.md", "x")
@@ -396,7 +396,7 @@ async def test_updates_at_the_same_time_lose_nothing(bus: Bus) -> None:
 
 
 async def test_an_update_that_is_refused_is_not_tried_again(bus: Bus) -> None:
-    """A refusal that no other writer explains is told at once, and what the function raises comes through."""
+    """A refusal without a concurrent write is returned at once, and the function's exception is raised."""
     memory = block_memory(bus, "main", "agent")
     calls: list[str] = []
 

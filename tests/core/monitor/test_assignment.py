@@ -31,7 +31,7 @@ def test_all_monitors_compute_the_same_assignment(monitors: set[str], partitions
 
 @given(MONITORS, PARTITIONS)
 def test_the_standby_becomes_owner_when_the_owner_leaves(monitors: set[str], partitions: int) -> None:
-    """So a dead monitor's partitions move once; a monitor alone has no standby."""
+    """A killed monitor's partitions thus move once; a single monitor has no standby."""
     owner, standby = owners(monitors, partitions), standbys(monitors, partitions)
     if len(monitors) == 1:
         assert standby == {}

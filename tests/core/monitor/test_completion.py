@@ -101,7 +101,7 @@ async def test_a_tool_asks_the_model_that_its_block_prefers() -> None:
 
 
 def _turn(request: ModelRequest) -> ReplyItems:
-    """Calls the tool, then says what it said."""
+    """Call the tool, then say its output."""
     last = request.messages[-1]
     if last.role == "tool":
         return f"The tool says: {last.content}"
@@ -121,7 +121,7 @@ async def test_the_cost_is_the_usage_times_the_price() -> None:
 
 
 async def test_a_model_without_a_price_costs_nothing_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody is told of a wrong cost: it is 0, has no price, and a warning names the setting. Once."""
+    """No wrong cost is reported: it is 0, has no price, and a warning names the setting. Once."""
     async with asking(["a b", "b"], **{"models.prices": {}}) as (running, _):
         model = BlockCompleter(running.bus, "main")
         for _ in range(2):

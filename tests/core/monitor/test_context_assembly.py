@@ -84,7 +84,7 @@ def sized(text: str) -> int:
 
 
 def test_parts_are_cut_at_paragraph_ends_with_a_note() -> None:
-    """What does not fit ends with a whole paragraph, and says how much is missing and where it is read."""
+    """A cut part ends with a whole paragraph, and a note gives the missing length and the place to read it."""
     paragraphs = [f"Paragraph {number}. " + "word " * 30 + "end." for number in range(100)]
     part = ContextPart("MEMORY.md", "\n\n".join(paragraphs), rest="memory_read /MEMORY.md has all of it.")
     text, _ = fit_parts(LINE, [part], 1000)
@@ -97,7 +97,7 @@ def test_parts_are_cut_at_paragraph_ends_with_a_note() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_context_parts_stay_within_the_budget(seed: int) -> None:
-    """Whatever is wished for, the texts of the parts stay within the budget; what fits stands there whole."""
+    """For any requested sizes, the texts of the parts stay within the budget; a part that fits is complete."""
     dice = random.Random(seed)
     parts = [
         ContextPart(

@@ -42,8 +42,8 @@ async def asked(*replies: Iterator[Item] | str) -> AsyncIterator[tuple[Platform,
 
 
 async def test_endless_text_ends_at_its_limit_and_is_stored() -> None:
-    """The turn ends as one that reached its length, what was shown is what is stored, the provider is left alone,
-    and the conversation goes on."""
+    """The turn ends with the length limit, the shown text is stored, the provider is not called again, and the
+    conversation continues."""
     async with asked(endless(Text("wörd ")), "on") as (running, model):
         answer = await running.say("begin")
         assert answer.ended.reason == "max_tokens" and model.closed == 1

@@ -88,8 +88,8 @@ PROGRAM = 'call:note {"text": "one"} ;; say:first ;; call:note {"text": "two"} ;
 
 
 async def test_a_fork_repeats_the_turn_from_a_step_and_no_earlier_tool() -> None:
-    """What was before the turn and in its steps is the fork's history; the tools of those steps are not run, the
-    steps from there on are; the original is as it was; the fork's conversation says where it comes from."""
+    """The messages before the turn and its earlier steps are the fork's history. The tools of those steps are not
+    run, and the later steps are; the original is unchanged; the fork's conversation names its origin."""
     world = World()
     async with world.running() as running:
         first = await running.say("say:earlier")
@@ -137,7 +137,7 @@ async def test_a_fork_at_step_0_repeats_the_question_without_later_messages() ->
 
 
 async def test_a_fork_with_other_words_at_a_step_or_at_the_end() -> None:
-    """They come after what was there; at the end they are what a fork needs."""
+    """The words follow the copied history; at the end of a turn a fork needs them."""
     world = World()
     async with world.running() as running:
         answer = await running.say(PROGRAM)

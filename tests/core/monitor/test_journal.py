@@ -54,7 +54,7 @@ async def test_a_new_owner_reads_entries_of_earlier_owners(two: Two) -> None:
 
 
 async def test_a_takeover_is_noticed_without_a_turn(two: Two) -> None:
-    """A monitor that waits for a person asks whether somebody went on."""
+    """A monitor that waits for a person checks whether another continued the turn."""
     first, second = two
     request = requested()
     assert not await first.is_fenced()

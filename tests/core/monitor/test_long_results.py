@@ -20,7 +20,7 @@ LONG = "much and more\n" * 50_000
 
 
 class World:
-    """A tool that says much, and a model that calls it when told "speak", and otherwise reads the result it is told."""
+    """A tool with a long output, and a model that calls it for "speak", and otherwise reads the named result."""
 
     def __init__(self) -> None:
         self.model = ScriptedModel(self.answer)

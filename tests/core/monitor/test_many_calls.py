@@ -1,4 +1,4 @@
-"""Very many tool calls in one answer: what is run, what the model is told, and that nobody else waits for it."""
+"""Very many tool calls in one answer: the executed calls, the results for the model, and no delay for others."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -116,8 +116,8 @@ async def test_thousands_of_calls_in_one_answer() -> None:
 
 
 async def test_a_cancel_of_thousands_of_calls() -> None:
-    """It ends the turn while most calls have not begun; those are told as not run, the others as in doubt. Meanwhile
-    another conversation is answered."""
+    """The cancel ends the turn before most calls have started; those are reported as not run, the others as unknown.
+    Meanwhile another conversation is answered."""
     crowd = Crowd()
     config = {
         "runtime.provider_adapter": "scripted",

@@ -36,7 +36,7 @@ def why(detail: str) -> str:
 
 @pytest.mark.parametrize("detail", HIDDEN)
 def test_no_address_path_or_key_is_shown(detail: str) -> None:
-    """Under whatever top-level domain, with blanks, and longer than what is looked at."""
+    """This holds for any top-level domain, with blanks, and beyond the length that is searched."""
     reported = why(detail)
     assert [part for part in HIDDEN[detail] if part in reported] == []
     assert len(reported) <= MAX_LINE_CHARS + 2

@@ -38,8 +38,8 @@ class Models:
 
 
 async def test_turns_end_and_no_model_is_asked(tmp_path: Path) -> None:
-    """By word over the bus, as other machines hear it; a message that comes meanwhile is told why; it lasts over a
-    restart, and the release is heard too."""
+    """Panic is announced over the bus, as other machines receive it; a message sent during panic gets the reason;
+    panic survives a restart, and the release is announced too."""
     home, models = tmp_path / "home", Models()
     async with platform(home, plugins=[models], config=SETTINGS) as running:
         accepted = await running.send("slow:2000:20")
@@ -68,7 +68,8 @@ async def test_turns_end_and_no_model_is_asked(tmp_path: Path) -> None:
 async def test_the_command_lists_stopped_and_unresponsive_workers(
     tmp_path: Path,
 ) -> None:
-    """It waits for all that run turns or tools. One that hangs is named with its process, and the command fails."""
+    """The command waits for all workers that run turns or tools. An unresponsive one is named with its process, and
+    the command fails."""
     async with process_platform(tmp_path / "home", workers=("memory", "tools", "monitor")) as running:
 
         async def panic(*words: str) -> "subprocess.CompletedProcess[str]":

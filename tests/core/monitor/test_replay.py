@@ -1,4 +1,4 @@
-"""A recorded turn driven again: what was recorded comes out again, and what was not is found."""
+"""A recorded turn driven again: the same entries are produced, and a difference is found."""
 
 import json
 import random
@@ -82,7 +82,7 @@ def lived(seed: int, crashes: list[int]) -> Written:
 
 
 def cancelled(turn: Turn, chance: random.Random) -> tuple[JournalEntry, ...]:
-    """Somebody ends the turn; a model call that is cut leaves what it had said."""
+    """End the turn; a model call that is cut keeps its partial text."""
     mode: Literal["now", "after_step"] = chance.choice(("now", "after_step"))
     said = "so f" if mode == "now" and turn.phase is Phase.THINKING else ""
     return turn.advance(CancelRecorded(by="ann", mode=mode, partial=said))[0]
@@ -118,7 +118,7 @@ def test_replay_finds_an_entry_that_differs_from_the_state_machine(seed: int, da
 
 
 def test_a_byte_that_this_version_would_write_otherwise_is_found() -> None:
-    """Compared is what was written, not what it means."""
+    """The comparison is of bytes, not of meaning."""
     records = raw(lived(1, []))
     entries = records[0].entries
     spaced = msgspec.Raw(bytes(entries[-1]).replace(b":", b": "))
@@ -162,7 +162,7 @@ async def test_the_replay_of_a_platforms_turn_matches_its_feed(tmp_path: Path) -
 
 
 def test_the_replay_command_prints_and_exits_with_a_status(tmp_path: Path) -> None:
-    """What people said is printed only when asked for; an unknown turn is an error."""
+    """People's messages are printed only on request; an unknown turn is an error."""
 
     trunkline = partial(run_trunkline, tmp_path, **UNASKED)
 

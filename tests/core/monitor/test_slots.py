@@ -49,7 +49,7 @@ async def test_started_turns_come_first_then_the_longest_waiting() -> None:
 
 
 async def test_at_most_the_limit_run_and_each_turn_gets_a_slot() -> None:
-    """However many want to run, and whatever is cancelled while it waits or runs."""
+    """This holds for any number of turns, and for any cancel of a waiting or running one."""
     race = Race(3)
     for _ in range(5):
         with anyio.CancelScope() as scope:

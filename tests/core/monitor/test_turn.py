@@ -122,7 +122,7 @@ def test_a_steered_message_is_answered_in_the_running_turn() -> None:
 
 
 def test_a_cancel_keeps_the_partial_text_and_marks_it() -> None:
-    """What was shown is stored, marked as partial."""
+    """The shown text is stored, marked as partial."""
     turn = Turn()
     started(turn)
     assert turn.advance(CancelRecorded(by="owner", mode="now", partial="half an"))[1] == (
@@ -194,7 +194,7 @@ def test_an_approval_parks_the_turn_once_nothing_else_runs() -> None:
 
 
 def test_a_denial_is_a_result_for_the_model() -> None:
-    """The model is told who denied, and goes on."""
+    """The model is told who denied, and continues."""
     turn = Turn()
     started(turn)
     turn.advance(ModelCallFinished(step=0, tool_calls=calls("risky")))

@@ -1,4 +1,4 @@
-"""Pictures: which model looks at them, and who is told when none does. Over the bus, as a tool asks."""
+"""Pictures: the choice of the vision model, and the error without one. Over the bus, as a tool asks."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -69,7 +69,7 @@ async def prefer(running: Platform, path: str, text: str) -> None:
 
 
 async def test_MN_F16_the_vision_model_describes_a_picture() -> None:
-    """That of the preferences, and the block's own before it; it gets the whole picture, whatever its size."""
+    """The model is that of the block, else that of the preferences; it gets the whole picture, of any size."""
     async with looking() as (running, models):
         await prefer(running, "preferences.toml", 'vision_model = "seeing/all"\n')
         outcome = await describe(running)

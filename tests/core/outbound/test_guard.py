@@ -1,4 +1,5 @@
-"""The guard: what is not the internet is closed, however it is named, and what the owner opens is open."""
+"""The outbound guard: addresses outside of the public internet are refused under every name, except those that the
+owner opens."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -42,7 +43,7 @@ def resolving(*answers: Sequence[str]) -> Callable[[str, int], Awaitable[Sequenc
 @pytest.mark.parametrize("address", CLOSED)
 @pytest.mark.anyio
 async def test_non_public_addresses_are_refused(address: str) -> None:
-    """By its address, and as what a name stands for, alone or among good ones."""
+    """This holds for the address itself, and for a name that resolves to it, alone or among public addresses."""
     for guard in (
         HostGuard(resolve=resolving([address])),
         HostGuard(resolve=resolving(["8.8.8.8", address, "1.1.1.1"])),
@@ -95,7 +96,7 @@ def test_ipv4_addresses_embedded_in_ipv6_are_refused(address: IPv4Address) -> No
 async def test_the_owner_opens_by_address_network_name_and_port(
     allow: str, host: str, address: str, port: int
 ) -> None:
-    """What is named is open, and not on other ports, and not to other names."""
+    """The listed host is open, on the listed port only, and no other name is."""
     guard = HostGuard([allow], resolve=resolving([address]))
     assert list(map(str, await guard.resolve_allowed(host, port))) == [address]
     with pytest.raises(HostRefused):

@@ -1,4 +1,4 @@
-"""Absolute paths: how far they lead, with links resolved, and what is closed whatever it is called."""
+"""Absolute paths: their reach, with links resolved, and the paths closed under every name."""
 
 import os
 import threading
@@ -159,7 +159,7 @@ PIECES = st.sampled_from(
 @examples(300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=st.sampled_from(["", "ws/", "ws/main/"]), pieces=st.lists(PIECES, max_size=8))
 def test_no_absolute_path_leads_out_of_its_root(world: Path, start: str, pieces: list[str]) -> None:
-    """Whatever the path, what is read with the reach of workspaces really lies in them."""
+    """For any path, a file read with the reach of workspaces really lies in them."""
     path = f"{world}/{start}{'/'.join(pieces)}"
     with open_beneath(world / "ws/main", workspaces(world)) as folder:
         with suppress(PathRefused, OSError):
@@ -172,7 +172,7 @@ def test_no_absolute_path_leads_out_of_its_root(world: Path, start: str, pieces:
 
 
 def test_a_link_that_is_swapped_in_leads_nowhere(world: Path) -> None:
-    """Somebody swaps a folder and a link to the outside as fast as possible: no read ever lands outside."""
+    """A folder is swapped for a link to the outside as fast as possible: no read ever lands outside."""
     swapped, stop = world / "ws/other/swap", threading.Event()
     (world / "ws/other/real").mkdir()
     (world / "ws/other/real/open").write_text("ws/real")

@@ -27,7 +27,7 @@ def folder(root):
 
 
 def test_write_then_read(folder, root):
-    """What was written is read back, and nothing else is left in the folder."""
+    """The written bytes are read back, and the folder has no other file."""
     folder.write_atomic("a.txt", b"one")
     folder.write_atomic("a.txt", b"two")
     assert folder.read_bytes("a.txt") == folder.read_bytes("./a.txt") == b"two"
@@ -163,7 +163,7 @@ def test_undecodable_names_are_shown(folder, root):
 
 
 def test_no_handles_are_leaked(folder, root):
-    """Whatever succeeds or fails, every handle is closed again."""
+    """Every handle is closed again, after success and failure."""
     (root / "link").symlink_to("/etc")
     folder.mkdir("a/b")
 

@@ -41,7 +41,7 @@ async def ask(hook, guard):
 @pytest.mark.parametrize("hook", GUARDS)
 @pytest.mark.parametrize("kind", BROKEN)
 async def test_a_broken_guard_refuses(install, load, hook, kind):
-    """However a guard is broken, an object that refuses everything stands in its place, and the report names it."""
+    """For any fault in a guard, an object that refuses everything replaces it, and the report names it."""
     install("acme-guard", BROKEN[kind].format(hook=hook))
     plugins = load()
     (broken,) = plugins.broken_guards(hook)
@@ -76,7 +76,7 @@ def test_hooks_that_only_add_may_fail(install, load):
 
 
 def test_a_disabled_guard_is_not_broken(install, load):
-    """Whoever disables a guard means it."""
+    """A disabled guard is the owner's choice."""
     install("acme-guard", BROKEN["import"].format(hook="trunkline_memory_rules"))
     plugins = load('[plugins]\ndisabled = ["acme-guard"]\n')
     assert plugins.broken_guards("trunkline_memory_rules") == ()

@@ -98,7 +98,7 @@ def test_hook_results_may_be_a_generator_a_list_or_none(load):
     ],
 )
 def test_an_invalid_hook_result_is_refused_with_a_hint(load, hook, result, said):
-    """What a hook yields is looked at before anybody uses it."""
+    """The result of a hook is validated before any use."""
     plugins = load(extra=(plugin(hook, result),))
     assert [owned for owned in plugins.collect(hook) if owned.owner == "Plugin"] == []
     (reason,) = troubles(plugins, hook)
@@ -152,7 +152,8 @@ def test_the_first_of_two_plugins_keeps_a_name(install, load):
 
 @pytest.mark.parametrize("dist", ["aardvark", "trunkline-aardvark"])
 def test_a_plugin_cannot_take_a_name_of_the_platform(install, load, dist):
-    """The platform's own distributions come first, whatever the alphabet says; the name alone makes nobody its own."""
+    """The platform's own distributions load first, regardless of the alphabet; a plugin is not the platform's own by
+    its name alone."""
     source = """
         import trunkline
         @trunkline.tool(effect="read")
@@ -212,7 +213,7 @@ def test_middleware_respects_tryfirst_and_trylast(load):
 
 
 def test_the_first_answer_decides(load):
-    """None passes the question on; a failing or ill-typed answer is noted and passed over."""
+    """None passes the question to the next plugin; a failing or ill-typed answer is reported and skipped."""
     message = SendMessage(content="hi")
     plugins = load(
         extra=(

@@ -72,7 +72,7 @@ async def test_a_lifespan_has_the_memory_of_a_block(tmp_path: Path) -> None:
 def test_a_lifespan_of_the_old_form_is_refused_with_the_new_one(
     load: Callable[[], Plugins], sources: Path
 ) -> None:
-    """One that takes ``worker, bus`` would end with a TypeError when the worker starts; it is refused when it loads."""
+    """A lifespan with ``worker, bus`` would fail with a TypeError at the worker's start; it is refused at loading."""
     (sources / "old.py").write_text(OLD_FORM)
     plugins = load()
     assert "file:old" not in [owned.owner for owned in plugins.lifespans("monitor")]

@@ -1,4 +1,4 @@
-"""Finding and loading: what is broken is told and hurts nobody else."""
+"""Finding and loading plugins: a broken one is reported and affects no other."""
 
 import signal
 import subprocess
@@ -90,7 +90,7 @@ OUTDATED = {
 
 @pytest.mark.parametrize("kind", sorted(OUTDATED))
 def test_a_plugin_for_the_old_api_is_refused_with_the_new_names(sources, load, state, kind):
-    """What it imports is named with its place of today, and the others load."""
+    """Each old import is named with its new place, and the other plugins load."""
     text, reported = OUTDATED[kind]
     (sources / "old.py").write_text(f'"""Old."""\n{text}\n')
     found = state(load(), "file:old")
@@ -131,7 +131,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_plugin_affects_only_itself(install, load, state, kind):
-    """Whatever is wrong with a plugin, the others work and the report says what and how to mend it."""
+    """For any fault in a plugin, the others work and the report names the fault and the fix."""
     source, status, reason = BROKEN[kind]
     install("acme-broken", source)
     install("acme-good", GOOD)
@@ -206,7 +206,7 @@ def test_a_required_plugin_must_be_there(install, load, reason):
 
 
 def test_a_present_required_plugin_is_loaded(install, load):
-    """Nothing is said when all is well."""
+    """A successful load adds no report."""
     install("acme-guard", GOOD)
     assert load('[plugins]\nrequired = ["Acme.Guard"]\n', worker="tools").report.missing == ()
 
@@ -274,7 +274,7 @@ def test_an_object_with_failing_attributes_is_refused(load, state):
 
 
 def test_a_module_may_hold_objects_with_failing_attributes(install, load, state):
-    """A proxy that stands for nothing yet, as some libraries have them, is no hook and in nobody's way."""
+    """An unbound proxy, as some libraries have them, is no hook and causes no error."""
     install(
         "acme-lazy",
         f"""{GOOD}

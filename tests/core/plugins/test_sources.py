@@ -94,7 +94,7 @@ def test_broken_files_and_other_kinds_of_files(load, sources, state):
 
 
 def test_a_folder_that_is_not_there(load, sources, state):
-    """It is told; nothing else fails."""
+    """The missing folder is reported; nothing else fails."""
     sources.rmdir()
     assert state(load(), f"folder:{sources}").status == "failed"
 

@@ -45,7 +45,7 @@ def test_read_only_commands_are_recognized(line: str) -> None:
 
 @pytest.mark.parametrize("line", DOES_NOT)
 def test_other_commands_are_not_read_only(line: str) -> None:
-    """Whatever writes, runs another program, or is not known."""
+    """These write, run another program, or are not known."""
     assert not is_read_only_program(shlex.split(line))
 
 
@@ -100,7 +100,7 @@ LINES = st.text(st.sampled_from("ab -/.=:,+@%'\"\\$`;&|<>(){}[]*?!~~#^a1\n\r\t\0
     line=st.one_of(LINES, st.lists(st.sampled_from(["'a b'", '"c;d"', "e", " ", "$x", "''"])).map("".join))
 )
 def test_MB_T9_a_plain_line_is_read_as_a_shell_reads_it(line: str) -> None:
-    """Whatever counts as plain words is those words to ``sh`` as well."""
+    """Text classified as plain words is the same words to ``sh``."""
     words = split_plain_command(line)
     if not words or "=" in words[0]:
         return
@@ -128,12 +128,12 @@ def test_MN_T5_a_shell_line_that_only_reads_is_read_only(line: str) -> None:
     ],
 )  # fmt: skip
 def test_MB_T9_any_other_text_is_not(line: str) -> None:
-    """What means anything to a shell, or runs what is not known to read, is asked about."""
+    """Text with shell syntax, or with a command not known to be read-only, needs approval."""
     assert not is_read_only_call(SHELL, {"command": line})
 
 
 @pytest.mark.parametrize("given", [None, 1, {}, [], [1], ["ls", 1], [["ls"]], "", "   "])
 def test_a_call_without_argv_is_not_read_only(given: object) -> None:
-    """Whatever else came under that name."""
+    """This holds for any other arguments of the call."""
     assert not is_read_only_call(SHELL, {"command": given})
     assert not is_read_only_call(SHELL, {})

@@ -1,4 +1,4 @@
-"""What the tests of the runtime share."""
+"""Shared by the tests of the runtime."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Who answers: the owner chooses. A key that is not set is an error, and what was merely installed is given no text."""
+"""The choice of the answering adapter is the owner's. An unset key is an error, and a merely installed adapter
+receives no text."""
 
 import os
 import subprocess

@@ -69,8 +69,8 @@ def number_of(found: Sequence[AuditEntry]) -> int:
 
 
 async def test_unstorable_audit_entries_are_retried_or_counted(running: Platform) -> None:
-    """While the stream is away the queue fills up. Then reads are counted by their kind, and whoever notes an effect
-    waits. Once the stream is back all lines of the queue, the counts and the effect are there."""
+    """While the stream is missing the queue fills up. Then reads are counted by their kind, and a writer of an
+    effect waits. Once the stream is back all lines of the queue, the counts and the effect are there."""
     audit = AuditLog(running.bus, "standard", Redactor())
     await jetstream(running.bus.link, f"STREAM.DELETE.{AUDIT_STREAM}")
     noted = anyio.Event()
@@ -168,7 +168,8 @@ async def _has_lost(home: Path) -> bool:
 
 
 async def test_no_secret_is_on_the_stream(running: Platform) -> None:
-    """Neither one that its look tells nor one that its name tells; also where only its beginning would be shown."""
+    """The stream contains no secret recognized by its form or by its name; also where only its beginning would be
+    shown."""
     key = "sk-proj-4fZ9mQ2xT7vB1nK8wR5yH3cL6dJ0sA"
     await call_tool(running.bus, "look", {"text": f"Take {key} or https://me:{PLAIN}@example.org/"})
     await call_tool(running.bus, "look", {"text": "x" * 190 + f" {key}"})

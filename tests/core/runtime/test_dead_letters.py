@@ -1,4 +1,4 @@
-"""Dead letters: what is shown of them, and what may be sent again."""
+"""Dead letters: the listing, and sending them again."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -74,7 +74,8 @@ def cancel() -> bytes:
 
 
 async def test_a_message_of_the_inbox_is_sent_again_byte_for_byte(tmp_path: Path) -> None:
-    """It comes under the same conversation, in the bytes it had; the dead letter is gone; twice is once."""
+    """The message is appended under the same conversation, with its original bytes; the dead letter is gone; sending
+    it twice counts once."""
     async with bus_at(tmp_path) as bus:
         one = await buried(bus, "trunkline.turn.part.3.conv_1", cancel())
         await retry(bus, one)
@@ -114,7 +115,7 @@ async def _next_dead(bus: Bus) -> list[StoredDeadLetter]:
 
 
 async def test_half_a_message_is_not_sent(tmp_path: Path) -> None:
-    """Dead letters keep 64 KiB; what is longer is lost."""
+    """Dead letters keep 64 KiB; the rest of a longer message is lost."""
     async with bus_at(tmp_path) as bus:
         one = await buried(bus, "trunkline.turn.inbox.conv_1", b"{}", size=100_000)
         assert not one.is_complete

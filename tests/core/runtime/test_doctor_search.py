@@ -1,4 +1,4 @@
-"""Doctor and a search index that answers with errors: it is told, and the command that it names mends it."""
+"""Doctor and a search index that answers with errors: doctor reports it, and the suggested command repairs it."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ async def reported(running: ProcessPlatform) -> tuple[str, str]:
 
 
 async def test_an_index_that_answers_with_errors_is_reported(tmp_path: Path) -> None:
-    """A table of the index is taken away under a memory that runs: doctor says so, and what it names helps."""
+    """A table of the index is dropped under a running memory: doctor reports it, and its suggestion helps."""
     async with process_platform(tmp_path / "home") as running:
         assert (await reported(running))[0] == "ok"
         with apsw.Connection(str(running.home.cache / "memory.db")) as connection:

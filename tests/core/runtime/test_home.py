@@ -22,7 +22,7 @@ def test_folders_are_made_for_their_owner_only(tmp_path: Path) -> None:
 
 
 def test_parents_are_made_private_too(tmp_path: Path) -> None:
-    """Whoever writes first, such as a log, makes the home with it; nobody else may look into that either."""
+    """The first writer, such as a log, creates the home; no other user can read that home either."""
     make_private(tmp_path / "home" / "run" / "activity")
     made = [tmp_path / "home", tmp_path / "home" / "run", tmp_path / "home" / "run" / "activity"]
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * len(made)

@@ -25,7 +25,7 @@ def settings_for(home: Path, server: EmbeddedServer) -> WorkerHostSettings:
 
 
 async def test_serve_still_runs_while_the_worker_drains(tmp_path: Path, nats_server: EmbeddedServer) -> None:
-    """What is under way can be finished: serve() is cancelled only after drain()."""
+    """Running work can finish: serve() is cancelled only after drain()."""
     seen: list[str] = []
 
     class Busy(Worker):

@@ -67,8 +67,8 @@ async def test_pending_items_are_repartitioned_in_order(tmp_path: Path) -> None:
 
 
 async def test_an_interrupted_repartitioning_is_repeated(tmp_path: Path) -> None:
-    """While the door is shut nobody may pull, the platform starts all the same, and doing it again loses and doubles
-    nothing and keeps the order."""
+    """While the inbox is closed no monitor may pull, the platform starts all the same, and repeating the command
+    neither loses nor duplicates an item and keeps the order."""
     async with platform(tmp_path, workers=("memory",)) as running:
         await fill(running.bus)
         before = await waiting(running.bus)
@@ -108,7 +108,7 @@ async def test_repartitioning_is_refused_while_a_monitor_lives() -> None:
 
 
 async def lives(bus: Bus) -> bool:
-    """Whether a monitor has told that it lives."""
+    """Report whether a monitor has sent a heartbeat."""
     from trunkline.contracts.workers.subjects import WORKER_BUCKET
 
     return any(key.startswith("monitor") for key in await bus.kv(WORKER_BUCKET).keys())

@@ -1,4 +1,4 @@
-"""What an installation writes by itself has a bound, and the bound holds."""
+"""Everything that an installation writes by itself has a bound, and the bound is kept."""
 
 import json
 import os
@@ -89,7 +89,8 @@ async def waiting(bus: Bus) -> int:
 
 
 async def test_a_full_inbox_refuses_and_drops_nothing() -> None:
-    """Nobody answers, so accepted messages stay; the next one is refused with a code, and taken when there is room."""
+    """No monitor runs, so accepted messages stay; the next one is refused with a code, and accepted when there is
+    room."""
     async with platform(
         config={"retention.inbox_mb": SMALL}, workers=("gateway", "memory", "tools")
     ) as running:
@@ -131,7 +132,8 @@ async def test_a_changed_limit_applies_from_the_next_start(tmp_path: Path) -> No
 
 
 def test_every_stream_and_store_has_a_size() -> None:
-    """Nothing that the server keeps on disk is without a bound; what a journal or dead letter names outlives both."""
+    """Everything that the server stores on disk has a bound; an object named by a journal or dead letter outlives
+    both."""
     kept = topology(retention=Retention(journal_days=90, dead_letter_days=120))
     assert all(stream.max_bytes for stream in kept.streams)
     assert {stream.name for stream in kept.streams if stream.max_age is None} == {"INBOX"}
@@ -150,7 +152,7 @@ def test_a_limit_of_zero_is_refused(setting: str, tmp_path: Path) -> None:
 
 
 def test_log_files_are_bounded_and_old_ones_removed(tmp_path: Path) -> None:
-    """A log never takes more than its files may; one that nobody writes any more is removed, others are not touched."""
+    """A log never takes more than its files may; an unused one is removed, others are not changed."""
     import logging
 
     config = load_config(tmp_path, flags={"retention.log_mb": 0.05, "retention.log_files": 2}, environ={})

@@ -39,7 +39,7 @@ def worker(tmp_path: Path, port: int) -> Make:
 
 
 async def test_the_start_waits_for_the_bus_and_reports_it(worker: Make, port: int, tmp_path: Path) -> None:
-    """What it waits for is in its log, and it gets ready when the server is there."""
+    """The log names the missing server, and the worker gets ready once the server is there."""
     process = worker()
     process.launch()
     with anyio.fail_after(60):

@@ -1,4 +1,4 @@
-"""What people and programs really write about secrets: where one is said it is marked, and nothing else is (RLM-F21).
+"""Texts of people and programs about secrets: each secret is marked, and nothing else is (RLM-F21).
 
 A secret stands between ``«`` and ``»``; a sentence without these signs has none.
 """
@@ -179,7 +179,7 @@ def test_ordinary_text_is_not_a_secret(text: str) -> None:
 
 
 def test_a_secret_is_found_anywhere_in_a_text() -> None:
-    """What stands before and behind a secret does not hide it, nor does the secret hide what follows it."""
+    """Text before and behind a secret does not hide it, and a secret does not hide a later one."""
     text = "\n".join([*lines(SAID), *lines(NOT_SAID)])
     assert SECRETS.redact(text.replace("«", "").replace("»", "")) == MARKED.sub(REDACTION_MARK, text)
 
@@ -208,7 +208,7 @@ def test_a_secret_is_found_anywhere_in_a_text() -> None:
 )
 @pytest.mark.parametrize("end", ["", "("])
 def test_any_text_is_scanned_in_linear_time(piece: str, end: str) -> None:
-    """What anybody may send is looked through in one pass: twenty times as much does not take hundreds of times."""
+    """Any text is scanned in one pass: twenty times the length does not take hundreds of times as long."""
     took = []
     for count in (1_000, 20_000):
         begun = time.process_time()

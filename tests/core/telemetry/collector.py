@@ -38,7 +38,7 @@ class Point:
 
 @dataclass
 class Taken:
-    """What came so far, in order."""
+    """The received exports, in order."""
 
     address: str
     spans: list[Span] = field(default_factory=list)

@@ -37,8 +37,9 @@ def complete(taken: Taken) -> bool:
 
 @pytest.mark.anyio
 async def test_each_worker_exports_its_own_metrics_and_spans(tmp_path: Path) -> None:
-    """By the standard variables: every process under its own service and instance, in the conventions' names and
-    units, once each, with bounds as they advise; the two turns' spans too. Nothing that was said is in any of it."""
+    """The standard variables apply: every process exports under its own service and instance, in the conventions'
+    names and units, once each, with the recommended bounds; the two turns' spans too. None of it contains message
+    text."""
     with collector() as taken:
         environ = {
             "OTEL_EXPORTER_OTLP_ENDPOINT": taken.address,
@@ -89,5 +90,5 @@ async def test_each_worker_exports_its_own_metrics_and_spans(tmp_path: Path) -> 
 def test_the_standard_variables_decide_what_is_exported(
     environ: dict[str, str], traces: bool, metrics: bool
 ) -> None:
-    """One endpoint for both, one for each, or none of it."""
+    """They set one endpoint for both signals, one for each, or none."""
     assert (is_exported("traces", environ), is_exported("metrics", environ)) == (traces, metrics)

@@ -1,4 +1,4 @@
-"""What a process that leaves does about a collector that does not answer."""
+"""The behaviour of an ending process when its collector does not answer."""
 
 import threading
 

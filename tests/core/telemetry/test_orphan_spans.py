@@ -30,7 +30,7 @@ def span(id: str, parent: str | None, start: int, end: int, **more: object) -> S
 
 
 def test_an_open_span_ends_with_its_last_child() -> None:
-    """Also through a span that was left open itself. What has ended is not told again."""
+    """An intermediate open span is followed as well. An ended span is not exported again."""
     dead, alive = SpanProcess("here", 1, "monitor_1"), SpanProcess("here", 2, "tools_1")
     batches = [
         SpanBatch(spans=(span("turn", "root", 1, 2, unfinished=True), span("chat", "turn", 2, 2, unfinished=True)),
@@ -89,8 +89,8 @@ def of_trace(taken: Taken, trace: str) -> list[Span]:
 @pytest.mark.anyio
 @pytest.mark.kill
 async def test_open_spans_of_a_killed_worker_are_exported(tmp_path: Path) -> None:
-    """Every span of the turn has its parent there, as on the bus, and none is there twice. What was left open is the
-    dead monitor's, and says that its end is not known."""
+    """Every span of the turn has its parent in the export, as on the bus, and none is there twice. A span left open
+    is the killed monitor's, and states that its end is unknown."""
     with collector() as taken, provider_process() as provider:
         config = {
             "runtime.provider_adapter": "openai", "adapters.openai.base_url": provider,

@@ -53,7 +53,7 @@ def test_a_span_exported_while_open_is_replaced_by_its_end() -> None:
 
 
 def test_tokens_first_token_owner_and_errors_are_noted() -> None:
-    """What a person looks for stands beside the name."""
+    """These notes of interest stand beside the name."""
     attributes = {"gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2, "trunkline.turn.epoch": 2}
     first = {"name": "trunkline.first_token", "time": 5_000_000}
     (line,) = tree_lines(

@@ -27,7 +27,7 @@ async def test_the_fixture_is_a_whole_platform(platform: Platform) -> None:
 
 
 async def test_a_plugin_object_is_loaded() -> None:
-    """What a test passes as a plugin is loaded beside the installed ones."""
+    """An object passed as a plugin by a test is loaded beside the installed ones."""
 
     @trunkline.tool(effect="read")
     def shout(word: str) -> str:

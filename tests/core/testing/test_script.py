@@ -132,7 +132,7 @@ def test_once_happens_only_the_first_time() -> None:
 
 
 def test_programs_in_turn_answer_one_request_each() -> None:
-    """Whatever the message says; when they are used up the server fails."""
+    """The replies ignore the message; when they are used up the server fails."""
     script = answer_in_order(["say:a", "say:b"])
     assert [script(heard("x"))[0], script(heard("x"))[0]] == [Say("a"), Say("b")]
     assert isinstance(script(heard("x"))[0], Refuse)

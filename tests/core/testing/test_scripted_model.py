@@ -41,7 +41,7 @@ async def ask(model: ScriptedModel, request: ModelRequest | None = None) -> list
 
 
 async def test_a_list_of_replies_answers_in_turn() -> None:
-    """One reply a request; a fitting Finish is added where there is none."""
+    """Each request gets one reply; a matching Finish is added where it is missing."""
     call = Call(ToolCall(id="1", name="roll"))
     model = ScriptedModel([[call], "You rolled a six."])
     first, second = await ask(model), await ask(model)
@@ -77,7 +77,7 @@ async def test_exceptions_are_raised_at_their_position() -> None:
 
 
 async def test_a_reply_can_wait_for_an_event() -> None:
-    """So a test decides when the model goes on, without sleeping."""
+    """A test thus decides when the model continues, without sleeping."""
     gate = anyio.Event()
     model = ScriptedModel([["before ", gate.wait, "after"]])
     events: list[ModelEvent] = []
@@ -114,7 +114,7 @@ async def test_results_are_quoted_and_faults_have_their_codes() -> None:
 
 
 async def test_once_counts_per_conversation() -> None:
-    """The second time the fault is gone; another conversation begins anew."""
+    """The second time the fault is gone; another conversation starts with the fault."""
     model = ScriptedModel()
     with pytest.raises(ModelError):
         await ask(model, said("once:cut:1 ;; say:x"))

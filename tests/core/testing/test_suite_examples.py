@@ -81,7 +81,7 @@ def suites() -> list[str]:
 
 @pytest.mark.parametrize("kind", [kind for kind in suites() if kind in GIVEN])
 def test_the_example_of_a_suite_passes(kind: str, tmp_path: Path) -> None:
-    """It is a module as it stands, with what the reader brings before it."""
+    """The example is a complete module, after the definitions that its reader provides."""
     text = inspect.getdoc(import_module(f"trunkline.testing.{kind}_suite")) or ""
     (example,) = re.findall(r"::\n\n((?:    .*\n|\n)+)", f"{text}\n")
     file = tmp_path / "test_example.py"

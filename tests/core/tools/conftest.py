@@ -39,10 +39,10 @@ from trunkline_bus import Bus, BusError, Refusal, Request, new_id, service
 
 
 class Caller:
-    """Calls tools. ``files`` is what the stand-in for memory holds; ``progress`` is what came before outcomes,
-    ``refused`` the calls that ended with an error, each of which must be in the audit log.
+    """A client that calls tools. ``files`` is the content of the stand-in for memory; ``progress`` has the messages
+    before outcomes, ``refused`` the calls that ended with an error, each of which must be in the audit log.
 
-    ``silence``: after how many seconds without a sign of life a worker counts as gone.
+    ``silence``: after how many seconds without a heartbeat a worker counts as gone.
     """
 
     def __init__(self, bus: Bus, home: Path) -> None:
@@ -102,7 +102,7 @@ class Caller:
         await self.bus.publish(CANCEL_CALL, CancelCall(reason=reason), call=key)
 
     async def records(self, key: str) -> list[EffectRecord]:
-        """What the ledger holds of a call."""
+        """Return the ledger's records of a call."""
         return [stored.data async for stored in self.bus.history(EFFECT, call=key)]
 
     async def until(self, holds: Callable[[], bool | Awaitable[bool]], seconds: float = 60.0) -> None:

@@ -42,7 +42,7 @@ class Shop:
 
         @note.alias
         def scrawl(words: str) -> CanonicalCall:
-            """One that is broken."""
+            """A tool that is broken."""
             raise KeyError(words)
 
         @note.alias
@@ -257,7 +257,7 @@ class Drawer:
 
 
 async def test_an_unknown_tool_name_suggests_only_permitted_read_tools(tools: Any) -> None:
-    """Of a name that no tool has, only a tool that reads is guessed to be meant, and one that the block may use."""
+    """For an unknown name, only a read tool is suggested, and one that the block may use."""
     async with tools(Drawer()) as caller:
         for said, meant in (("delet_note", " Did you mean detect_note?"), ("nothing", ""),
                             ("delete_nite", "")):  # fmt: skip

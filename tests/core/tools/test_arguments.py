@@ -131,7 +131,7 @@ def test_no_arguments_at_all_are_an_empty_object() -> None:
 def test_invalid_arguments_are_refused_with_expected_and_actual_value(
     sent: dict[str, Any], words: list[str]
 ) -> None:
-    """The error names the tool, the parameter, what was expected and what came, and that nothing was run."""
+    """The error names the tool, the parameter, the expected and the actual value, and states that nothing was run."""
     with pytest.raises(ToolError) as caught:
         prepare_arguments(SPEC, sent)
     text = str(caught.value)
@@ -151,7 +151,7 @@ def test_a_schema_without_properties_takes_anything() -> None:
     "text", ["[" * 100_000, '{"query": ' + "[" * 100_000, "\ud800", "=", "query=", "=x", "a=b=c"]
 )
 def test_hostile_text_is_refused_like_any_other(text: str) -> None:
-    """Whatever comes, the answer is a ToolError."""
+    """The result of any text is a ToolError."""
     with pytest.raises(ToolError):
         prepare_arguments(SPEC, {"": text})
 

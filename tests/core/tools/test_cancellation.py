@@ -1,4 +1,5 @@
-"""A call that is stopped, and one of which nobody tells: what had not begun does not begin, and doubt is told."""
+"""Calls that are stopped or left without a reader: a call that has not started never starts, and an unknown outcome
+is reported as such."""
 
 from pathlib import Path
 from typing import Any
@@ -137,7 +138,8 @@ class Wonders:
 
 
 async def test_a_running_call_that_asks_nobody_is_stopped_as_unknown(tools: Any) -> None:
-    """One that has given itself up was not run; one that is held has begun, and does not go on by itself later."""
+    """A call that gave itself up was not run; one that waits in its worker has started, and does not continue by
+    itself later."""
     wonders = Wonders()
     async with tools(wonders) as caller:
 
@@ -172,7 +174,8 @@ async def test_a_call_that_an_owner_before_may_have_sent_is_in_doubt(
 
 
 def test_a_new_owner_sees_calls_that_its_predecessor_may_have_sent() -> None:
-    """What the journal plans may have been sent; after a question it was not run, and what comes later is its own."""
+    """A call planned in the journal may have been sent; after a question it was not run, and a later call belongs to
+    the new owner."""
     call = ToolCall(id="c", name="pay", arguments={})
     turn = Turn()
     message = Message(id="msg_1", role="user", content="pay")

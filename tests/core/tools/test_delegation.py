@@ -1,4 +1,4 @@
-"""Whoever a block is lent to: what it says of itself counts for nothing, and what is others' it cannot reach."""
+"""A caller that a block is delegated to: its claims about itself are ignored, and it cannot reach calls of others."""
 
 from functools import partial
 from typing import Any

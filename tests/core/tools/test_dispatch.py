@@ -109,7 +109,7 @@ async def test_a_guard_that_fails_refuses(error: BaseException) -> None:
 
 
 async def test_a_guard_that_returns_nonsense_refuses() -> None:
-    """What is no outcome is a failed check."""
+    """A result that is no outcome is a failed check."""
 
     async def nonsense(call: ToolInvocation, proceed: Proceed) -> Any:
         return True
@@ -120,7 +120,7 @@ async def test_a_guard_that_returns_nonsense_refuses() -> None:
 
 
 async def test_a_guard_failure_after_the_tool_reports_that_it_ran() -> None:
-    """Nobody is told that nothing happened when something did."""
+    """The model is never told that nothing happened after an effect."""
 
     async def fail_later(call: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         await proceed(call)
@@ -157,7 +157,7 @@ async def test_a_guard_cannot_run_a_writing_tool_twice() -> None:
 
 @pytest.mark.parametrize("stage", ["schema", "policy"])
 async def test_early_stages_change_arguments_and_later_ones_get_the_hash(stage: Stage) -> None:
-    """What the gate is asked about is what runs."""
+    """The gate decides about the arguments that run."""
     seen: list[str] = []
 
     async def change(call: ToolInvocation, proceed: Proceed) -> ToolOutcome:

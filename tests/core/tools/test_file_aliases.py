@@ -49,7 +49,8 @@ trailer << /Root 1 0 R >>
 
 
 async def test_MN_F13_documents_are_read_as_the_text_in_them(tools: Any) -> None:
-    """CSV and JSON as they are, PDF and DOCX by the readers of plugins, whole or by lines; what is broken says so."""
+    """CSV and JSON are read unchanged, PDF and DOCX by the readers of plugins, completely or by lines; a broken file
+    gives an error."""
     from docx import Document
 
     async with tools() as caller:

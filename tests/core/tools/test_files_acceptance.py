@@ -278,7 +278,7 @@ async def test_PA_T4_two_simultaneous_writes_leave_one_complete(tools: Any) -> N
 
 
 async def test_PA_T5_a_failed_write_leaves_no_partial_file(tools: Any) -> None:
-    """A folder that cannot be written, and a disk that is full: an error that says so, and what was there is there."""
+    """For a folder without write permission and a full disk, the error names the cause, and the old content stays."""
     async with tools() as caller:
         caller.workspace.mkdir(parents=True)
         (caller.workspace / "file").write_text("in the way")

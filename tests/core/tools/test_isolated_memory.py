@@ -83,7 +83,7 @@ class Plugin:
         return HostCallAcknowledged()
 
     async def send(self, *calls: MemoryHostCall, **memory: Any) -> list[HostCallReply]:
-        """What comes back for raw calls, while a tool of the plugin runs."""
+        """Return the replies to raw calls, while a tool of the plugin runs."""
         self._calls, self._replies = list(calls), []
         scope = Scope(block="main", conversation="conv_ada", turn="turn_ada")
         reach = block_memory(self._running.bus, "main", "ada", scope, **memory)
@@ -92,7 +92,7 @@ class Plugin:
         return self._replies
 
     async def ask(self, request: Payload, **memory: Any) -> HostCallReply:
-        """What comes back for one request, under the name of its own operation."""
+        """Return the reply to one request, under the name of its own operation."""
         body = msgspec.json.encode(request).decode()
         (reply,) = await self.send(
             MemoryHostCall(number=1, operation=NAMES[type(request)], request=body), **memory
@@ -120,8 +120,9 @@ async def log_of(running: Platform) -> str:
 
 
 async def test_no_request_names_another_actor_or_block(tmp_path: Path) -> None:
-    """History names the actor of the call, whatever the request says, and memory words the commit; chunks of another
-    block and of another actor's private layer stay closed, and what is remembered lies in the block of the call."""
+    """History names the actor of the call, for any request, and memory words the commit message. Chunks of another
+    block and of another actor's private layer stay closed, and a remembered chunk is stored in the block of the
+    call."""
     async with acting(tmp_path) as (running, plugin):
         bob = block_memory(running.bus, "garden", "bob", Scope(conversation="conv_bob"))
         (hidden,) = (await bob.remember("bob likes tulips", layer="project_agent")).chunk_ids
@@ -156,8 +157,8 @@ CLOSED: tuple[Payload, ...] = (
 
 
 async def test_only_operations_of_tools_go_through_the_pipe(tmp_path: Path) -> None:
-    """Those of the owner and of workers are refused by their names, and so is a name that there is not; a request of
-    another operation, and one that is none, is no request."""
+    """Operations of the owner and of workers are refused by their names, and so is an unknown name; the request of
+    another operation, and malformed data, are no requests."""
     open_ones = {one.name for one in MEMORY_OPERATIONS if one.scope is not None}
     async with acting(tmp_path) as (_, plugin):
         for request in CLOSED:
@@ -195,8 +196,8 @@ async def test_no_raw_path_reaches_the_owner_s_files(path: str, tmp_path: Path) 
 
 
 async def test_private_layers_and_closed_paths_stay_closed(tmp_path: Path) -> None:
-    """Another actor's folder is refused by every spelling; the access check decides about each path, and a listing or
-    search shows nothing of what it closes; what memory does not read is told to no plugin."""
+    """Another actor's folder is refused in every spelling; the access check decides about each path, and a listing
+    or search omits closed paths; a file that memory does not read is shown to no plugin."""
     async with acting(tmp_path) as (running, plugin):
         files = {
             "blocks/main/agents/bob/diary.md": "needle of bob",

@@ -1,4 +1,4 @@
-"""What a plugin in a process of its own says, and what the tools worker makes of it: a stand-in plays the process."""
+"""The messages of an isolated plugin, and the tools worker's handling of them: a stand-in plays the process."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -37,7 +37,7 @@ Replies = Callable[[RunPluginTool], AsyncIterator[PluginToolReply]]
 
 @asynccontextmanager
 async def acting(replies: Replies, home: Path) -> AsyncIterator[tuple[Bus, list[HostCallReply]]]:
-    """A bus on which ``replies`` is what the process does; what it is answered is in the list."""
+    """A bus on which ``replies`` are the messages of the process; the list collects what it is sent."""
     answers: list[HostCallReply] = []
 
     async def run(request: Request[RunPluginTool]) -> AsyncIterator[PluginToolReply]:
@@ -58,8 +58,8 @@ async def acting(replies: Replies, home: Path) -> AsyncIterator[tuple[Bus, list[
 
 
 async def test_a_process_that_crashes_in_a_call_gives_unknown(tmp_path: Path) -> None:
-    """It had the call, so nobody may say that it was not run; one that nobody hears was not; a repeatable one may go
-    again."""
+    """The process had the call, so its outcome is unknown; a call that it never received was not run; a repeatable
+    one may be sent again."""
     effects = []
 
     async def failing(call: RunPluginTool) -> AsyncIterator[PluginToolReply]:

@@ -30,7 +30,7 @@ NO_WRITING = Policy(subject="*", resource="tool:write_file", action="write", eff
 
 
 class Call:
-    """A call of a tool, and what came of it."""
+    """A call of a tool, and its outcome."""
 
     def __init__(self, running: ProcessPlatform, path: str) -> None:
         self.key = new_id("call")
@@ -97,7 +97,7 @@ async def spans(running: ProcessPlatform, name: str) -> list[SpanRecord]:
 
 
 async def test_a_call_waits_for_memory_that_restarts(stage: ProcessPlatform) -> None:
-    """It is kept alive by signs of life, runs when memory is back, and its trace tells what it waited for."""
+    """Heartbeats keep the call alive, it runs when memory is back, and its trace names the wait."""
     call = Call(stage, "late.md")
     async with without_memory(stage), anyio.create_task_group() as tasks:
         tasks.start_soon(call.make)
@@ -133,7 +133,7 @@ async def test_a_waiting_call_is_decided_by_the_current_policies(stage: ProcessP
 
 
 async def test_a_call_that_waits_can_be_cancelled(stage: ProcessPlatform) -> None:
-    """Nobody has to wait for memory to be rid of it."""
+    """The cancel does not wait for memory."""
     call = Call(stage, "cancelled.md")
     async with without_memory(stage):
         async with anyio.create_task_group() as tasks:

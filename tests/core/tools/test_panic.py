@@ -44,7 +44,7 @@ def cli(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def beats(workspace: Path) -> dict[str, int]:
-    """How long each file is that a program writes to as long as it lives."""
+    """Return the size of each file that a program writes to while it runs."""
     return {file.name: file.stat().st_size for file in workspace.glob("beat-*")}
 
 
@@ -63,7 +63,7 @@ async def are_still(workspace: Path) -> None:
 
 
 async def test_cc_t12_panic_ends_every_program_and_starts_none(tools: Any, tmp_path: Path) -> None:
-    """Five programs of calls are gone, whoever asked hears why, and until the release nothing runs."""
+    """Five programs of calls are gone, every caller gets the reason, and nothing runs until the release."""
     source = tmp_path / "sources" / "beat"
     source.mkdir(parents=True)
     manifest = {"name": "beat", "description": "Beats.", "parameters": {"type": "object"}}

@@ -1,4 +1,4 @@
-"""What a block's table of permissions and the owner's policies do to calls, in a tools worker on a real server."""
+"""The effects of a block's permissions and the owner's policies on calls, in a tools worker on a real server."""
 
 import json
 from datetime import UTC, datetime
@@ -47,7 +47,7 @@ class Bench:
 
 
 async def test_a_denial_refuses_with_its_reason(tools: Any) -> None:
-    """Nothing runs; the model is told what was refused, by which policy, and what would be allowed."""
+    """Nothing runs; the model is told the refused call, the policy, and the permitted calls."""
     bench = Bench()
     async with tools(bench) as caller:
         caller.files["policies/no-letters.json"] = (
@@ -85,7 +85,7 @@ async def test_programs_are_refused_until_the_block_may_run_them(tools: Any) -> 
      '{"subject": "*", "resource": "*", "action": "*", "effect": "deny", "conditions": {"unless": 1}}'],
 )  # fmt: skip
 async def test_a_policy_that_cannot_be_read_refuses_everything(tools: Any, broken: str) -> None:
-    """It might be a denial. The text names the file to mend."""
+    """The policy might be a denial. The text names the file to repair."""
     bench = Bench()
     async with tools(bench) as caller:
         caller.files["policies/odd.json"] = broken
@@ -202,7 +202,7 @@ async def test_several_workers_share_one_count(tools: Any) -> None:
 
 
 async def test_a_refused_call_is_not_counted(tools: Any) -> None:
-    """What a later stage refuses has used nothing up."""
+    """A call refused by a later stage uses nothing up."""
     bench = Bench()
     async with tools(bench) as caller:
         caller.files["policies/few.json"] = few(1)

@@ -38,7 +38,7 @@ async def owner_writes(running: Platform, *gone: str, **files: str) -> None:
 
 
 def owned(memory: Path) -> dict[str, str]:
-    """What is the owner's alone, as it stands on the disk."""
+    """Return the files that only the owner may change, as they are on disk."""
     files = [*memory.glob("blocks/*/block.toml"), *memory.glob("policies/**/*")]
     return {str(file): file.read_text() for file in files if file.is_file()}
 

@@ -218,7 +218,7 @@ def test_an_invalid_tool_function_is_refused(function, said):
 
 
 def test_the_effect_is_required():
-    """Nobody gets an effect by omission, for it decides what is run again after a crash."""
+    """No effect is the default, because the effect decides about running the call again after a crash."""
     with pytest.raises(TypeError, match="'effect'"):
         trunkline.tool()  # type: ignore[call-arg]
     with pytest.raises(PluginError, match="'delete' is no effect"):
@@ -233,8 +233,8 @@ def test_an_option_names_parameters_that_there_are(option):
 
 
 async def test_an_abandoned_thread_ends():
-    """A synchronous tool that loops is told to end with its call, so that it does not take time from all for ever,
-    and the thread goes on to other work."""
+    """A synchronous tool that loops is told to end with its call, so that it does not use processor time for ever,
+    and the thread continues with other work."""
     ended = threading.Event()
 
     @trunkline.tool(effect="read")

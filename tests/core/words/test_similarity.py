@@ -33,7 +33,7 @@ def test_inflections_and_synonyms_are_similar(one: str, other: str) -> None:
     ],
 )
 def test_stop_words_make_no_texts_similar(one: str, other: str) -> None:
-    """What every text has says nothing of what it is about."""
+    """Words that every text has do not describe its topic."""
     assert similarity(one, other) == 0.0
 
 

@@ -9,7 +9,8 @@ WRITES, READS = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the owner has chosen for a block, and what must come of a call. ``decision`` is as the audit log says it."""
+    """The owner's settings for a block, and the required outcome of a call. ``decision`` is as the audit log records
+    it."""
 
     scope: str
     expected: str

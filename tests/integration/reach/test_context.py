@@ -1,4 +1,4 @@
-"""What a tool in a process of its own, or on another host, can want of the platform: it works, or an error says so."""
+"""The services that an isolated or remote tool can request from the platform: each works, or gives a clear error."""
 
 import anyio
 import pytest

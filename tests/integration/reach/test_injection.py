@@ -1,4 +1,4 @@
-"""What is read is no order: a model that obeys whatever it reads has no effect that nobody approved."""
+"""Text that is read is no instruction: a model that obeys all text that it reads has no effect without approval."""
 
 import json
 import re
@@ -83,7 +83,7 @@ class Obedient:
 
 
 class Outside:
-    """Tools of a plugin that reach the world, and one that only looks; what was done is in ``done``."""
+    """Tools of a plugin with effects outside, and a read-only one; ``done`` lists the effects."""
 
     def __init__(self) -> None:
         self.done: list[str] = []

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 
 async def chosen(reached: Reached, row: Row) -> None:
-    """What the owner of the row's block has chosen."""
+    """Return the settings of the owner of the row's block."""
     if row.table:
         await change_permissions(reached.running.bus, row.block, row.table)
     if row.minutes is not None:
@@ -42,9 +42,9 @@ async def chosen(reached: Reached, row: Row) -> None:
 
 
 async def test_policy_reaches_every_call(reached: Reached) -> None:
-    """Native, plugin, isolated plugin, MCP and remote, in block, workspace, system, plan and God Mode: what is allowed
-    is done once, what is denied or asked about is not done at all, the model or the person is told, and the audit log
-    has the decision with the rule that made it."""
+    """Native, plugin, isolated plugin, MCP and remote tools, in block, workspace, system, plan and God Mode: an
+    allowed call runs once, a denied one and one without approval do not run, the model or the person is told, and
+    the audit log has the decision with the rule that made it."""
     cells = [Cell(row, kind) for row in ROWS for kind in KINDS]
     for row in ROWS:
         await chosen(reached, row)
@@ -88,7 +88,7 @@ class Cell:
         self.outcome = await reached.call(self.name, self.row.block, {"mark": self.mark}, self.key)
 
     def check(self, noted: Sequence[AuditEntry]) -> None:
-        """What was told, and what the audit log says."""
+        """Check the reply and the audit log."""
         outcome, row, where = self.outcome, self.row, f"{self.mark}: {self.outcome} {noted}"
         assert outcome is not None
         assert outcome.status == {"allowed": "ok", "denied": "error", "asked": "approval"}[row.expected], (
@@ -109,7 +109,7 @@ def done(outcome: ToolOutcome, name: str) -> None:
 
 
 def refused(outcome: ToolOutcome, name: str) -> None:
-    """What was refused, why, and that nothing happened."""
+    """Check the refusal, its reason, and that no effect happened."""
     assert name in outcome.output and "denies it" in outcome.output and "Nothing was run." in outcome.output
 
 

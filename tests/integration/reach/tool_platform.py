@@ -104,7 +104,7 @@ class Reached:
         self._file = file
 
     def marks(self) -> list[str]:
-        """What was done, by whichever tool."""
+        """Return the effects, of any tool."""
         return self._file.read_text().splitlines() if self._file.exists() else []
 
     async def call(self, name: str, block: str, arguments: Any, key: str = "", **more: Any) -> ToolOutcome:

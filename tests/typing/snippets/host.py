@@ -1,4 +1,4 @@
-"""What a worker does with configuration and plugins, in strict typing."""
+"""The use of configuration and plugins by a worker, in strict typing."""
 
 from pathlib import Path
 from typing import assert_type

@@ -49,7 +49,7 @@ def write(store: RecordStore, path: str, text: str):
 
 
 async def test_a_change_that_cannot_be_stored_has_no_effect(tmp_path: Path) -> None:
-    """The asker is refused with the reason, nobody sees the change, and the store goes on when there is room."""
+    """The caller is refused with the reason, no reader sees the change, and the store continues when there is room."""
     told: list[object] = []
     store = await opened([], tmp_path, on_change=told.append)
     told.clear()  # the first files
@@ -91,7 +91,7 @@ async def test_a_change_of_nothing_is_no_record(tmp_path: Path) -> None:
 
 
 async def test_a_rule_changes_stored_text_and_a_failing_rule_refuses(tmp_path: Path) -> None:
-    """What is kept is what the rules made of it."""
+    """The stored text is the result of the rules."""
 
     def redact(change: Change) -> Change:
         if "boom.md" in change.files:
@@ -107,7 +107,7 @@ async def test_a_rule_changes_stored_text_and_a_failing_rule_refuses(tmp_path: P
 
 
 async def test_a_log_that_cannot_be_loaded_stops_the_start(tmp_path: Path) -> None:
-    """Whatever the subclass raises becomes one sentence, and no first files are written over it."""
+    """For any exception of the subclass, the error is one sentence, and no initial files overwrite the log."""
 
     class Broken(Kept):
         def load(self, root: Path) -> Iterable[MemoryRecord]:

@@ -1,4 +1,4 @@
-"""What the tests of chunks share: reader and keeper on a real store, with a clock that can be set."""
+"""Shared by the tests of chunks: reader and writer on a real store, with a clock that can be set."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The chunk store against a simple model: whatever is done in whatever order, both hold and find the same."""
+"""The chunk store compared with a simple model: after any operations in any order, both contain and find the same."""
 
 import shutil
 import tempfile

@@ -102,7 +102,8 @@ async def test_a_failing_embedder_leaves_recall_by_words(tmp_path: Path) -> None
 
 
 async def test_semantic_search_respects_visibility(tmp_path: Path) -> None:
-    """What is private to another, archived, of another conversation or too unsure is not found by meaning either."""
+    """A chunk that is private to another actor, archived, of another conversation or below the confidence limit is
+    not found by meaning either."""
     async with embedding(tmp_path, TinyEmbedder(MEANS)) as chunks:
         await chunks.keep("A truck", actor="bob", layer="project_agent")
         await chunks.delete(await chunks.keep("A truck"))

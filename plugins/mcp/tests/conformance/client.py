@@ -56,7 +56,7 @@ class Browser:
 
 
 class Agreeable(Person):
-    """A person who leaves out what they may, takes what is proposed, and has a number or a word for the rest."""
+    """A person who leaves optional fields out, accepts defaults, and has a number or a word for the rest."""
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         if LEAVE_OUT in options:
@@ -101,7 +101,7 @@ async def scenario(url: str, environ: Mapping[str, str]) -> None:
 
 
 async def call_all(line: ServerConnection, reported: Mapping[str, Any], home: Path) -> None:
-    """What the scenario wants called; else each tool once."""
+    """Make the calls of the scenario; without any, call each tool once."""
     by_name = {tool._name: tool for tool in line.tools if isinstance(tool, McpTool)}
     wanted = [(one["name"], one["arguments"]) for one in reported.get("toolCalls", ())]
     if not wanted:

@@ -1,4 +1,5 @@
-"""What the suite begins for each scenario: hands the address and the environment to ``client.py``, which stays."""
+"""The program that the suite starts for each scenario: passes the address and the environment to ``client.py``,
+which stays."""
 
 import json
 import os

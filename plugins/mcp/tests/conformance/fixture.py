@@ -55,7 +55,7 @@ def wants(state: str | None = None, **requests: Any) -> t.InputRequiredResult:
 
 
 def given(params: Any, name: str) -> Mapping[str, Any] | None:
-    """What the client answered to one of our questions; None when there is no such answer or it is none."""
+    """Return the client's answer to one of our questions; None without a valid answer."""
     found = (params.input_responses or {}).get(name)
     return found.model_dump(by_alias=True) if found is not None else None
 

@@ -1,4 +1,4 @@
-"""``trunkline memory remember`` and its neighbours: what a person types and what they get, on a home of their own."""
+"""``trunkline memory remember`` and the commands beside it: the input and the output, on a separate home."""
 
 import json
 from functools import partial
@@ -38,7 +38,7 @@ def test_a_chunk_from_the_command_line_to_the_purge(memory: Run, tmp_path: Path)
 
 
 def test_bytes_that_are_no_text_are_not_remembered(memory: Run) -> None:
-    """What is piped in is kept as it is or not at all: a sentence, status 2, and nothing is kept."""
+    """Piped input is stored unchanged or not at all: a sentence, status 2, and nothing is stored."""
     done = memory("remember", "-", stdin="a\udcffb")
     assert done.returncode == 2 and "not text in UTF-8" in done.stderr and not done.stdout
     listed = memory("chunks", "list")

@@ -164,7 +164,7 @@ async def test_a_policy_applies_from_the_next_request(running: Platform) -> None
 
 
 async def test_agents_with_odd_names_have_layers_of_their_own(running: Platform) -> None:
-    """Whatever an actor is called, its layer is one folder, and no other's."""
+    """For any actor's name, its layer is one folder, and no other's."""
     for actor in ("../../x", "telegram:42", "Ada Lovelace", "..", "a/b"):
         memory = memory_of(running, actor)
         (chunk,) = (await memory.remember("private", layer="project_agent")).chunk_ids
