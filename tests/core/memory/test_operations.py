@@ -85,7 +85,7 @@ def test_a_query_without_a_filter_cannot_be_declared(scope: RequestScope) -> Non
         query("count-paths", CountPaths, MemoryHits, "Count paths.", ("tools",), scope=scope)
 
 
-def test_a_change_with_the_scope_reply_cannot_be_declared_without_a_check() -> None:
+def test_an_unchecked_change_with_the_scope_reply_is_refused() -> None:
     """Nothing would decide whether a tool may make the change, since its request names no path."""
     with pytest.raises(TypeError, match=r"memory\.prune has the scope 'reply', but no check decides"):
         change("prune", PruneChunks, ChunksPruned, "Archive old chunks.", ("tools",), scope="reply")
