@@ -8,7 +8,7 @@ OURS = range(20_000, 32_000)
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens at, drawn at random: tests beside this one draw others."""
+    """Return a free port of 127.0.0.1, drawn at random: concurrent tests draw others."""
     while True:
         port = random.SystemRandom().choice(OURS)
         with socket.socket() as probe:

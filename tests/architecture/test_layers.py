@@ -63,7 +63,7 @@ def where(file: Path, line: int) -> str:
 
 
 def test_the_contracts_of_pyproject_hold():
-    """Layers, the bus that knows nobody, and NATS in the bus alone."""
+    """The contracts cover the layers, the independence of the bus, and NATS in the bus alone."""
     lint = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -113,7 +113,7 @@ def _is_public(module: str) -> bool:
 
 
 def test_the_core_imports_no_plugin():
-    """Core and bus import no bundled plugin: they are found by their entry points, as everybody's are."""
+    """Core and bus import no bundled plugin: they find them by entry points, like third-party ones."""
     names = tuple(package.name for package in packages())
     wrong = [
         f"{where(file, line)} imports {module}"
@@ -139,7 +139,7 @@ def test_the_opentelemetry_sdk_is_set_up_in_one_place():
 
 
 def test_no_prompt_without_a_terminal():
-    """A yes or no is asked for where it is looked first whether somebody is there."""
+    """A confirmation is requested only by code that first checks for a terminal."""
     looking = [
         ROOT / "core/trunkline/cli" / f"{name}.py"
         for name in ("confirmation", "plugin_install", "permission_rules")

@@ -1,4 +1,4 @@
-"""Names and docstrings use the terms of the glossary, and one name stands for one thing."""
+"""Names and docstrings use the terms of the glossary, and each name has one meaning."""
 
 import ast
 import re
@@ -114,7 +114,7 @@ def public_definitions() -> Iterator[tuple[str, str]]:
 
 
 def test_the_glossary_defines_each_term_once_and_in_order() -> None:
-    """The terms stand in alphabetical order, each once."""
+    """The terms are in alphabetical order, each once."""
     terms = glossary_terms()
     assert len(terms) > 150
     assert terms == sorted(set(terms), key=str.lower)
@@ -178,7 +178,7 @@ def test_test_names_are_short_and_have_no_retired_word() -> None:
 
 
 def test_a_class_name_stands_for_one_class() -> None:
-    """No two classes have the same name, whatever their modules."""
+    """No two classes have the same name, in any modules."""
     places = defaultdict(list)
     for module, tree in trees().items():
         for node in ast.walk(tree):

@@ -10,7 +10,7 @@ BLOCK_RULES = "trunkline.contracts.blocks.paths"
 
 
 def test_the_rule_for_block_names_is_written_once():
-    """The pattern of a block's name stands in one module: a copy elsewhere would drift from it."""
+    """The pattern of a block's name is in one module: a copy elsewhere could diverge from it."""
     copies = [name for name, text in strings() if "[a-z0-9][a-z0-9-]{0,31}" in text]
     assert copies == [BLOCK_RULES], f"import BLOCK_NAME or is_block_name from {BLOCK_RULES} instead: {copies}"
 

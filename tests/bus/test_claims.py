@@ -13,7 +13,7 @@ BIG = "y" * 1_000_000
 
 
 async def test_a_large_call_and_reply(bus: Bus, peer: Bus, world: Any) -> None:
-    """A megabyte goes and comes back."""
+    """A megabyte is sent and returned."""
 
     async def echo(request: Any) -> Any:
         return request.data
@@ -39,7 +39,7 @@ async def test_a_large_append_is_read_back(bus: Bus, peer: Bus, world: Any, jour
 
 
 async def test_large_messages_do_not_hold_up_small_ones_elsewhere(bus: Bus, peer: Bus, world: Any) -> None:
-    """A listener hears large and small alike, in order."""
+    """A listener receives large and small messages, in order."""
     async with peer.listen(world.live) as heard:
         await bus.publish(world.live, world.Note(text=BIG), who="me")
         await bus.publish(world.live, world.Note(text="small"), who="me")

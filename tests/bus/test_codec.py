@@ -41,7 +41,7 @@ envelopes = st.builds(
 
 @given(envelopes)
 def test_decoding_undoes_encoding(envelope: Envelope[Point | Line]) -> None:
-    """Every payload of a union comes back as it was, with its envelope."""
+    """Every payload of a union is decoded to its original, with its envelope."""
     assert codec.decode(Point | Line, codec.encode(envelope)) == envelope
 
 

@@ -20,7 +20,7 @@ def test_exactly_these_names_are_public() -> None:
 
 
 def test_every_public_name_has_a_docstring() -> None:
-    """Everything exported carries a docstring of its own."""
+    """Every exported object has a separate docstring."""
     assert [name for name in trunkline_bus.__all__ if not getattr(trunkline_bus, name).__doc__] == []
 
 

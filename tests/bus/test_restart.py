@@ -151,7 +151,7 @@ async def test_services_answer_again(own_server: Any, dial: Any, world: Any, kil
 async def test_a_call_with_a_lost_reply_times_out(
     own_server: Any, dial: Any, world: Any, kill_server: Any
 ) -> None:
-    """The request is not repeated once somebody may have handled it."""
+    """The request is not repeated once a service may have handled it."""
     bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
     handled: list[int] = []
     taken, release = anyio.Event(), anyio.Event()

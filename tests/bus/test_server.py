@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 
 def _alive(pid: int) -> bool:
-    """Whether the process runs; a zombie waiting for its parent does not."""
+    """Report whether the process runs; a zombie does not."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:

@@ -30,7 +30,7 @@ async def _echo(request: Any) -> Any:
 
 
 async def test_a_call_is_answered(bus: Bus, peer: Bus, world: Any) -> None:
-    """The handler sees payload, keys and scope; the reply comes back typed."""
+    """The handler receives payload, keys and scope; the reply is typed."""
     seen: list[Any] = []
 
     async def handler(request: Any) -> Any:
@@ -70,7 +70,7 @@ async def test_many_calls_run_at_once(bus: Bus, peer: Bus, world: Any) -> None:
 
 
 async def test_a_request_without_a_listener_fails_as_unavailable(bus: Bus, world: Any) -> None:
-    """NoResponders after the timeout, never CallTimeout: nobody got it."""
+    """NoResponders is raised after the timeout, never CallTimeout: no service received the request."""
     with anyio.fail_after(60), pytest.raises(NoResponders):
         await bus.call(world.ask, world.Note(), timeout=0.3, who="me")
 
@@ -89,7 +89,7 @@ async def test_a_busy_caller_gets_the_reason_of_the_last_attempt(bus: Bus, world
 
 
 async def test_an_optional_service_is_not_waited_for(bus: Bus, world: Any) -> None:
-    """With ``absent`` the patience for an answer is not spent on a subject that nobody serves."""
+    """With ``absent`` the caller does not wait for an answer on a subject without a service."""
     with anyio.fail_after(60), pytest.raises(NoResponders):
         await bus.call(world.ask, world.Note(), timeout=600, absent=0.2, who="me")
 
@@ -97,7 +97,7 @@ async def test_an_optional_service_is_not_waited_for(bus: Bus, world: Any) -> No
 async def test_a_call_waits_for_a_service_that_is_just_starting(
     bus: Bus, peer: Bus, world: Any, eventually: Any
 ) -> None:
-    """Within its timeout the call is repeated as long as nobody listens."""
+    """Within its timeout the call is repeated until a service subscribes."""
     replies: list[Any] = []
 
     async def ask() -> None:

@@ -120,7 +120,7 @@ async def test_counters_count(bus: Bus, world: Any) -> None:
 
 
 def test_a_storage_error_is_not_a_conflict() -> None:
-    """What JetStream says of full disks has its own error."""
+    """JetStream's report of a full disk is a separate error."""
     from trunkline_bus.streams.jetstream_protocol import error_of
 
     for code, text in (

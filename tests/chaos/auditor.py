@@ -1,5 +1,5 @@
-"""What must hold when all is quiet: every accepted message against the journal, the conversation, the effects,
-the traces and what each client saw. Reads only."""
+"""The invariants after a run: every accepted message is compared with the journal, the conversation, the effects,
+the traces and the views of the clients. Reads only."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -89,7 +89,7 @@ class Outcome:
 
     @property
     def struck(self) -> int:
-        """How many faults there were."""
+        """Return the number of faults."""
         return sum(self.faults.values())
 
 
@@ -108,7 +108,7 @@ class _Model:
 
 
 async def run(order: Order, home: Path, provider: str, tell: Callable[[str], None]) -> Outcome:
-    """Run it in ``home``, against the model at ``provider``; ``tell`` hears how it goes."""
+    """Run it in ``home``, against the model at ``provider``; ``tell`` receives the progress."""
     for ours in ("trunkline_bus", "asyncio"):  # the workers have logs
         logging.getLogger(ours).setLevel(logging.CRITICAL)
     outcome, ear = Outcome(order), Ear()
@@ -142,7 +142,7 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
 async def _storm(
     order: Order, stage: Stage, load: Load, model: _Model, tasks: TaskGroup, tell: Callable[[str], None]
 ) -> None:
-    """Talk and strike, then wait until everybody is up again."""
+    """Send messages and inject faults, then wait until every process is up again."""
     load.begin(order.people)
     tasks.start_soon(stage.watch_over)
     async with anyio.create_task_group() as blows:

@@ -55,7 +55,7 @@ class HttpClient:
         self._gateways = deque(gateways)
 
     async def say(self, conversation: str | None, request: PlannedMessage, seen: HttpTranscript) -> None:
-        """Send a message until it is accepted, and note the turn; its events go on in ``follow``."""
+        """Send a message until it is accepted, and note the turn; ``follow`` receives its events."""
         path = f"/conversations/{conversation}/messages" if conversation else "/conversations/messages"
         headers = {"Idempotency-Key": request.mark}
         while not seen.turn:

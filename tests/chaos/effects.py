@@ -62,5 +62,5 @@ def trunkline_tool_middleware():
 
 
 def happened(file: Path) -> Counter[str]:
-    """How often each effect happened."""
+    """Return the number of times that each effect happened."""
     return Counter(file.read_text().split() if file.exists() else ())

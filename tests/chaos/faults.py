@@ -39,7 +39,7 @@ _WORKERS = {
 
 
 def victims(servers: tuple[str, ...], *, disks: bool = False) -> Mapping[str, int]:
-    """Who may be struck, and how often in proportion. ``client`` is the connection of those who watch."""
+    """Return the possible victims, with their weights. ``client`` is the connection of the observers."""
     if disks:
         return dict.fromkeys(DISKS, 1)
     led = dict.fromkeys(LEADERS, 3) if len(servers) > 1 else {}
@@ -80,13 +80,13 @@ class Fault:
     down: float
 
     def kind(self, victim: str) -> Kind:
-        """What happens to this victim."""
+        """Return the kind of fault for this victim."""
         return self.kinds[sort_of(victim)]
 
 
 @dataclass(frozen=True, slots=True)
 class Struck:
-    """A fault that happened: when, to whom, and whether everybody else was up."""
+    """A fault that happened: its time, its victim, and whether every other process was up."""
 
     at: float
     victim: str
@@ -95,7 +95,8 @@ class Struck:
 
 
 def plan(seed: int, count: int, pause: float, weights: Mapping[str, int], pile: float) -> Iterator[Fault]:
-    """``count`` faults, ``pause`` seconds apart on average; a share of ``pile`` strikes whoever else is down."""
+    """Return ``count`` faults, ``pause`` seconds apart on average; a share of ``pile`` strikes even while others are
+    down."""
     draw = random.Random(f"faults/{seed}")
     for number in range(count):
         yield Fault(

@@ -66,7 +66,7 @@ class Load:
         self.stopping = False
 
     async def until_quiet(self) -> None:
-        """Return when everybody has stopped and every client has seen its end."""
+        """Return when every person has stopped and every client has received its end."""
         while self._open:
             self._closed = anyio.Event()
             await self._closed.wait()

@@ -38,7 +38,7 @@ def given_of(body: dict[str, Any]) -> Given:
 
 
 def judge(given: Iterable[Given], messages: Sequence[Message]) -> Judged:
-    """Whether each call about this conversation was given all that is stored before the message that it answers."""
+    """Report whether each call about this conversation contains all messages stored before the one that it answers."""
     stored = [message for message in messages if message.role in ("user", "assistant") and message.content]
     places = {message.content: number for number, message in enumerate(stored) if message.role == "user"}
     whole = [(message.role, message.content) for message in stored]

@@ -90,7 +90,7 @@ class Stage:
             raise AssertionError("\n".join(self.problems))
 
     async def until_all_up(self) -> None:
-        """Return once nobody is down."""
+        """Return once no process is down."""
         while self._down:
             self._all_up = anyio.Event()
             await self._all_up.wait()
@@ -106,7 +106,7 @@ class Stage:
             await anyio.sleep(0.05)
 
     async def _found(self, wished: str) -> str | None:
-        """Who that is now: leaders change."""
+        """Return the current process of this role: leaders change."""
         return await self.servers.leader(wished, self.running.bus) if wished in LEADERS else wished
 
     def _blow(self, wished: str, victim: str, fault: Fault, tasks: TaskGroup) -> None:
@@ -218,7 +218,7 @@ async def _fill(disk: Disk, seconds: float) -> None:
 
 @asynccontextmanager
 async def on_stage(home: Path, provider: str, setting: Setting) -> AsyncIterator[Stage]:
-    """Everything up and ready."""
+    """Start every process, ready."""
     config: dict[str, object] = {
         "runtime.provider_adapter": "openai",
         "adapters.openai.base_url": provider,

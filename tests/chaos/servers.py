@@ -80,7 +80,7 @@ async def one_server(store: Path) -> AsyncIterator[Servers]:
 
 @asynccontextmanager
 async def cluster(folder: Path, size: int) -> AsyncIterator[Servers]:
-    """A cluster with a leader. Clients are told of no other server than those that they have been given."""
+    """Start a cluster with a leader. Clients know only the servers that they are given."""
     ports = [free_port() for _ in range(size * 2)]
     routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports[:size])
     async with AsyncExitStack() as stack:

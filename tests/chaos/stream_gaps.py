@@ -1,4 +1,4 @@
-"""How long people who were just being answered saw nothing, by fault. No I/O in here."""
+"""The delays that people saw during an answer, by fault. No I/O in here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ REACH = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The longest silence in a stream that a fault met in the middle.
+    """The longest delay in a stream around a fault.
 
-    ``alone``: everybody was up when it struck, and no other fault came while the silence lasted.
+    ``alone``: every process was up when it struck, and no other fault happened during the delay.
     """
 
     struck: Struck

@@ -188,7 +188,7 @@ def test_a_model_request_with_every_earlier_turn_passes() -> None:
 
 
 def test_a_model_request_without_an_earlier_turn_is_a_violation() -> None:
-    """The later message overtook the earlier one, whatever order they are stored in; or one answer is not whole."""
+    """The later message overtook the earlier one, in any order of storage; or one answer is incomplete."""
     a, c = (("user", "say:a"), ("assistant", "A")), ("user", "say:c")
     assert judge([(*a, c)], STORED).problems
     assert judge([(*a, ("user", "call b"), ("assistant", "half"), c)], STORED).problems

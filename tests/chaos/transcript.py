@@ -1,4 +1,4 @@
-"""What one client saw of one turn, and whether it joined: no gap, no repeat, one end. No I/O in here."""
+"""The items that one client received of one turn, and their continuity: no gap, no repeat, one end. No I/O in here."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field

@@ -46,7 +46,7 @@ class Closed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Error(Closed, frozen=True, kw_only=True):
-    """``metadata`` is where whatever is ours may stand (conflict C36)."""
+    """``metadata`` is the only place for our own fields (conflict C36)."""
 
     code: str
     message: str

@@ -1,8 +1,8 @@
-"""An agent loop that is not Trunkline's: a program of its own with the standard library alone (ARCH-2, FS-7).
+"""An agent loop that is not Trunkline's: a separate program with the standard library alone (ARCH-2, FS-7).
 
 ``python independent_loop.py MODEL_URL`` prints its address. It answers ``POST /engine/chat`` (PA-F31): it asks the
-model by Chat Completions, runs its own tool ``count_words``, and goes on until the model is done. Every request that
-it is sent is printed as a line.
+model by Chat Completions, runs its own tool ``count_words``, and continues until the model is done. It prints every
+request that it receives as a line.
 """
 
 import json

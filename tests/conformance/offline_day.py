@@ -1,8 +1,8 @@
-"""A day of a fresh install on a machine without a network; run by test_deploy.py in a network namespace of its own.
+"""A day of a fresh install on a machine without a network; run by test_deploy.py in a separate network namespace.
 
 ``python offline_day.py IDLE_SECONDS``, with the environment for ``trunkline up``. It prints one JSON object. Only the
-standard library is used. Whatever leaves a process is counted by the kernel, whichever program sends it: a namespace
-with nothing but ``lo`` has no route, so each attempt adds to ``OutNoRoutes``.
+standard library is used. The kernel counts every packet that leaves a process, of any program: a namespace with nothing
+but ``lo`` has no route, so each attempt adds to ``OutNoRoutes``.
 """
 
 import json
@@ -77,7 +77,7 @@ class Day:
     def ask(
         self, path: str, body: object = None, *, host: str = "", known: bool = True
     ) -> tuple[int, str, str]:
-        """Status, conversation and text of a response; status 0 when nobody is there."""
+        """Return status, conversation and text of a response; status 0 without a connection."""
         url = f"http://{host}:{self.port}{path}" if host else self.url + path
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(

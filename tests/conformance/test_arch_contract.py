@@ -1,6 +1,6 @@
-"""ARCH-4: whatever crosses the Gateway API or ``/engine/chat`` is the contract's, with no field too many.
+"""ARCH-4: every message through the Gateway API or ``/engine/chat`` is the contract's, without additional fields.
 
-Every other test here goes through the same client, which holds all it is sent against ``contract.py``.
+Every other test here uses the same client, which checks all that it receives against ``contract.py``.
 """
 
 from typing import Any
@@ -64,7 +64,7 @@ async def test_ARCH_4_the_gateway_api(house: Open) -> None:
 
 
 async def test_ARCH_4_requests_with_unknown_fields_are_accepted(house: Open) -> None:
-    """PA-F41: unknown fields of a request are passed over, and nothing of them comes back."""
+    """PA-F41: unknown fields of a request are ignored, and none of them is returned."""
     async with house() as running:
         reply = await running.client.post(
             NEW, b'{"content": "say:hi", "colour": "light blue", "metadata": {"a": [1, null]}}'
@@ -135,7 +135,7 @@ async def test_ARCH_4_the_agent_loop(house: Open, provider: ScriptedProvider) ->
 
 
 async def test_PA_T11_a_message_that_cannot_be_stored_is_refused(house: Open) -> None:
-    """With nobody who keeps conversations the message is not accepted: 503 with its code and sentence."""
+    """Without a worker that stores conversations the message is not accepted: 503 with its code and sentence."""
     async with (
         house(workers=("gateway",)) as running,
         client_of(running.platform.url, running.platform.token) as client,

@@ -88,7 +88,7 @@ async def said(http: httpx.AsyncClient, content: str, path: str = NEW) -> httpx.
 
 
 async def decided(house: House, allow: bool) -> None:
-    """Decide about whatever waits, once something does."""
+    """Decide about every pending approval, once there is one."""
     with anyio.fail_after(60):
         while True:
             for one in (await house.client.http.get("/api/approvals")).json()["approvals"]:

@@ -232,8 +232,8 @@ def hashes(running: House, path: str) -> list[str]:
 
 
 async def test_PA_T22_the_transport_stores_nothing_lasting(up: Start, environ: dict[str, str]) -> None:
-    """With the bus's whole store deleted between two runs, conversations, memory, blocks and preferences are there, and
-    a conversation goes on."""
+    """With the bus's whole store deleted between two runs, conversations, memory, blocks and preferences are there,
+    and a conversation continues."""
     offline = {"TRUNKLINE_RUNTIME__PROVIDER_ADAPTER": "offline"}
     running = up(**offline)
     async with client_of(running.url, running.token) as client:
@@ -269,8 +269,8 @@ async def test_PA_T22_the_transport_stores_nothing_lasting(up: Start, environ: d
 async def test_PA_T20_the_token_is_stored_in_one_place(
     up: Start, environ: dict[str, str], tmp_path: Path
 ) -> None:
-    """After a day's work, wrong credentials and a crash among it: the token stands in its file, with mode 0600, and
-    in no output, log, memory, history, trace, bus store or export."""
+    """After a day's work, wrong credentials and a crash among it, the token is in its file, with mode 0600, and in
+    no output, log, memory, history, trace, bus store or export."""
     running = up(TRUNKLINE_RUNTIME__PROVIDER_ADAPTER="offline", TRUNKLINE_TELEMETRY__LOG_LEVEL="debug")
     token = running.token
     async with client_of(running.url, token) as client:

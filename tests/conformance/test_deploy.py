@@ -49,7 +49,7 @@ def in_namespace(script: str, environ: dict[str, str], *arguments: str) -> "subp
 
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What ``offline_day.py`` saw."""
+    """Return the report of ``offline_day.py``."""
     folder = tmp_path_factory.mktemp("day")
     environ = {
         **clean_environ(),
@@ -203,8 +203,8 @@ def vendor() -> Iterator[str]:
 async def test_DEPLOY_2_DEPLOY_4_only_the_configured_provider_is_asked(
     up: Callable[..., Up], audited: tuple[dict[str, str], Path], vendor: str, tmp_path: Path
 ) -> None:
-    """Without a namespace: in a conversation with a configured provider, every connection of every process goes to the
-    bus or to that provider, nobody asks for a foreign name, and every file that is written lies below the home."""
+    """Without a namespace: in a conversation with a configured provider, every connection of every process goes to
+    the bus or to that provider, no other name is resolved, and every written file is below the home."""
     environ, log = audited
     running = up(
         **environ,

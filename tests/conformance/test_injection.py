@@ -44,8 +44,8 @@ async def test_PA_T21_text_in_memory_is_not_an_approval(house: Open, allow: bool
 
 
 async def test_PA_T21_text_in_a_workspace_file_is_not_an_approval(house: Open) -> None:
-    """The same for a file of the workspace, by whatever name the tool is called: read without asking, and nothing is
-    written before a yes."""
+    """The same holds for a file of the workspace, under any name of the tool: it is read without approval, and
+    nothing is written before an approval."""
     async with house(config={"permissions.approvals": "some"}) as running:
         workspace = running.platform.home.workspace("main")
         workspace.mkdir(parents=True, exist_ok=True)
@@ -90,6 +90,6 @@ async def messages_of(running: House, turn: str, conversation: str) -> list[dict
 
 
 def written(running: House) -> bool:
-    """Whether memory has the file, or ever had it."""
+    """Report whether memory has the file, or ever had it."""
     memory, path = running.platform.home.memory, "blocks/main/stolen.md"
     return (memory / path).exists() or bool(git(memory, "log", "--format=%H", "--", path))

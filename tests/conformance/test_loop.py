@@ -97,8 +97,8 @@ async def test_PA_T13_a_configured_cap_stops_the_loop(house: Open) -> None:
 
 
 async def test_PA_T3_a_missing_file_is_reported_and_the_loop_continues(house: Open) -> None:
-    """Reads, edits and deletions that cannot be made, of files and of memory: each is an error result that says why,
-    the model goes on after each, and nothing has changed."""
+    """Reads, edits and deletions that fail, of files and of memory: each is an error result with a reason, the model
+    continues after each, and nothing has changed."""
     missing = ("read_file", "delete_file", "memory_read", "memory_delete")
     edits = {
         "replace_in_file": {"path": "kept.md", "find": "absent", "replace": "x"},

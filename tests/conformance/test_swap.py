@@ -32,7 +32,7 @@ def trunkline_models():
 
 
 async def talk(client: Client) -> Reply:
-    """The scripted conversation, which looks the same whoever answers."""
+    """Hold the scripted conversation, which looks the same for every provider."""
     reply = await client.say(TALK)
     assert reply.names == SHAPE, reply
     assert "tomatoes" in reply.results()[1]
@@ -77,8 +77,8 @@ async def test_SWAP_1_FS_4_configuration_alone_replaces_the_provider(
 
 
 async def test_SWAP_2_a_preference_in_memory_replaces_the_model(house: Open) -> None:
-    """The next message uses the model that the preferences name, without a restart: at once when the agent's tool wrote
-    them, and as soon as anybody can have turned from the editor to the conversation when a person did."""
+    """The next message uses the model in the preferences, without a restart: at once after a write by the agent's
+    tool, and within seconds after an edit by a person."""
     async with house() as running:
         text = 'call:memory_write {"path": "/preferences.toml", "content": "model = \\"openai/large\\"\\n"} ;; say:done'
         reply = await running.client.say(text)
@@ -139,7 +139,7 @@ async def test_SWAP_3_a_tool_is_added_and_removed_without_a_restart(house: Open,
 
 
 async def test_SWAP_3_a_broken_file_affects_only_itself(house: Open, sources: Path) -> None:
-    """A file that cannot be loaded, dropped in while a conversation runs, takes nothing else away."""
+    """A file that cannot be loaded, added during a conversation, removes no other tool."""
     async with house(
         {"runtime.tool_sources": [str(sources)], "monitor.discovery_threshold": 1_000}
     ) as running:

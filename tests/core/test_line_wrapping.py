@@ -19,12 +19,13 @@ from trunkline._util.text import display_width, wrap_text
     ],
 )
 def test_lines_break_between_words(text: str, lines: list[str]) -> None:
-    """They go on behind their beginning, or below their second column; words stay whole."""
+    """A continued line is indented to its start, or to its second column; words stay whole."""
     assert wrap_text(text, 24).split("\n") == lines
 
 
 def test_a_wrapped_quoted_line_keeps_its_mark() -> None:
-    """A terminal would begin it at the first column: whoever writes a long word could word the question."""
+    """A terminal would wrap the line to the first column, where the author of a long word could imitate the
+    question."""
     parts = wrap_text("│ +" + "x" * 100 + "Allow? y: this call" + "語" * 50, 40).split("\n")
     assert all(part.startswith("│ ") and display_width(part) <= 40 for part in parts)
     assert "".join(part.removeprefix("│ ") for part in parts).count("x") == 100

@@ -47,7 +47,7 @@ Server = tuple[str, str]
 
 
 class Installation(PlatformClient):
-    """The server's address, everybody's password, and the workers. Talks as the operator."""
+    """The server's address, the users' passwords, and the workers. Connects as the operator."""
 
     def __init__(self, bus: Bus, server: "NatsServer", passwords: Mapping[str, str], home: Path) -> None:
         super().__init__(bus, timeout=60.0)
@@ -77,7 +77,7 @@ class Installation(PlatformClient):
         return process
 
     def logs(self) -> str:
-        """What all processes have logged."""
+        """Return the logs of all processes."""
         return "\n".join(f"--- {name}\n{process.text()}" for name, process in self.processes.items())
 
     def denied(self) -> list[str]:

@@ -1,7 +1,8 @@
-"""A base image out of this machine, for where no registry can be reached: Python, a shell, and the libraries they need.
+"""A base image made from this machine, for systems without access to a registry: Python, a shell, and the libraries
+that they need.
 
-It stands in for ``python:3.12-slim`` with what programs of agents are held by. Everything above it is made by the steps
-of ``deploy/Dockerfile``.
+It replaces ``python:3.12-slim`` and contains the sandbox for agents' programs. The steps of ``deploy/Dockerfile`` build
+everything above it.
 """
 
 import re
@@ -76,7 +77,7 @@ def _add_tree(tar: tarfile.TarFile, source: Path, name: str) -> None:
 
 
 def _libraries(files: Iterable[Path]) -> Iterator[Path]:
-    """What these need, the dynamic loader included, where they look for it."""
+    """Return the libraries that these need, the dynamic loader included, at their paths."""
     asked = [str(file) for file in files]
     said = subprocess.run(["ldd", *asked], capture_output=True, text=True, check=False).stdout
     found = {Path(path) for path in re.findall(r"(?:=> |^\s+)(/\S+)", said, re.MULTILINE)}

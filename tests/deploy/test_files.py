@@ -65,7 +65,7 @@ def test_every_subject_has_its_role() -> None:
 
 
 def test_no_grant_is_a_whole_plane() -> None:
-    """No user may write to all of JetStream, acknowledge for all consumers, or read everybody's answers."""
+    """No user may write to all of JetStream, acknowledge for all consumers, or read all users' replies."""
     subjects = re.findall(r'^ +"(.+)"$', (DEPLOY / "nats/accounts.conf").read_text(), re.MULTILINE)
     assert len(subjects) > 200
     for subject in subjects:
@@ -144,7 +144,8 @@ def test_a_remote_is_a_user_with_a_key_and_its_own_subjects(tmp_path: Path) -> N
 
 
 def test_an_isolated_plugin_has_a_user_without_request_permissions(tmp_path: Path) -> None:
-    """``--plugin`` adds its user: three subjects of its own to hear, nothing to publish; the server understands it."""
+    """``--plugin`` adds its user: it may subscribe to three subjects of its own and publish to none; the server
+    accepts it."""
     argv = [sys.executable, "-m", "trunkline.acl", CHANNEL, "--plugin", "weather"]
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     (entry,) = re.findall(

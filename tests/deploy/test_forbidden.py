@@ -133,7 +133,7 @@ def reads(*streams: str) -> set[str]:
 
 
 def looks(*streams: str) -> set[str]:
-    """Who appends looks whether a repeated append was its own."""
+    """Return the subjects on which a publisher checks whether a repeated append was its own."""
     return {f"$JS.API.STREAM.MSG.GET.{stream}" for stream in streams}
 
 
@@ -298,7 +298,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ins
 
 
 def reported(publish: list[str], subscribe: list[str]) -> set[str]:
-    """Attempts as ``Intruder`` notes them; the client tells errors in lower case."""
+    """Return the attempts as ``Intruder`` notes them; the client reports errors in lower case."""
     return {f"publish {one}".lower() for one in publish} | {f"subscribe {one}".lower() for one in subscribe}
 
 

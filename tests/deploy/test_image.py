@@ -135,8 +135,8 @@ def _healthy(container: Container) -> None:
 def test_the_compose_services_answer_a_conversation_in_containers(tmp_path: Path) -> None:
     """The image is built by its Dockerfile. A conversation with a tool and memory goes through NATS and five workers.
 
-    Each container is nobody special, its health checks work, and SIGTERM drains it. Programs have a sandbox where the
-    second compose file allows it, and there alone. One test, since the image is built once.
+    Each container runs without privileges, its health checks work, and SIGTERM drains it. Programs have a sandbox where
+    the second compose file allows it, and there alone. One test, since the image is built once.
     """
     with composed(tmp_path) as running:
         _converse(running)

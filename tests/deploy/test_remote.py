@@ -38,7 +38,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Pair:
-    """A hub and a remote in this process. ``leaf`` is the remote's own server, as whoever took it over reaches it."""
+    """A hub and a remote in this process. ``leaf`` is the remote's own server, as an attacker in it reaches it."""
 
     hub: Platform
     remote: Path

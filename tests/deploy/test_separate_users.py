@@ -86,8 +86,8 @@ COMMANDS = (
 
 
 async def test_separate_users_serve_a_conversation_with_tools_and_memory(tmp_path: Path) -> None:
-    """A message, a tool call that a person allows from another channel once they were reminded, memory, a body too
-    large for a message, another agent's call, and nobody is denied anything."""
+    """The conversation has a message, a tool call that a person allows from another channel after a reminder,
+    memory, a body too large for a message, and another agent's call. The server denies nothing."""
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "postbox.py").write_text(dedent(POSTBOX))

@@ -62,14 +62,14 @@ def set_up(clone: Path, wheels: Path, *arguments: str) -> "subprocess.CompletedP
 
 
 def installer(clone: Path, name: str) -> str:
-    """Who installed a package there."""
+    """Return the installer of a package there."""
     (found,) = clone.glob(f".venv/lib/python*/site-packages/{name}-*.dist-info/INSTALLER")
     return found.read_text().strip()
 
 
 def test_the_pinned_uv_installs_a_clean_clone_from_pips_index(clone: Path, wheels: Path) -> None:
-    """pip fetches uv, uv installs the rest from the folder that pip is told of, and each step is shown. A second run
-    does nothing. A setup for the tests is good for running too."""
+    """pip fetches uv, uv installs the rest from pip's configured folder, and each step is shown. A second run does
+    nothing. A setup for the tests also serves for running."""
     done = set_up(clone, wheels)
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stderr.splitlines() if line[0] != " "] == [

@@ -1,7 +1,7 @@
-"""A hub here, and a remote in a network namespace of its own: enrolled, used, cut off, and back.
+"""A hub here, and a remote in a separate network namespace: enrolled, used, disconnected, and reconnected.
 
-``run`` is one story: calls are under way on the remote when the line goes down, end there while it is down, and their
-results come when it is up again. Both sides may be killed and started again meanwhile.
+``run`` is one scenario: calls are running on the remote when the line breaks, they end during the outage, and their
+results arrive when it is restored. Both sides may be killed and restarted during the outage.
 """
 
 import os
@@ -202,7 +202,7 @@ class Hosts:
 
     @property
     def bus(self) -> BusSettings:
-        """How to reach the hub that runs now."""
+        """Return a connection to the running hub."""
         config = load_config(self.hub.home, environ=environ(self.hub.home))
         run = read_run_file(Home.of(config))
         assert run is not None
@@ -237,7 +237,7 @@ class Hosts:
                 await anyio.sleep(0.2)
 
     def effects(self) -> list[str]:
-        """What happened on the remote."""
+        """Return the effects on the remote."""
         file = self.remote.home / "effects"
         return file.read_text().splitlines() if file.exists() else []
 
@@ -294,7 +294,7 @@ async def hosts(folder: Path) -> AsyncIterator[Hosts]:
 
 @dataclass(frozen=True)
 class Order:
-    """What to do: for how long the line is down, how many calls are under way when it goes, and who is killed."""
+    """The plan of a run: the length of the outage, the number of running calls, and the processes to kill."""
 
     offline: float
     calls: int = 4
@@ -318,7 +318,7 @@ class Outcome:
 
     @property
     def broken(self) -> bool:
-        """Whether a promise was."""
+        """Report whether a guarantee was violated."""
         kind = "out of reach" in self.reported and self.afterwards == "done after"
         return self.answered != self.order.calls or bool(self.wrong or self.doubled) or not kind
 
@@ -377,7 +377,7 @@ async def _meanwhile(both: Hosts, order: Order, outcome: Outcome) -> None:
 
 
 async def _waited(until: float, both: Hosts, outcome: Outcome, show: Callable[[str], None]) -> None:
-    """Sit the time out; people go on talking."""
+    """Wait for the end of the outage while people send messages."""
     while (left := until - time.monotonic()) > 0:
         async with both.talker() as talker:
             assert (await talker.say("hello")).ended.code is None

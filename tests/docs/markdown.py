@@ -38,7 +38,7 @@ class Block:
 
     @property
     def place(self) -> str:
-        """Where a person finds it."""
+        """Return the place where a person finds it."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
 
@@ -82,7 +82,7 @@ def prose(page: Path) -> str:
 
 
 def links(page: Path) -> Iterator[str]:
-    """Where the page's links lead."""
+    """Return the targets of the page's links."""
     for found in _LINK.finditer(prose(page)):
         yield found[1] or found[2]
 

@@ -179,7 +179,7 @@ class Reader:
         assert status == 0, f"{block.place} left with {status}:\n{came}"
 
     def _toml(self, block: Block) -> None:
-        """A configuration that nobody refuses; a plugin's ``pyproject.toml`` only has to be TOML."""
+        """Check that the configuration is accepted; a plugin's ``pyproject.toml`` only has to be TOML."""
         text = self._real(block.text)
         if "[project" in text:
             tomllib.loads(text)
@@ -215,7 +215,7 @@ class Reader:
 
 
 def _commands(text: str) -> list[tuple[str, str]]:
-    """The commands of a block, each with the output shown for it. A command goes on behind a backslash."""
+    """Return the commands of a block, each with its shown output. A backslash continues a command."""
     found: list[tuple[str, str]] = []
     open_ = False
     for line in text.splitlines(keepends=True):
@@ -254,7 +254,7 @@ def _make_checkout(folder: Path) -> None:
 
 
 def _rests(terminal: Tmux) -> bool:
-    """Whether nothing came to the screen for a moment."""
+    """Report whether the screen has been unchanged for a moment."""
     before = terminal.screen()
     time.sleep(0.7)
     return terminal.screen() == before

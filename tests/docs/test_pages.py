@@ -1,4 +1,4 @@
-"""What README, tutorials and how-tos show is what happens."""
+"""The examples in README, tutorials and how-tos behave as shown."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -17,8 +17,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds processes to kill in /proc")
 def test_the_story_of_the_readme_is_played(tmp_path: Path) -> None:
-    """An answer from memory, a question before a write, a kill in the middle of an answer that goes on after it, and
-    who wrote what. The picture runs no script, loads nothing and is small."""
+    """The story has an answer from memory, a question before a write, a kill in the middle of an answer that
+    continues after it, and blame. The picture runs no script, loads nothing and is small."""
     target = tmp_path / "recording.svg"
     done = subprocess.run(
         [sys.executable, "-m", "recording", str(target)],

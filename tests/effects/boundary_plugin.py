@@ -46,7 +46,7 @@ def leave(name: str, line: str) -> None:
 
 
 def arrives(mark: str, boundary: str) -> bool:
-    """Whether this call is to be held here, which it is once."""
+    """Report whether this call is to be stopped here, which happens once."""
     if mark.partition("@")[2] != boundary:
         return False
     try:

@@ -53,7 +53,7 @@ class Stage:
         return found
 
     def go(self, wave: int) -> None:
-        """Let all that are held go on."""
+        """Let all stopped calls continue."""
         (self.folder / "go" / str(wave)).touch()
 
     def effects(self) -> list[str]:
@@ -91,7 +91,7 @@ class Stage:
                     await anyio.sleep(0.02)
 
     async def kill_server(self) -> None:
-        """Kill the server; it comes back by itself, on the same port and store."""
+        """Kill the server; it restarts by itself, on the same port and store."""
         server = self.running.server
         before = server.restarts
         os.kill(server.pid, signal.SIGKILL)
@@ -121,7 +121,7 @@ class Stage:
 
 @asynccontextmanager
 async def on_stage(home: Path, *, asking: bool = False) -> AsyncIterator[Stage]:
-    """Everything up and ready; with ``asking`` a person is asked about each call."""
+    """Start every process, ready; with ``asking`` a person decides about each call."""
     config = {
         "runtime.provider_adapter": "scripted",
         "tools.concurrency": 1024,

@@ -1,4 +1,5 @@
-"""The proof: wave after wave of held calls, each struck, then everything that was told of them put before the judge."""
+"""The proof: wave after wave of stopped calls, each struck by a fault, then all their reports are given to the
+checker."""
 
 import json
 import math
@@ -64,13 +65,13 @@ class Verdict:
 
     @property
     def injected(self) -> int:
-        """How many calls were held at their boundary and struck there."""
+        """Return the number of calls that were stopped at their boundary and struck there."""
         return sum(case.struck for case in self.cases)
 
 
 @dataclass(slots=True)
 class _Told:
-    """What journal and ledger hold of a wave, by mark. ``calls``: turn and call id of a mark."""
+    """The journal's and the ledger's records of a wave, by mark. ``calls``: turn and call id of a mark."""
 
     outcomes: dict[str, list[ToolOutcome]] = field(default_factory=dict)
     ledger: dict[str, ToolOutcome] = field(default_factory=dict)
@@ -267,8 +268,8 @@ async def play(
     home: Path, seed: int, kinds: Sequence[Kind], injections: int, size: tuple[int, int],
     tell: Callable[[Verdict, str], None] = lambda verdict, said: None, seconds: float = math.inf,
 ) -> Verdict:  # fmt: skip
-    """Play waves until so many calls were struck or ``seconds`` are over: first those without questions, then, on a
-    platform that asks, those with. ``size``: turns a wave, and calls a turn. ``tell`` hears of each wave."""
+    """Run waves until that many calls were struck or ``seconds`` are over: first those without questions, then, on a
+    platform that asks, those with. ``size``: turns a wave, and calls a turn. ``tell`` receives each wave."""
     verdict = Verdict()
     whole, over = sum(kind.weight for kind in kinds), anyio.current_time() + seconds
     wanted = 0.0

@@ -54,7 +54,7 @@ class Striker:
         self.blow = Blow()
 
     async def strike(self, held: Mapping[str, int]) -> Blow:
-        """Do it, and let the calls go on. Who was killed is not started again here."""
+        """Inject the fault, and let the calls continue. Killed processes are not restarted here."""
         self._workers = await self._stage.workers()
         if self._wave.flying:
             await self._fly(held)

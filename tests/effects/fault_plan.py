@@ -94,7 +94,7 @@ class Wave:
 
     @property
     def flying(self) -> bool:
-        """Whether the held processes end themselves."""
+        """Report whether the stopped processes end themselves."""
         return self.kind.boundaries[0].endswith("flying")
 
 

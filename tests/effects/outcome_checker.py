@@ -44,7 +44,7 @@ class Case:
 
     @property
     def boundary(self) -> str:
-        """Where it was held."""
+        """Return the boundary at which it was stopped."""
         return self.mark.partition("@")[2]
 
     @property

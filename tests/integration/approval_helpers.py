@@ -61,7 +61,7 @@ async def asked_by(talker: PlatformClient, text: str, **given: Any) -> tuple[Mes
 
 
 async def scheduled(talker: PlatformClient, text: str) -> MessageAccepted:
-    """A message that nobody wrote: it came due, as the pulse's do (C29)."""
+    """Return a message without an author: it came due, as the pulse's do (C29)."""
     message = Message(id=new_id("msg"), role="user", content=text)
     request = TurnRequested(
         turn=new_id("turn"), block="main", conversation=new_id("conv"), message=message, actor="pulse",

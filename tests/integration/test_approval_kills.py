@@ -132,8 +132,8 @@ async def test_CC_T10_a_hundred_wait_through_a_kill_of_everything(
 
 
 async def test_questions_wait_through_a_kill_of_everything(stage: ProcessPlatform) -> None:
-    """Ten parked questions; every worker and the server die by SIGKILL and come back: the same ten wait, nobody is
-    asked twice, and each answer reaches its own turn."""
+    """Ten questions are parked; every worker and the server are killed by SIGKILL and restarted: the same ten wait,
+    none is asked twice, and each answer reaches its own turn."""
     async with manned(stage) as running:
         turns = [await running.send(ask(f"Number {n}?")) for n in range(10)]
         before = [await question_of(running, accepted) for accepted in turns]

@@ -123,8 +123,8 @@ async def test_MB_T10_an_expired_approval_is_denied_and_announced(provider: str,
 async def test_MB_T11_every_channel_shows_an_approval_and_the_first_wins(
     provider: str, tmp_path: Path
 ) -> None:
-    """Asked in telegram, seen by a terminal that is there already and a web app that comes later; all answer at once,
-    one of them counts, the others are told which."""
+    """Asked in telegram, the approval is shown at an open terminal and in a web app that connects later; all answer
+    at once, one answer counts, and the others are told which."""
     async with house(provider, tmp_path) as running:
         telegram, terminal, web = (
             GatewayClient(running.bus, name) for name in ("telegram", "terminal", "web")
@@ -246,8 +246,8 @@ async def test_a_lasting_approval_covers_calls_of_the_same_shape_only(provider: 
 
 
 async def test_a_revoked_approval_is_not_restored_by_a_repeat(provider: str, tmp_path: Path) -> None:
-    """A client that sends a decision again, as after a lost reply, brings nothing back that was forgotten meanwhile; a
-    yes to a new question does."""
+    """A client that repeats a decision, as after a lost reply, does not restore an approval that was revoked in
+    between; an approval of a new question does."""
     async with house(provider, tmp_path) as running:
         accepted, asked = await asked_by(running, write("a.md", "one"))
         for _ in range(2):
@@ -282,8 +282,8 @@ async def test_a_lasting_approval_of_an_alias_call_covers_the_tool(provider: str
 
 
 async def test_MB_T10_MB_T11_over_http(provider: str, tmp_path: Path) -> None:
-    """Asked in telegram: the list, one with its arguments, and the decision, whose loser is told who decided in a
-    header, as the body says a code and a fixed sentence like every error."""
+    """Asked in telegram: the list, one with its arguments, and the decision. The loser is told in a header who
+    decided, because the body has a code and a fixed sentence like every error."""
     async with house(provider, tmp_path) as running:
         running.gateway = GatewayClient(running.bus, "telegram")
         _, asked = await asked_by(running, write("a.md"))
@@ -389,8 +389,8 @@ async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
 
 
 def test_an_approval_without_a_platform_names_the_next_command(tmp_path: Path) -> None:
-    """``say`` tells until when it waits; a yes is kept, says that the turn still stands, and that command makes it go
-    on, with nothing between of what its workers log."""
+    """``say`` prints the deadline; an approval is stored and reports that the turn does not run yet, and that
+    command continues it, without log lines of its workers between."""
     home = tmp_path / "home"
     said = run_trunkline(home, "say", '/tool write_file path=a.md content="x"')
     id = said.stderr.split("trunkline approvals approve ")[1].split()[0]

@@ -1,5 +1,5 @@
-"""Every call in the audit log has an end there, and a question that is asked no more says why: nothing is denied that
-nobody denied."""
+"""Every call in the audit log has an end there, and a question that is no longer asked has a reason: the log has no
+denial without a decider."""
 
 import sys
 from pathlib import Path
@@ -30,14 +30,14 @@ class Slow:
     def trunkline_tools(self) -> list[trunkline.Tool]:
         @trunkline.tool(effect="send")
         async def post() -> str:
-            """Post for ever."""
+            """Post without end."""
             self.begun.set()
             await anyio.sleep_forever()
             return ""
 
         @trunkline.tool(effect="read")
         async def look() -> str:
-            """Look for ever."""
+            """Read without end."""
             self.begun.set()
             await anyio.sleep_forever()
             return ""
@@ -75,7 +75,7 @@ async def test_a_call_that_is_cancelled_has_its_end(
 
 
 async def run(running: Platform, *words: str) -> str:
-    """What ``trunkline approvals`` says, be it an error."""
+    """Return the output of ``trunkline approvals``, errors included."""
     command = [sys.executable, "-m", "trunkline.cli.main", "approvals", *words]
     environ = {"TRUNKLINE_HOME": str(running.home.path), "PATH": "/usr/bin:/bin", "COLUMNS": "200"}
     done = await anyio.run_process(command, env=environ, check=False)

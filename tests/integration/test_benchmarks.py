@@ -14,7 +14,7 @@ THROUGH = {"one process", "process per worker"}
 
 
 def printed(*command: str) -> str:
-    """What ``python -m benchmarks.X`` prints."""
+    """Return the output of ``python -m benchmarks.X``."""
     ran = subprocess.run(
         [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False
     )

@@ -85,8 +85,8 @@ async def test_a_conversation(curl: Curl) -> None:
 
 
 async def test_a_reconnected_stream_has_no_gap_and_no_repeat(curl: Curl) -> None:
-    """The connection is cut after some events, again and again; each time curl comes back with the last id that it has.
-    All text is there once, in order, and ``done`` comes once."""
+    """The connection is cut after some events, again and again; each time curl reconnects with its last id. All text
+    is there once, in order, and ``done`` is sent once."""
     turn, events = await begun(
         curl, 'slow:60:25 ;; call:list_directory {\\"path\\": \\".\\"} ;; slow:20:15', 5
     )

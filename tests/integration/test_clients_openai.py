@@ -127,7 +127,7 @@ async def test_our_tools_beside_the_clients(harness: Harness) -> None:
 
 
 async def test_a_conversation_is_kept_or_not(harness: Harness) -> None:
-    """Without an id the transcript is all that counts; with ``X-Conversation-ID`` the stored conversation goes on."""
+    """Without an id the transcript is all that counts; with ``X-Conversation-ID`` the stored conversation continues."""
     raw = await harness.client.chat.completions.with_raw_response.create(
         model="main", messages=[{"role": "user", "content": "say:one"}]
     )

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 async def test_only_the_owner_sees_why_a_block_accepts_no_messages(
     tmp_path: Path, text: str, why: str
 ) -> None:
-    """The file and its line, or that somebody switched it off. A visitor reads the code's sentence."""
+    """The reason is the file and its line, or that the block was disabled. A visitor reads the code's sentence."""
     fixed = FIXED_SENTENCES[ErrorCode.CONFLICT]
     block = tmp_path / "memory" / "blocks" / "main" / "block.toml"
     block.parent.mkdir(parents=True)

@@ -37,7 +37,7 @@ LEFT_OUT = "permissions of this request do not include"
 
 
 class House:
-    """A platform in which nobody is asked about calls, and its door."""
+    """A platform whose calls need no approval, and its gateway."""
 
     def __init__(self, running: Platform, http: httpx.AsyncClient) -> None:
         self.running = running
@@ -114,7 +114,7 @@ async def test_a_command_runs_within_the_permissions_of_its_sender(provider: str
 
 
 async def test_steering_only_removes_permissions(provider: str, tmp_path: Path) -> None:
-    """A turn may do what everybody may whose words it follows, from when they came."""
+    """A turn has the permissions common to all authors of its messages, from the arrival of each."""
     async with open_house(provider, tmp_path) as house:
         accepted = await house.running.send("slow:60:50")
         await house.steer("reader", accepted.turn, WRITE)
@@ -126,7 +126,7 @@ async def test_steering_only_removes_permissions(provider: str, tmp_path: Path) 
 
 
 async def test_a_fork_has_the_intersection_of_both_permissions(provider: str, tmp_path: Path) -> None:
-    """Asking another's words again permits no more than they had; new words are those of whoever says them."""
+    """Repeating another's words permits no more than they had; new words have the permissions of their author."""
     async with open_house(provider, tmp_path) as house:
         async with house.said("reader", WRITE) as theirs:
             pass

@@ -78,8 +78,8 @@ async def test_agent_md_is_read_by_the_requested_name() -> None:
 
 
 async def test_all_that_may_be_used_are_sent_without_discovery() -> None:
-    """``discovery = "off"`` sends every tool but those that the block may not use; these are told by discovery with how
-    to grant them, and are sent once they are granted."""
+    """``discovery = "off"`` sends every tool but those forbidden to the block; discovery lists these with the way to
+    grant them, and they are sent once granted."""
     async with home() as (running, provider):
         (running.home.memory / "preferences.toml").write_text('discovery = "off"\n')
         names = tools_of(await sent(running, provider))
@@ -92,8 +92,8 @@ async def test_all_that_may_be_used_are_sent_without_discovery() -> None:
 
 
 async def test_pa_f43_unknown_tool_names_in_settings_are_reported(caplog: pytest.LogCaptureFixture) -> None:
-    """PA-F43: a name in ``always_send`` that stands for no tool is in the log once, and in doctor's findings; the
-    others are sent."""
+    """PA-F43: a name in ``always_send`` of no tool is in the log once, and in doctor's findings; the others are
+    sent."""
     async with home() as (running, provider):
         text = 'always_send = ["read_file", "raed_file", "mcp:gone:*"]\n'
         (running.home.memory / "preferences.toml").write_text(text)

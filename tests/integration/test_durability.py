@@ -46,12 +46,12 @@ async def kept(running: Platform | ProcessPlatform, stream: str) -> dict[str, An
 
 
 async def repeated(running: Platform | ProcessPlatform, answer: TurnAnswer) -> str:
-    """The text that somebody who comes later is shown."""
+    """Return the text shown to a later reader."""
     return (await running.answer(answer.accepted)).text
 
 
 def server_says(store: Path) -> dict[str, Any]:
-    """What nats-server itself makes of the configuration that was written for it."""
+    """Return nats-server's own reading of the configuration written for it."""
     command = [_find_binary(None), "-c", store / "server.conf", "-p", "-1", "-m", "-1"]
     with subprocess.Popen([*command, "--ports_file_dir", store], stderr=subprocess.DEVNULL) as process:
         try:
@@ -86,7 +86,7 @@ async def test_the_sync_interval_reaches_the_server(
 
 
 async def test_retention_settings_reach_the_streams(tmp_path: Path) -> None:
-    """The feed alone moves to memory; inbox, journal and ledger stay in files whatever is set."""
+    """The feed alone moves to memory; inbox, journal and ledger stay in files under any setting."""
     async with platform(tmp_path, config=EASY, workers=()) as running:
         assert (await kept(running, "FEED"))["storage"] == "memory"
         assert "persist_mode" not in await kept(running, "FEED")
@@ -110,7 +110,8 @@ async def test_the_feed_moves_between_file_and_memory(tmp_path: Path) -> None:
 
 
 async def test_an_external_server_keeps_its_feed(tmp_path: Path) -> None:
-    """Others may be using it, so the start is refused, names the stream and the setting, and takes nothing away."""
+    """Others may be using it, so the start is refused, the error names the stream and the setting, and nothing is
+    removed."""
     async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "own")) as server:
         environ = {**clean_environ(), "NATS_PASSWORD": server.password}
         own = {"bus.url": server.url, "bus.user": server.user, "bus.password": {"env": "NATS_PASSWORD"}}

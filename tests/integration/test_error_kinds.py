@@ -57,13 +57,13 @@ class Shop:
 
         @trunkline.tool(effect="read", timeout=0.2)
         async def stare() -> str:
-            """Look for ever."""
+            """Read without end."""
             await anyio.sleep_forever()
             return ""
 
         @trunkline.tool(effect="write", timeout=0.2)
         async def carve() -> str:
-            """Carve for ever."""
+            """Write without end."""
             await anyio.sleep_forever()
             return ""
 
@@ -119,7 +119,7 @@ async def test_mn_f18_every_kind_of_failure_has_its_kind(shop: Platform) -> None
 
 
 async def test_an_error_kind_reaches_every_interface(shop: Platform) -> None:
-    """The kind stands in the effect ledger, the journal, the feed, the stored conversation and the span."""
+    """The kind is in the effect ledger, the journal, the feed, the stored conversation and the span."""
     answer = await shop.say('call:sell {"how": "said"} ;; say:Too late.')
     conversation, turn = answer.accepted.conversation, answer.accepted.turn
     assert [event.error_kind for event in answer.events if isinstance(event, ToolEnded)] == ["conflict"]

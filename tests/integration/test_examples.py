@@ -31,8 +31,9 @@ PROSE = {
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_is_a_whole_package_of_few_lines(example: Path) -> None:
-    """Imports, docstrings, comments and empty lines apart; with README, metadata and tests, and installed by its name.
-    A channel takes five more: it tells the owner of approvals. A store is a larger thing, in several modules."""
+    """The count excludes imports, docstrings, comments and empty lines; the package has README, metadata and tests,
+    and is installed by its name. A channel takes five more lines, for notifying the owner of approvals. A store is
+    larger, in several modules."""
     module = example.name.replace("-", "_")
     sources = [file.read_text() for file in (example / "src" / module).glob("*.py")]
     limits = {"trunkline_memory_stores": 600, "trunkline_channels": 23}
@@ -60,7 +61,7 @@ def lines_of_code(text: str) -> set[int]:
 
 
 async def test_third_party_channel_adapter_and_store_serve_a_conversation(tmp_path: Path) -> None:
-    """A letter is answered by a program and kept in one file; after a restart the conversation goes on from it."""
+    """A letter is answered by a program and kept in one file; after a restart the conversation continues from it."""
     config = {
         "channels.enabled": ("inbox",),
         "runtime.provider_adapter": "command",

@@ -1,4 +1,5 @@
-"""Very many of something at once: the platform refuses it in plain words or serves it, and others are served meanwhile.
+"""Very many of something at once: the platform refuses it in plain words or serves it, and other requests are served
+meanwhile.
 
 The long forms, with figures, are ``python -m benchmarks.floods``.
 """
@@ -138,7 +139,7 @@ async def test_queued_messages_do_not_slow_the_next_one() -> None:
 
 
 def received(running: Platform) -> int:
-    """How many messages the test's connection has been sent."""
+    """Return the number of messages that the test's connection has received."""
     return running.bus.link._nc.stats["in_msgs"]
 
 

@@ -43,7 +43,7 @@ async def stage(provider: str, tmp_path: Path) -> AsyncIterator[tuple[ProcessPla
 
 
 async def readiness(running: ProcessPlatform | Platform, status: int) -> dict[str, Any]:
-    """What ``/readyz`` says, once it answers with this status."""
+    """Return the body of ``/readyz``, once it answers with this status."""
     async with httpx.AsyncClient() as http:
         with anyio.fail_after(60):
             while True:
@@ -55,7 +55,7 @@ async def readiness(running: ProcessPlatform | Platform, status: int) -> dict[st
 
 
 async def delay_reported(running: ProcessPlatform, accepted: MessageAccepted) -> str:
-    """The text that a watcher has when they are told that it is not stored yet."""
+    """Return the text that a watcher has when it learns that the answer is not stored yet."""
     events: list[Any] = []
     with anyio.fail_after(60):
         async for event in running.gateway.watch(accepted.conversation, accepted.turn):

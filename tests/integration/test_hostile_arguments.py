@@ -71,8 +71,8 @@ class Noting:
     "ignore:Do not use the `random` module inside strategies"
 )  # it runs beside a platform
 def test_no_arguments_kill_a_worker_or_hang_a_call(tmp_path: Path) -> None:
-    """Broken JSON, wrong types, too many, huge, deep, not a number, keys twice, lone surrogates: each call ends, with
-    the tool's result or an error that says that it was not run; the turn goes on, and no worker was started again."""
+    """Broken JSON, wrong types, too many, huge, deep, not a number, keys twice, lone surrogates: each call ends,
+    with the tool's result or an error that it was not run; the turn continues, and no worker was restarted."""
     sent: list[str] = []
 
     def script(heard: ScriptedRequest) -> Reply:

@@ -69,8 +69,8 @@ WHERE = {"no TOML": "line 2", "a wrong type": "line 2", "an unknown key": "line 
 
 @pytest.mark.parametrize("mistake", SLIPS)
 async def test_mb_f3_a_block_with_a_broken_file_accepts_no_message(tmp_path: Path, mistake: str) -> None:
-    """A slip must not switch a block on, nor send its text to another model: what comes is refused with file and line,
-    the block is shown as broken, and the others go on."""
+    """A typing error must not enable a block, nor send its text to another model: each message is refused with file
+    and line, the block is shown as broken, and the others continue."""
     model = ScriptedModel(["Hello."])
     async with talking_to(model, tmp_path) as running:
         await running.gateway.create_block("garden")
@@ -87,7 +87,7 @@ async def test_mb_f3_a_block_with_a_broken_file_accepts_no_message(tmp_path: Pat
 async def test_a_wrong_key_of_the_preferences_is_reported_and_others_apply(
     tmp_path: Path,
 ) -> None:
-    """``modle`` is no key of anybody's; what plugins keep there is theirs."""
+    """``modle`` is a key of neither the platform nor a plugin; plugins' keys there are accepted."""
     model = ScriptedModel(["Hello."])
     async with talking_to(model, tmp_path) as running:
         (running.home.memory / "preferences.toml").write_text("[learning]\nenabled = true\n")
@@ -125,7 +125,7 @@ async def refuses(running: Platform, block: str, *said: str) -> None:
 
 
 async def accepted(running: Platform, block: str) -> TurnAnswer:
-    """The answer, once the mended file is seen."""
+    """Return the answer, once the repaired file is read."""
     with anyio.fail_after(60):
         while True:
             try:
@@ -145,7 +145,8 @@ async def test_lone_surrogates_of_a_model_are_replaced() -> None:
 
 
 async def test_a_call_too_large_for_a_message_is_refused_with_a_reason() -> None:
-    """Half a character in a call's arguments: the tool is not run, the model may try again, and the turn goes on."""
+    """The call's arguments contain half a character: the tool is not run, the model may try again, and the turn
+    continues."""
     call = ToolCall(id="1", name="read_file", arguments={"path": "\ud800"})
     async with talking_to(ScriptedModel([[Text("Wait. "), Call(call)], "Sorry."])) as running:
         answer = await running.say("hi")

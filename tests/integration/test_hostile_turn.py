@@ -107,7 +107,7 @@ async def stored_in(running: ProcessPlatform, accepted: MessageAccepted) -> list
 
 
 async def test_a_monitor_killed_after_a_decision(stage: ProcessPlatform, tmp_path: Path) -> None:
-    """A turn that a decision woke is not forgotten: it goes on at the next monitor, and its call runs once."""
+    """A turn resumed by a decision is not lost: it continues at the next monitor, and its call runs once."""
     async with manned(stage) as running:
         file = tmp_path / "bank"
         accepted = await running.send(f"{program(file, 7, seconds=1.0, ask=True)} ;; say:done")

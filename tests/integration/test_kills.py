@@ -146,7 +146,7 @@ async def journal_of(running: ProcessPlatform, accepted: MessageAccepted) -> lis
 async def check_turn(
     running: ProcessPlatform, accepted: MessageAccepted, roles: Iterable[str], *, owner_lived: bool = True
 ) -> ConversationView:
-    """What must hold of any finished turn. An owner killed with its last breath took its own span along."""
+    """Check the invariants of any finished turn. An owner killed at the very end lost its own span."""
     view = await view_of(running, accepted.conversation)
     ids = [message.id for message in view.messages]
     assert len(ids) == len(set(ids)) and [message.role for message in view.messages] == list(roles)
@@ -448,7 +448,7 @@ async def test_turns_that_were_killed_steered_or_ended_can_be_driven_again(
 
 
 async def feed_of(running: ProcessPlatform, **keys: str) -> list[FeedItem]:
-    """The feed of a turn that has ended, once its end is stored: readers are told before that."""
+    """Return the feed of an ended turn, once its end is stored: readers receive it before that."""
     with anyio.fail_after(60):
         while True:
             feed = [stored.data async for stored in running.bus.history(FEED, **keys)]

@@ -119,7 +119,7 @@ async def test_cc_f20_the_next_conversations_request_has_learned_facts(tmp_path:
 
 
 async def test_a_contradicted_fact_is_shown_as_the_earlier_one(tmp_path: Path) -> None:
-    """The newer one is told, and that another held before it; never the older one by itself."""
+    """The newer one is shown, with the note that another held before it; never the older one by itself."""
     async with harness(tmp_path / "home") as here:
         await here.tell("I live in Lisbon.")
         await here.tell("I live in Porto now.")

@@ -43,7 +43,7 @@ async def a_tool(running: Platform) -> str:
 
 
 async def a_memory(running: Platform) -> str:
-    """Nothing is remembered."""
+    """Try to store a chunk; return the refusal."""
     request = Remember(content="x", actor="owner", conversation_id="c", block="main")
     with pytest.raises(RemoteFault) as refused:
         await running.bus.call(MEMORY_REMEMBER, request, timeout=30)
@@ -58,7 +58,7 @@ async def a_skill(running: Platform) -> str:
 
 
 def no_tool_called(name: str) -> Refused:
-    """The tool that the file would bring is not there; who is refused is told by doctor alone."""
+    """Check that the file's tool is missing; only doctor reports the refusal."""
 
     async def refused(running: Platform) -> str:
         found = await running.bus.call(LIST_TOOLS, ListTools(block="main"), timeout=30)
@@ -193,7 +193,7 @@ def texts(error: BaseException) -> str:
 
 
 async def reported(home: Path, config: Mapping[str, Any]) -> Mapping[str, HealthResult]:
-    """What doctor finds."""
+    """Return doctor's findings."""
     found = await run_checks(read=lambda: load_config(home, flags=config))
     return {one.id: one for one in found}  # type: ignore[misc]
 

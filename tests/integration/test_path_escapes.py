@@ -1,4 +1,4 @@
-"""Every parameter of every tool that comes with the platform, given ways out, where nobody is asked about anything."""
+"""Every parameter of every tool of the platform, given escaping values, on a platform without approvals."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ OTHERS = {"web_search", "enter_plan_mode"}
 
 
 def ways(outside: Path, home: Path) -> list[str]:
-    """Where nothing may lead: out of the workspace by name, link, home folder and root; to the token; to the rules."""
+    """Return forbidden targets: outside of the workspace by name, link, home folder and root; the token; the rules."""
     return [
         f"{outside}/secret.md", "../../../outside/secret.md", "out/secret.md", "~/secret.md", "a/../../../outside",
         "/policies/evil.json", "linked.md", f"{home}/token", "../../token", "/../../token", "block.toml",

@@ -113,8 +113,8 @@ async def test_MB_T10_a_missing_answer_is_reported_as_such(provider: str, tmp_pa
 async def test_MB_T11_every_channel_shows_a_question_and_the_first_counts(
     provider: str, tmp_path: Path
 ) -> None:
-    """Asked from one channel, listed by the command, answered by HTTP, by a number from the command line too late: who
-    was first is told."""
+    """Asked from one channel, the question is listed by the command and answered by HTTP; a number from the command
+    line is too late and is told who was first."""
     async with house(provider, tmp_path) as running:
         accepted = await running.send(ask("Which one?", "the red", "the blue"))
         question = await question_of(running, accepted)

@@ -1,4 +1,4 @@
-"""``/readyz`` after a kill: it never says ready while nobody is there who would answer."""
+"""``/readyz`` after a kill: it never reports ready without a monitor that would answer."""
 
 from collections.abc import AsyncIterator
 

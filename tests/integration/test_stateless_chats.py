@@ -1,4 +1,4 @@
-"""A client that sends its whole transcript with every request goes on with one conversation: exactly, or not at all."""
+"""A client that sends its whole transcript with every request continues one conversation: exactly, or not at all."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -125,7 +125,8 @@ async def test_a_chat_is_one_conversation_and_grows_by_new_messages(harness: Har
 
 
 async def test_single_requests_are_neither_listed_nor_found(harness: Harness) -> None:
-    """A title's request or another single one is kept under its id. It is listed and found once the client goes on."""
+    """A title's request or another single one is stored under its id. It is listed and found once the client
+    continues it."""
     chat = harness.chat()
     await chat.say("say:the heliotrope blooms")
     assert await harness.listed() == ()
@@ -177,7 +178,7 @@ async def test_a_fork_includes_results_of_our_tools(harness: Harness) -> None:
 
 
 async def test_our_results_are_not_lost_beside_the_clients(harness: Harness) -> None:
-    """A step that calls a tool of ours and one of the client's goes on with both results, and is stored once."""
+    """A step that calls a tool of ours and one of the client's continues with both results, and is stored once."""
     chat = harness.chat()
     await chat.say('parallel:list_directory {"path": "."} weather {} ;; quote', tools=[WEATHER])
     call = chat.messages[-1]["tool_calls"][0]["id"]

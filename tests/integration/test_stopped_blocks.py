@@ -114,7 +114,7 @@ async def test_a_stop_may_let_turns_finish(running: Platform) -> None:
 
 @pytest.mark.parametrize("how", ["reset", "archive", "delete"])
 async def test_running_work_is_stopped_first(running: Platform, how: str) -> None:
-    """Nothing of the block is left in the inbox or waits for a person; nothing revives it, and its place is free."""
+    """Nothing of the block is left in the inbox or waits for a person; nothing restarts it, and its name is free."""
     turns = await at_work(running)
     await TAKEN_AWAY[how](running.gateway)
     for accepted in turns:

@@ -149,7 +149,8 @@ async def test_the_dice_plugin_works_beside_broken_plugins(running: ProcessPlatf
 
 
 def listed(running: ProcessPlatform) -> dict[str, tuple[str, str]]:
-    """What ``trunkline plugins list`` says of each distribution, as JSON; the table says the same in words."""
+    """Return the output of ``trunkline plugins list`` about each distribution, as JSON; the table has the same in
+    words."""
     command = [sys.executable, "-m", "trunkline.cli.main", "plugins", "list"]
     done = [
         subprocess.run(

@@ -96,7 +96,7 @@ def lay(policies: Path, laid: Laid) -> None:
 
 
 async def reported(home: Path, check: str = "memory.policies") -> HealthResult:
-    """What doctor says."""
+    """Return doctor's findings."""
     with anyio.fail_after(60):
         found = await run_checks(read=lambda: load_config(home))
     (said,) = [one for one in found if one.id == check]

@@ -219,8 +219,8 @@ async def test_an_isolated_plugin_harms_only_its_own_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A segmentation fault in the middle of a write is an unknown outcome in the ledger, and so is a fault after it;
-    two gigabytes are a failed call, a loop that holds the process is a timeout. Each time the process comes back and
-    the others never noticed."""
+    two gigabytes are a failed call, a loop that blocks the process is a timeout. Each time the process restarts and
+    other plugins are not affected."""
     async with running(tmp_path, monkeypatch) as found:
         await offered(found, "die")
         spoilt = await call(found, "spoil", file=str(tmp_path / "spoilt"))
@@ -310,7 +310,7 @@ def trunkline_tools():
 async def test_a_plugins_credentials_limit_it_to_its_own_subjects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its own user and password it can publish nothing and hear nothing that is not its own."""
+    """With its own user and password it can publish and subscribe only to its own subjects."""
     async with running(tmp_path, monkeypatch, SPOOF) as found:
         await offered(found, "spoof")
         assert (await call(found, "spoof")).output == "32 of 32 denied"

@@ -75,7 +75,7 @@ def plugins(running: ProcessPlatform, *arguments: str) -> subprocess.CompletedPr
 
 
 def state(running: ProcessPlatform, dist: str) -> dict[str, Any]:
-    """What ``trunkline plugins list`` says of a distribution."""
+    """Return the state of a distribution in ``trunkline plugins list``."""
     done = plugins(running, "plugins", "list", "--json")
     assert done.returncode == 0, done.stderr
     return next(one for one in json.loads(done.stdout)["plugins"] if one["owner"] == dist)
@@ -103,7 +103,8 @@ async def died(running: ProcessPlatform, *calls: str) -> None:
 async def test_a_plugin_that_crashes_its_worker_twice_is_not_loaded_again(
     tmp_path: Path, dist: str, says: str
 ) -> None:
-    """Killed by a tool, the worker comes back with the plugin once, and then without it, and says how it ended."""
+    """Killed by a tool, the worker restarts with the plugin once, and then without it, and reports the reason of its
+    end."""
     stall = 2.0 if dist == "bad-stall" else 60.0  # a busy machine holds others up for seconds, too
     async with tools_with(tmp_path, dist, **{"plugins.stall_timeout": stall}) as running:
         await died(running, BAD[dist].call)
@@ -115,8 +116,8 @@ async def test_a_plugin_that_crashes_its_worker_twice_is_not_loaded_again(
 
 
 async def test_quarantine_is_reported_and_lifted(tmp_path: Path) -> None:
-    """The good plugin answers all the time. ``plugins list`` and ``doctor`` name the plugin put away, how the worker
-    ended, and the cure; the cure works, once."""
+    """The good plugin answers all the time. ``plugins list`` and ``doctor`` name the quarantined plugin, the
+    worker's end, and the fix; the fix works, once."""
     dist = "bad-osexit"
     async with tools_with(tmp_path, dist) as running:
         for _ in range(2):
@@ -174,7 +175,7 @@ async def test_an_endless_import_delays_only_one_start(tmp_path: Path) -> None:
 
 
 async def test_kills_from_outside_blame_no_plugin(tmp_path: Path) -> None:
-    """However often its process is killed while it is at work, a plugin that did nothing stays."""
+    """For any number of kills from outside during its work, a plugin without a fault stays."""
     async with tools_with(tmp_path, "bad-swallow") as running:
         for _ in range(3):
             async with anyio.create_task_group() as tasks:
@@ -190,7 +191,7 @@ async def test_kills_from_outside_blame_no_plugin(tmp_path: Path) -> None:
 
 
 async def test_a_plugin_that_crashes_in_anothers_call_is_quarantined(tmp_path: Path) -> None:
-    """A plugin that ends the process from a thread of its own, when only another is at work, is put away itself."""
+    """A plugin that ends the process from a thread of its own, during another plugin's call, is quarantined itself."""
     async with tools_with(tmp_path, "bad-framer", "bad-swallow") as running:
         for _ in range(2):
             await died(running, "frame", "swallow")

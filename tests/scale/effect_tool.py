@@ -1,4 +1,4 @@
-"""A tool whose effect is outside: which worker ran what, and whether the model was told the truth."""
+"""A tool with an effect outside: the worker of each call, and the correctness of the model's results."""
 
 import json
 from collections import Counter
@@ -38,7 +38,7 @@ def errand(file: Path, mark: str, seconds: float) -> str:
 
 
 def runners(file: Path) -> Counter[int]:
-    """How many errands each process ran."""
+    """Return the number of calls that each process ran."""
     return Counter(int(pid) for _, pid in _lines(file))
 
 

@@ -39,7 +39,7 @@ CLOCKS: Mapping[str, tuple[WorkerKind, str]] = {
 
 
 def clock(offset: str) -> dict[str, str]:
-    """What makes a process believe that it is earlier or later."""
+    """Return a setting that shifts the clock of a process."""
     return {"LD_PRELOAD": str(LIBRARY), "FAKETIME": offset}
 
 

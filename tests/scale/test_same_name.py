@@ -1,4 +1,4 @@
-"""Workers that cannot be told apart by host and process, as in containers made from one image."""
+"""Workers with the same host and process id, as in containers made from one image."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_two_monitors_of_the_same_host_and_process_id_share_the_work(tmp_path: Path) -> None:
-    """A worker's id is drawn anew at each start, so nothing depends on the names of hosts and processes."""
+    """A worker's id is drawn again at each start, so nothing depends on the names of hosts and processes."""
     async with platform(tmp_path, workers=("gateway", "memory", "tools")) as running:
         settings = WorkerHostSettings(running.config, running.instance.bus, prepare_bus=False)
         stop = anyio.Event()

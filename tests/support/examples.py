@@ -1,4 +1,4 @@
-"""How many examples hypothesis tries for a test that needs more than others do."""
+"""The number of hypothesis examples for a test that needs more than others do."""
 
 from typing import Any
 

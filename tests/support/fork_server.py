@@ -104,11 +104,11 @@ class ForkServer:
             return pid
 
     def begins_with(self, environ: Mapping[bytes, bytes]) -> bool:
-        """Whether Python would start in this environment as the server did."""
+        """Report whether Python would start in this environment as the server did."""
         return _at_start(environ) == _at_start(self._environ)
 
     def close(self) -> None:
-        """End the server. The programs that it forked go on."""
+        """End the server. The programs that it forked continue."""
         if self._socket is not None:
             self._socket.close()
 
@@ -187,7 +187,7 @@ class Forking:
 
 
 def _program(given: Mapping[str, Any]) -> Program | None:
-    """What these arguments of Popen start, if it is a program of ours with ordinary options."""
+    """Return the program that these arguments of Popen start, if it is one of ours with ordinary options."""
     args, environ = given["args"], os.environ if given["env"] is None else given["env"]
     cwd = Path.cwd() if given["cwd"] is None else given["cwd"]
     unusual = (

@@ -5,9 +5,9 @@ from pathlib import Path
 
 
 def files_holding(home: Path, text: bytes) -> set[str]:
-    """What holds a text, relative to the home; a repository's objects as ``FOLDER/.git``.
+    """Return the files that contain a text, relative to the home; a repository's objects as ``FOLDER/.git``.
 
-    NATS keeps messages as they are, so its files are looked through like all others.
+    NATS stores messages unchanged, so its files are searched like all others.
     """
     files = (file for file in home.rglob("*") if file.is_file())
     found = {str(file.relative_to(home)) for file in files if text in file.read_bytes()}

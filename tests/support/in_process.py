@@ -106,7 +106,7 @@ class InProcess:
         yield from self._phase()
 
     def _phase(self) -> Generator[None, None, None]:
-        """End a phase as skipped if a start was prevented in this test, whatever the test made of that."""
+        """End a phase as skipped if a start was prevented in this test, even if the test handled the failure."""
         try:
             yield
         except BaseException as error:
@@ -125,7 +125,7 @@ class Starters:
         self._known: dict[object, bool] = {}
 
     def reached_from(self, thing: object) -> bool:
-        """Whether this function, class or method leads to a process."""
+        """Report whether this function, class or method can start a process."""
         key = getattr(thing, "__func__", thing)
         if not isinstance(key, FunctionType | type):
             return False
@@ -183,7 +183,8 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _is_start(error: BaseException | None) -> bool:
-    """Whether a prevented start led to the error. A fixture that several tests share raises it for each of them."""
+    """Report whether a prevented start led to the error. A fixture that several tests share raises it for each of
+    them."""
     if isinstance(error, BaseExceptionGroup) and any(map(_is_start, error.exceptions)):
         return True
     return isinstance(error, ProcessStarted) or (

@@ -35,7 +35,7 @@ READY = re.compile(r"^The (\w+) worker is ready(?: at (\S+))?$", re.MULTILINE)
 
 
 class WorkerProcess:
-    """One ``trunkline run WORKER``. ``name`` tells several of a kind apart."""
+    """One ``trunkline run WORKER``. ``name`` distinguishes several of a kind."""
 
     def __init__(self, kind: WorkerKind, name: str, log: Path, environ: Mapping[str, str]) -> None:
         self.kind: WorkerKind = kind
@@ -72,7 +72,7 @@ class WorkerProcess:
             )  # fmt: skip
 
     async def ready(self, seconds: float = 60.0) -> None:
-        """Wait until it says that it is ready. Raises AssertionError with its log."""
+        """Wait until it reports ready. Raises AssertionError with its log."""
         with anyio.move_on_after(seconds):
             while self.alive:
                 if READY.search(self._new_text()):
@@ -97,7 +97,7 @@ class WorkerProcess:
         return status
 
     def text(self) -> str:
-        """Everything it has logged."""
+        """Return its whole log."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def _new_text(self) -> str:
@@ -147,7 +147,7 @@ class ProcessPlatform(PlatformClient):
             await process.ready()
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
-        """Kill a worker by its name, or the server as ``nats`` (it comes back by itself)."""
+        """Kill a worker by its name, or the server as ``nats`` (which restarts by itself)."""
         if name == "nats":
             os.kill(self.server.pid, number)
         else:
@@ -158,7 +158,7 @@ class ProcessPlatform(PlatformClient):
         return await self.start(self.processes[name].kind, name)
 
     def logs(self) -> str:
-        """What all workers have logged, for a failing test to show."""
+        """Return the logs of all workers, for a failing test to show."""
         return "\n".join(f"--- {name}\n{process.text()}" for name, process in self.processes.items())
 
     @property

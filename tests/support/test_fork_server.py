@@ -52,7 +52,7 @@ def provider() -> Iterator[subprocess.Popen[str]]:
 def test_a_command_prints_and_returns_the_same(
     words: list[str], given: str, environ: dict[str, str], tmp_path: Path
 ) -> None:
-    """Whether Python starts for it, which naming the executable asks for, or not."""
+    """This holds for a fork and for a new interpreter, which naming the executable requests."""
     (tmp_path / "home").mkdir()
     options: dict[str, Any] = {
         "input": given, "capture_output": True, "text": True, "errors": "surrogateescape", "cwd": tmp_path,
@@ -116,7 +116,7 @@ def test_standard_input_ends_when_the_test_closes_it() -> None:
     ],
 )
 def test_an_unusual_program_starts_its_own_process(options: dict[str, Any]) -> None:
-    """Where a fork could differ from a start."""
+    """A fork could differ from a start for these."""
     with subprocess.Popen([*PROVIDER], stdout=subprocess.PIPE, text=True, **options) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("http://")
@@ -125,7 +125,7 @@ def test_an_unusual_program_starts_its_own_process(options: dict[str, Any]) -> N
 
 
 def test_the_missing_folder_of_a_program_is_reported(tmp_path: Path) -> None:
-    """As ``Popen`` tells it."""
+    """The error is that of ``Popen``."""
     with pytest.raises(FileNotFoundError):
         subprocess.run(PROGRAM, cwd=tmp_path / "none", check=False)
 

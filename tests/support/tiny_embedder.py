@@ -11,7 +11,7 @@ from trunkline.contracts.memory.embedder import Embedder, Vector
 
 
 class TinyEmbedder(Embedder):
-    """Counts words in a few dozen numbers. ``means`` says what words stand for, such as ``{"car": "vehicle"}``.
+    """Counts words in a few dozen numbers. ``means`` maps words to synonyms, such as ``{"car": "vehicle"}``.
 
     ``asked`` holds the texts it was given; while ``fault`` is set it is raised.
     """

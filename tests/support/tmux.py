@@ -1,4 +1,4 @@
-"""A real terminal for tests, by tmux: press keys, look at the screen. Needs the program ``tmux``."""
+"""A real terminal for tests, by tmux: press keys, read the screen. Needs the program ``tmux``."""
 
 import shutil
 import subprocess

@@ -174,7 +174,7 @@ async def test_the_loops_error_codes_are_passed_on(code: str, expected: ErrorCod
     ],
 )
 async def test_events_that_break_the_contract_are_a_bad_response(events: list[tuple[str, Any]]) -> None:
-    """Nothing is guessed."""
+    """The adapter does not guess."""
     _, error, _ = await ask(stream(*events), request_for("x"))
     assert error is not None
     assert error.fault == "bad_response"

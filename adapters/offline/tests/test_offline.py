@@ -153,7 +153,7 @@ async def test_a_greeting_gets_a_useful_text(greeting: str) -> None:
 
 
 async def test_tool_results_of_plugins_are_shown() -> None:
-    """Where a phrase became a call of another tool, its result is the answer, in words; nothing is looked for."""
+    """Where a phrase became a call of another tool, its result is the answer, in words; memory is not searched."""
     call = ToolCall(id="c", name="personality_set", arguments={"command": "Max humor"})
     result = '{"hud": "off", "mode": "", "auto_calibrate": false, "sliders": {"humor": 100, "verbosity": 28}}'
     text, calls = await ask(user("Max humor"), *after(call, result))
@@ -166,7 +166,7 @@ async def test_tool_results_of_plugins_are_shown() -> None:
 
 
 async def test_a_message_that_steers_the_turn_is_answered_itself() -> None:
-    """The last message of a person counts, whatever came before."""
+    """The last message of a person counts, after any earlier messages."""
     _, [call] = await ask(user("Where is Aurora?"))
     text, calls = await ask(user("Where is Aurora?"), *after(call, "[]"), user("help"))
     assert not calls

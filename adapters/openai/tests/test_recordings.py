@@ -88,7 +88,7 @@ both_sizes = pytest.mark.parametrize("size", [0, 1], ids=["whole", "bytewise"])
 @both_sizes
 @pytest.mark.parametrize("name", list(ANSWERS))
 async def test_a_recorded_answer_is_read(name: str, size: int) -> None:
-    """Text, reasoning, calls, usage and finish reason are the same however the bytes are cut."""
+    """Text, reasoning, calls, usage and finish reason are the same for any division of the bytes."""
     expected = ANSWERS[name]
     events, error = await _play(name, size)
     assert error is None

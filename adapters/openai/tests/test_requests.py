@@ -117,7 +117,8 @@ async def test_block_conversation_and_turn_are_not_sent() -> None:
 
 
 async def test_ids_that_the_conversation_has_already_are_replaced() -> None:
-    """Some servers give every call the same id; a turn's calls must differ, or one's result would stand for another."""
+    """Some servers give every call the same id; the calls of a turn need distinct ids, or a result would belong to
+    the wrong call."""
     before = ToolCall(id="call_1_0", name="look")
     messages = (Message(id="msg_1", role="user", content="call:look {}"),)
     past = (

@@ -65,7 +65,7 @@ def test_a_section_of_the_file_is_read() -> None:
 
 
 def test_an_invalid_base_url_is_refused_with_a_hint() -> None:
-    """A base_url without http is told apart at once."""
+    """A base_url without http is recognized at once."""
     with pytest.raises(ConfigError, match="not a web address"):
         OpenAISettings(base_url="localhost:11434")
 
@@ -190,7 +190,7 @@ def test_the_wordings_of_servers_for_a_full_context_are_known(message: str) -> N
     ],
 )
 def test_every_status_has_its_fault(status: int, fault: str) -> None:
-    """With the code provider_error, whatever the body is."""
+    """The code is provider_error, for any body."""
     for body in ({"error": {"message": "No."}}, {"detail": "No."}, "No.", None, ["No."]):
         error = from_status(status, body, "k")
         assert (error.code, error.fault) == (ErrorCode.PROVIDER_ERROR, fault)

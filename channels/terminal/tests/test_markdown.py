@@ -61,7 +61,7 @@ def f():
 
 
 def test_streamed_pieces_render_like_the_whole_text() -> None:
-    """However the text is cut, the printed lines are those of the whole text."""
+    """For any division of the text, the printed lines are those of the whole text."""
     whole = lines_of("\n".join(render(SAMPLE, 60)))
     for size in (1, 2, 7, 50, 10_000):
         assert lines_of(streamed(SAMPLE, size=size)) == whole
@@ -161,6 +161,6 @@ def test_drop_reports_whether_something_was_printed() -> None:
     )
 )
 def test_no_word_is_lost_or_repeated(parts: list[str]) -> None:
-    """Every word comes out exactly once, whatever Markdown is made around it."""
+    """Every word is printed exactly once, in any Markdown."""
     source = "".join(parts)
     assert bare(streamed(source, size=1, window=5)).count("word") == source.count("word")

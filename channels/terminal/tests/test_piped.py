@@ -20,7 +20,7 @@ def piped(tmp_path: Path, lines: str, **environ: str) -> subprocess.CompletedPro
 
 
 def test_each_line_is_a_message(tmp_path: Path) -> None:
-    """The answers stand in standard output in order and nothing else does."""
+    """Standard output contains the answers in order and nothing else."""
     done = piped(tmp_path, "one\n\ntwo\nthree")
     assert done.stdout == "You said: one\nYou said: two\nYou said: three\n"
     assert done.returncode == 0
@@ -35,7 +35,7 @@ def test_no_escape_code_is_written(tmp_path: Path) -> None:
 
 
 def test_tool_lines_are_distinct_from_the_answer(tmp_path: Path) -> None:
-    """What tools did goes to standard error."""
+    """The calls of tools are reported on standard error."""
     done = piped(tmp_path, "tools\n")
     assert done.stdout == "I look.\nDone.\n"
     assert "[ok] read_file path=notes/a.md" in done.stderr

@@ -1,4 +1,4 @@
-"""What becomes of the lines that a person enters."""
+"""The handling of the lines that a person enters."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -58,7 +58,7 @@ async def talking(
 
 
 async def test_consecutive_messages_join_one_conversation() -> None:
-    """The first message begins a conversation, the next go on with it."""
+    """The first message starts a conversation, the next ones continue it."""
     async with talking() as talk:
         await talk.say("one", "two")
         first, second = talk.gateway.sent
@@ -66,7 +66,7 @@ async def test_consecutive_messages_join_one_conversation() -> None:
 
 
 async def test_new_begins_another_conversation() -> None:
-    """After /new the next message stands alone, in the same block."""
+    """After /new the next message starts another conversation, in the same block."""
     async with talking(begin=TerminalSession(block="work")) as talk:
         await talk.say("one", "/new", "two")
         assert [(message.block, message.conversation) for message in talk.gateway.sent] == [
@@ -127,7 +127,7 @@ async def test_a_message_waits_for_an_unreachable_gateway() -> None:
 
 
 async def test_interrupt_ends_the_running_turn() -> None:
-    """Ctrl-C cancels what runs; what waits behind it goes on."""
+    """Ctrl-C cancels the running turn; the queued ones continue."""
 
     def answer(message: SendMessage) -> Iterable[Step]:
         yield from [TextDelta(step=0, offset=0, text="I begin"), anyio.Event()]
@@ -218,7 +218,7 @@ async def test_status_blocks_and_trace_show_the_current_location() -> None:
 
 
 async def test_status_shows_the_cost_of_the_session() -> None:
-    """The tokens of all turns, and their cost where models have a price; else that nobody knows it."""
+    """The tokens of all turns, and their cost where models have a price; otherwise the cost is unknown."""
 
     def answer(message: SendMessage) -> Iterable[Step]:
         cost = 12_300 if message.content == "dear" else None
@@ -236,7 +236,7 @@ async def test_status_shows_the_cost_of_the_session() -> None:
 
 
 async def test_trace_draws_where_the_program_can() -> None:
-    """What draws the trace is handed in by the command line."""
+    """The command line passes in the function that draws the trace."""
 
     async def draw(turn: str) -> str:
         return f"tree of {turn}"
@@ -405,7 +405,7 @@ def test_a_result_is_folded_to_its_first_lines() -> None:
 
 
 def test_a_diff_in_a_question_is_coloured_and_nothing_with_no_color() -> None:
-    """Added lines are green, removed ones red; NO_COLOR takes the colours away."""
+    """Added lines are green, removed ones red; NO_COLOR removes the colours."""
     question = "Allow it?\n│ --- (no file)\n│ +++ a.md\n│ @@ -0,0 +1 @@\n│ +new\n│ -old\n│ same"
     lines = AnsiStyle({}).question(question, 80).splitlines()
     assert [line[:5] for line in lines] == [

@@ -77,7 +77,7 @@ def test_ctrl_c_ends_the_turn_and_the_queue_continues(terminal: Tmux) -> None:
 
 
 def test_a_second_ctrl_c_ends_the_session(terminal: Tmux) -> None:
-    """The first one ends the turn, the second one the sitting, which says how to go on."""
+    """The first one ends the turn, the second one the session, which prints how to continue the conversation."""
     terminal.type("forever")
     terminal.wait_shows("I begin and do not end")
     terminal.keys("C-c")
@@ -98,7 +98,7 @@ def test_ctrl_c_at_an_empty_prompt_explains_how_to_exit(terminal: Tmux) -> None:
 
 
 def test_ctrl_c_empties_the_input(terminal: Tmux) -> None:
-    """With text in the input it only takes the text away."""
+    """With text in the input, Ctrl-C only removes the text."""
     terminal.keys("-l", "half a thought")
     terminal.wait_shows("half a thought")
     terminal.keys("C-c")
@@ -207,7 +207,7 @@ def test_a_narrow_terminal_is_usable(tmp_path: Path) -> None:
 
 
 def test_a_dumb_terminal_gets_plain_text(tmp_path: Path) -> None:
-    """No drawing: a prompt, plain answers, approvals asked all the same, and no code."""
+    """There is no drawing: a prompt, plain answers, approval questions too, and no escape code."""
     with at_terminal(tmp_path, environ="TERM=dumb") as tmux:
         tmux.wait_shows("›")
         tmux.type("markdown")

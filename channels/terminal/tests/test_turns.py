@@ -61,7 +61,7 @@ async def test_overlapping_text_is_shown_once() -> None:
 
 
 async def test_a_reset_voids_the_step() -> None:
-    """After a reset the text of the step comes anew."""
+    """After a reset the text of the step is sent again."""
     screen, _, _ = await shown([text("False"), TextReset(step=0), text("True"), END])
     assert screen.text == "True"
 
@@ -98,7 +98,7 @@ async def test_a_stored_result_is_shown_with_the_command_that_reads_it() -> None
 
 
 async def test_the_end_shows_tokens_and_time() -> None:
-    """Tokens are told as the provider counted them."""
+    """The shown tokens are the provider's count."""
     screen, outcome, _ = await shown(
         [TurnEnded(reason="stop", usage=Usage(input_tokens=123, output_tokens=45))]
     )
@@ -114,7 +114,7 @@ async def test_a_failure_is_reported() -> None:
 
 
 async def test_a_provider_failure_is_shown_with_a_hint() -> None:
-    """The sentence that clients get names no cause, so a person is told where to find it."""
+    """The sentence for clients names no cause, so a person is told where to find it."""
     ended = TurnEnded(reason="error", code=ErrorCode.PROVIDER_ERROR, sentence="It failed.")
     screen, _, _ = await shown([ended])
     assert screen.all("error") == ["It failed. (provider_error)"]
@@ -189,7 +189,7 @@ async def test_without_a_terminal_the_approval_stays_pending() -> None:
 
 
 async def test_a_settled_question_is_not_asked() -> None:
-    """A turn that is read again after the decision asks nobody."""
+    """Reading a turn again after the decision asks no question."""
     screen, _, gateway = await shown(
         [ApprovalRequested(call=CALL, call_hash="h", question="May I?"),
          ApprovalSettled(call_id="c1", allow=True, by="web"), END],
@@ -221,7 +221,7 @@ async def test_an_outage_is_reported_once_and_repeats_nothing() -> None:
 
 
 async def test_an_unknown_turn_is_reported() -> None:
-    """A turn that nobody knows is an error, not an endless wait."""
+    """An unknown turn is an error, not an endless wait."""
     screen = RecordingScreen()
     async with ScriptedGateway() as gateway:
         outcome = await TurnDisplay(

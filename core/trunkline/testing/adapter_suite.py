@@ -203,7 +203,7 @@ class AdapterSuite(ContractSuite, ABC):
         "name", ["text", "unauthorized", "rate_limited", "server_error", "malformed", "cut"]
     )
     async def test_no_question_is_repeated(self, name: SituationName) -> None:
-        """The adapter does not retry: one call is one request, whatever the answer is."""
+        """The adapter does not retry: one call is one request, for any answer."""
         async with self._arranged(name) as situation:
             arrived = self._or_skip(situation.arrived)
             with suppress(ModelError):

@@ -75,7 +75,7 @@ class SandboxIsolationSuite(SandboxFixture):
 
     @pytest.mark.anyio
     async def test_protected_names_hold_nothing(self, workspace: Path) -> None:
-        """Protected files (MB-T7) can be neither read nor changed, whatever path names them."""
+        """Protected files (MB-T7) can be neither read nor changed, under any path."""
         for name in PROTECTED:
             file = workspace / name
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A reader that does to its process whatever the file says."""
+"""A reader that performs the action named in the file on its own process."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ from trunkline.api.documents import Document, Reader, Section
 
 
 class Bad(Reader):
-    """Does to its process whatever the file says."""
+    """Performs the action named in the file on its own process."""
 
     name = "bad"
     suffixes = (".bad",)

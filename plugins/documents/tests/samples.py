@@ -56,7 +56,7 @@ def _with_table(bodies: Sequence[str]) -> bytes:
 
 
 def pdf_bomb() -> bytes:
-    """A PDF whose only page says the same for ever, in little room."""
+    """Return a small PDF whose only page repeats the same text without end."""
     shown = zlib.compress(b"BT /F1 12 Tf 72 720 Td " + b"(x) Tj " * 16_000_000 + b"ET", 1).decode("latin-1")
     return _with_table(
         [

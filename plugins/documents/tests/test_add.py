@@ -49,7 +49,7 @@ def papers(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """What memory holds of them: plain files."""
+    """Return memory's copies of them: plain files."""
     return tmp_path / "home/memory/documents/papers"
 
 

@@ -37,7 +37,7 @@ async def test_a_pdf_has_pages_and_bookmarks(read) -> None:
 
 
 async def test_a_word_document_keeps_its_order(read) -> None:
-    """Headings nest, lists and tables stand where they stood."""
+    """Headings nest; lists and tables keep their positions."""
     found = await read("a.docx", SOUND["a.docx"])
     assert found.title == "The allotment"
     assert [(one.heading, one.text) for one in found.sections] == [
@@ -79,7 +79,7 @@ async def test_a_web_page_is_its_content(read) -> None:
 
 
 async def test_a_book_is_read_in_the_order_of_its_spine(read) -> None:
-    """Chapters under their headings, whatever their files are called."""
+    """Chapters are under their headings, for any file names."""
     found = await read("a.epub", SOUND["a.epub"])
     assert found.title == "The Bean Book"
     assert [(one.heading, one.text) for one in found.sections] == [
@@ -89,7 +89,7 @@ async def test_a_book_is_read_in_the_order_of_its_spine(read) -> None:
 
 
 async def test_opendocument_is_read(read) -> None:
-    """Texts with headings, lists and tables; sheets however empty they claim to be; slides as pages."""
+    """Texts with headings, lists and tables; sheets of any declared size; slides as pages."""
     found = await read("a.odt", SOUND["a.odt"])
     assert found.title == "The allotment"
     assert [(one.heading, one.text) for one in found.sections] == [

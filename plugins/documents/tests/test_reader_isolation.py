@@ -33,7 +33,7 @@ def landlock_works() -> bool:
 
 
 def written(folder: Path) -> bool:
-    """Whether a file in the folder has anything in it."""
+    """Report whether a file in the folder has content."""
     return any(file.stat().st_size for file in folder.iterdir())
 
 
@@ -115,7 +115,7 @@ async def test_a_reader_sees_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_cancelling_ends_the_process() -> None:
-    """Who no longer waits leaves nothing behind."""
+    """A cancelled caller leaves no process."""
     async with reader_pool(DocumentsSettings(read_timeout=60, read_memory_mb=256)) as pool:
         with TemporaryFile() as file, anyio.move_on_after(1.0) as scope:
             file.write(b"child")

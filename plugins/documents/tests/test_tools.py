@@ -97,7 +97,7 @@ async def test_a_document_of_a_conversation_is_found_there_and_nowhere_else(runn
 
 
 def in_the_open(folder: Path, name: str) -> bool:
-    """Whether a file of this name is below a folder."""
+    """Report whether a file of this name is below a folder."""
     return any(folder.rglob(name))
 
 
@@ -197,7 +197,7 @@ async def test_an_unreadable_document_is_an_error_for_the_model(running: Platfor
 async def test_documents_are_deleted_with_their_conversation(
     running: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the conversation is no longer in memory, its documents are swept away."""
+    """The documents of a conversation that memory no longer has are removed."""
     from trunkline_git_store.document_collections import collection_store
 
     _, here = await called(running, "ingest_document", path="report.pdf")
@@ -258,7 +258,7 @@ def _note(workspace: Path) -> str:
 
 
 async def summarized(workspace: Path, model: ScriptedCompleter, **arguments: Any) -> Any:
-    """What summarize_document says of a text in the workspace."""
+    """Return the output of summarize_document for a text in the workspace."""
     tool = summary_tool(SummaryCache(workspace.parent))
     given = tool_context(workspace, documents=_Here(workspace), model=model)
     return await tool(given, {"path": "long.md", **arguments})

@@ -43,7 +43,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def held(running: Platform) -> dict[str, str]:
-    """What memory holds of the folder."""
+    """Return memory's files of the folder."""
     place = running.home.memory / "blocks/main/documents/notes"
     return {file.name: file.read_text() for file in place.rglob("*") if file.is_file()}
 
@@ -67,7 +67,7 @@ async def test_a_watched_folder_is_kept_up(tmp_path: Path, folder: Path) -> None
 
 @pytest.mark.anyio
 async def test_a_folder_that_disappears_removes_nothing_from_memory(tmp_path: Path, folder: Path) -> None:
-    """A drive that is unplugged empties no memory; when it is back, watching goes on."""
+    """An unplugged drive removes nothing from memory; once it is back, watching continues."""
     settings = {"documents.watch": [{"folder": str(folder), "block": "main", "prune": True}]}
     async with platform(tmp_path / "home", workers=("memory", "tools"), config=settings) as running:
         await until(lambda: len(held(running)) == 2)

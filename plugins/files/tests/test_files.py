@@ -53,7 +53,7 @@ def test_the_time_of_a_file_is_local_with_its_offset(tmp_path: Path) -> None:
 
 
 def test_a_character_cut_at_the_end_of_the_sample_is_not_binary(tmp_path: Path) -> None:
-    """The look at the beginning does not mistake half a character for binary."""
+    """The sample at the beginning is not taken for binary because of half a character."""
     for shift in range(4):
         (tmp_path / "a").write_bytes(b"x" * (8192 - shift) + "\U0001f600".encode() * 3)
         assert run(read_tools.read_file, tmp_path, "a").endswith("\U0001f600")

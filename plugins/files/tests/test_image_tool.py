@@ -48,7 +48,7 @@ def test_a_file_that_is_not_a_picture_is_not_sent(tmp_path: Path) -> None:
 
 
 def test_the_reason_for_a_missing_description_is_reported(tmp_path: Path) -> None:
-    """The reason of whoever was asked, an answer without words, and that there is no model here."""
+    """The error is the provider's reason, that the answer had no words, or that there is no model."""
     (tmp_path / "a.png").write_bytes(PNG)
     broken = CompletionError("no_vision_model", "Set vision_model.")
 

@@ -27,7 +27,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 def test_the_requested_lines_are_returned(
     tmp_path_factory: Any, lines: list[str], ended: bool, first: int, last: int | None
 ) -> None:
-    """Counted from 1, or from the end; line ends stay; whatever else the text holds, only a line feed ends a line."""
+    """Lines are counted from 1, or from the end; line ends stay; only a line feed ends a line."""
     folder = tmp_path_factory.getbasetemp() / "lines"
     folder.mkdir(exist_ok=True)
     text = "\n".join(lines) + ("\n" if ended else "")
@@ -46,7 +46,7 @@ def test_the_requested_lines_are_returned(
 
 
 def test_lines_that_are_too_long_are_cut_and_read_on_by_characters(tmp_path: Path) -> None:
-    """The note says where to go on, and there is the rest."""
+    """The note gives the position to continue at, and the rest is there."""
     text = "ä\n" * 10 + "ö" * 50 + "\nend"
     (tmp_path / "a").write_text(text)
     part = run(read_tools.read_file, tmp_path, "a", limit=20, start_line=11)

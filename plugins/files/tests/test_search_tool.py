@@ -1,4 +1,4 @@
-"""Searching by text and by pattern: bounded whatever is asked, and right against the plainest search there is."""
+"""Searching by text and by pattern: bounded for any request, and equal to the plainest search."""
 
 import shutil
 import subprocess

@@ -21,7 +21,7 @@ WHO = ("-c", "user.name=x", "-c", "user.email=x@example.org")
 
 
 def git(folder: Path, *words: str) -> str:
-    """What git of this machine prints, in the open."""
+    """Return the output of this machine's git, outside of the sandbox."""
     done = subprocess.run(
         ["git", *WHO, *words], cwd=folder, check=True, capture_output=True, text=True, env=ALONE
     )
@@ -86,7 +86,7 @@ class Place:
 
 @asynccontextmanager
 async def place(base: Path, **permissions: Any) -> AsyncIterator[Place]:
-    """Such a worker; without permissions given, programs run and nobody is asked."""
+    """Start such a worker; without permissions given, programs run without approval."""
     chosen = {"allow_shell": True, "approvals": "none", **permissions}
     config = {f"permissions.{name}": value for name, value in chosen.items()}
     async with platform(base / "home", config=config, workers=("memory", "tools", "gateway")) as running:

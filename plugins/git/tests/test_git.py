@@ -177,7 +177,7 @@ async def test_MN_T6_no_forged_history_makes_a_push_a_plain_one(tmp_path: Path) 
 
 
 async def test_MN_T6_no_forged_commit_graph_makes_a_push_a_plain_one(tmp_path: Path) -> None:
-    """git believes this file of what follows what; here it is told that the new commit follows the old one."""
+    """git takes the order of commits from this file; here it claims that the new commit follows the old one."""
     async with place(tmp_path) as here:
         old, new = await here.rewrite_and_push_topic()
         before = here.heads()
@@ -253,7 +253,7 @@ async def test_MN_T6_a_local_folder_named_like_a_remote_is_not_used(tmp_path: Pa
 
 
 async def test_MN_T6_no_file_tool_changes_a_remote(tmp_path: Path) -> None:
-    """Where writing needs no approval: only the tool git changes it."""
+    """Writing needs no approval here: only the git tool changes a remote."""
     async with place(tmp_path) as here:
         before = here.heads()
         for name, given in (

@@ -120,7 +120,7 @@ def wrapped(around: list[str], words: tuple[str, ...] = ("git", "push", "-f", ".
 
 @pytest.mark.parametrize("piece", ["<<E ", "'", "$(", "\\\n", "git status;", "sh -c ", "env 1 "])
 def test_scripts_are_classified_quickly(piece: str) -> None:
-    """However it is made: a model writes it, and the tools worker reads it before anything runs."""
+    """Any script of a model is classified quickly, because the tools worker reads it before it runs."""
     began = time.monotonic()
     for length in (MAX_CHARACTERS - len(piece), 10 * MAX_CHARACTERS):
         judge_command((piece * length)[:length], PROTECTED)
@@ -143,7 +143,7 @@ SOME = examples(100, deadline=None, suppress_health_check=list(HealthCheck))
 def test_shell_syntax_around_a_free_command_does_not_refuse_it(
     words: tuple[str, ...], around: list[str]
 ) -> None:
-    """However deep it is."""
+    """This holds at any depth."""
     script = wrapped(around, words)
     assume(len(script) < 20_000)
     assert judge_command(script, PROTECTED).ruling != "refused"

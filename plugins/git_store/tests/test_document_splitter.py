@@ -1,4 +1,4 @@
-"""How documents are taken apart: at their joints, within bounds, and so that nothing is lost."""
+"""The splitting of documents: at headings and other joints, within bounds, and without loss."""
 
 import re
 import time
@@ -74,7 +74,7 @@ def test_a_heading_in_code_is_none() -> None:
     )
 )
 def test_splitting_loses_no_text_and_keeps_the_size_limit(name: str, lines: list[str]) -> None:
-    """Every line that says something is in a piece that begins on or before it, whatever the text."""
+    """Every line with content is in a piece that begins on or before it, for any text."""
     text = "\n".join(lines)
     found = list(split_document(name, text))
     assert all(len(one.text) <= LETTERS + LINES and one.text.count("\n") < LINES for one in found)

@@ -82,7 +82,7 @@ async def test_an_archive_lists_its_content_with_checksums(
 async def test_an_archive_restores_on_another_machine(
     store: GitMemoryStore, opened: Opened, write: Write, tmp_path: Path
 ) -> None:
-    """PA-T18, FS-1: documents, conversations, history and search work on the unpacked copy, and go on from there."""
+    """PA-T18, FS-1: documents, conversations, history and search work on the unpacked copy, and can be continued."""
     version = await write("notes/a.md", "needle")
     message = Message(id="m1", role="user", content="hello")
     append = AppendConversation(block="main", conversation="c", messages=(message,), actor="gateway")
@@ -130,7 +130,7 @@ async def test_an_archive_is_complete_during_writes(store: GitMemoryStore, git: 
 
 
 async def test_a_failed_export_leaves_nothing(store: GitMemoryStore, tmp_path: Path) -> None:
-    """Where nothing can be written, the export fails and no half archive stays."""
+    """On an unwritable target, the export fails and leaves no partial archive."""
     with pytest.raises(OSError, match="No such file"):
         await store.export(tmp_path / "missing/x.tar")
     (tmp_path / "x.tar").mkdir()
@@ -147,7 +147,7 @@ async def test_an_archive_contains_no_lock_or_temporary_files(store: GitMemorySt
 
 
 def sums_fit(folder: Path) -> bool:
-    """Whether the stock program finds all files as their sums say."""
+    """Report whether the stock program verifies all files by their checksums."""
     check = ["sha256sum", "-c", "--strict", "--quiet", "SHA256SUMS"]
     return subprocess.run(check, cwd=folder, check=False, capture_output=True, timeout=30).returncode == 0
 

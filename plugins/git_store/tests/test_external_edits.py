@@ -1,4 +1,4 @@
-"""What programs and people write into memory while it is open: history takes a file when it is written, never half."""
+"""Writes by programs and people into an open memory: history records a file once it is complete, never half."""
 
 import subprocess
 import sys
@@ -89,8 +89,8 @@ async def test_a_file_that_is_written_slowly_is_committed_once_and_whole(
 async def test_an_editors_save_is_committed_as_one_change(
     store: GitMemoryStore, root: Path, git: Git
 ) -> None:
-    """Editors write a file beside it and rename it, or take the old one away first: history has neither the file
-    beside it nor a moment without it."""
+    """Editors write a temporary file and rename it, or remove the old one first: history has neither the temporary
+    file nor a commit without the file."""
     await store.change(Change({"a.md": b"old", "b.md": b"old"}, actor="agent", reason=""))
     async with tended(store):
         for number in range(6):

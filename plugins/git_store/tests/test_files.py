@@ -298,7 +298,7 @@ async def test_executable_files_stay_so(store: GitMemoryStore, root: Path) -> No
 
 
 async def test_names_that_differ_only_in_case_are_distinct(store: GitMemoryStore, write: Write) -> None:
-    """Where the file system does not tell case apart, a second such name is refused instead of mixed up."""
+    """On a file system without case, a second such name is refused instead of mixed up."""
     await write("Notes/a.md", "x")
     store._components.worktree.folds = True  # as it is found to be on most Macs
     for path in ("Notes/A.md", "NOTES/c.md", "agent.md"):

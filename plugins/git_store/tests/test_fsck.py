@@ -140,7 +140,7 @@ async def test_intact_objects_of_a_broken_pack_are_recovered(
 async def test_a_half_written_pack_is_quarantined(
     opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
-    """A pack whose writer was killed before its index harms nobody, and goes when the doctor looks."""
+    """A pack whose writer was killed before its index affects nothing, and the doctor removes it."""
     packs = root / ".git/objects/pack"
     (packs / ("pack-" + "0" * 40 + ".pack")).write_bytes(b"PACK\0\0\0\2\0\0")
     (packs / "tmp_pack_x").write_bytes(b"PACK")
@@ -185,7 +185,7 @@ async def test_broken_databases_are_rebuilt(opened: Opened, closed: list[str], r
 
 
 async def test_a_check_changes_nothing(closed: list[str], root: Path, git: Git) -> None:
-    """Without mending everything is told and stays as it is."""
+    """Without repair every fault is reported and left unchanged."""
     spoil(root, git("rev-parse", "HEAD:notes/a.md").strip(), "empty")
     before = {file: file.stat().st_mtime_ns for file in (root / ".git/objects").rglob("*") if file.is_file()}
     assert examined(root, repair=False)["git.objects"].status == "warning"
@@ -289,7 +289,7 @@ async def test_a_lock_of_another_git_is_waited_for(store: GitMemoryStore, write:
 async def test_a_git_index_locked_by_another_process_delays_nothing(
     store: GitMemoryStore, write: Write, root: Path
 ) -> None:
-    """Memory needs no index of git: writes go on, and the doctor names the lock until it is old."""
+    """Memory needs no git index: writes continue, and the doctor reports the lock until it is old."""
     lock = root / ".git/index.lock"
     lock.write_text("")
     await write("a.md", "one")
@@ -314,7 +314,7 @@ def person(root: Path, *arguments: str, said: bytes = b"", when: str = "2026-01-
 async def test_commits_with_unusual_authors_and_times_are_read(
     opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
-    """A clock that jumps, a name that is no text, an empty message: history, blame and index go on in order."""
+    """A clock that jumps, a name that is not text, an empty message: history, blame and index continue in order."""
     for when, text in (("2001-01-01T00:00:00", "past"), ("2037-01-01T00:00:00", "future")):
         (root / "notes/a.md").write_text(f"text 3\n{text}\n")
         git("add", "-A")

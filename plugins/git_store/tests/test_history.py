@@ -139,7 +139,7 @@ async def test_external_edits_are_committed(opened: Opened, root: Path, git: Git
 async def test_external_edits_are_committed_before_they_are_overwritten(
     store: GitMemoryStore, write: Write, root: Path
 ) -> None:
-    """A write over a hand edit that nobody committed yet commits the edit first; a stale hash is refused."""
+    """A write over an uncommitted hand edit commits the edit first; a stale hash is refused."""
     await write("a.md", "one")
     seen = (await store.read("a.md")).hash
     (root / "a.md").write_text("by hand")
@@ -154,7 +154,7 @@ async def test_external_edits_are_committed_before_they_are_overwritten(
 
 
 async def test_a_removed_file_can_be_written_again(store: GitMemoryStore, write: Write, root: Path) -> None:
-    """A file that a person removed comes back when the same text is written again."""
+    """Writing the same text again restores a file that a person removed."""
     await write("a.md", "one")
     (root / "a.md").unlink()
     await write("a.md", "one")
@@ -189,7 +189,7 @@ async def test_ignored_files_are_not_committed(opened: Opened, root: Path, git: 
 
 
 async def test_packing_keeps_everything(store: GitMemoryStore, write: Write, git: Git, root: Path) -> None:
-    """Loose objects move into packs, many packs into one, while writes go on; every version stays readable."""
+    """Loose objects move into packs, many packs into one, during writes; every version stays readable."""
     versions = [await write("a.md", f"text {number}") for number in range(30)]
     for number in range(22):
         await write(f"p{number}.md", "x")

@@ -159,7 +159,7 @@ async def test_a_conflicting_change_keeps_the_local_text_and_is_reported(
 
 
 async def test_a_second_merge_uses_the_common_ancestor(laptop: Place, server: Place) -> None:
-    """There and back: what one side changed or deleted since wins; what both changed is told."""
+    """An export and a later import back: a change or deletion on one side wins; changes on both sides are reported."""
     for name in ("kept", "edited-there", "edited-here", "deleted-there", "deleted-here", "both"):
         await laptop.write(f"{name}.md", "old")
     await server.bring(await laptop.export())
@@ -239,7 +239,7 @@ async def test_external_edits_are_committed_first(laptop: Place, server: Place) 
 
 
 async def test_rules_see_imported_files(laptop: Place, opened: Opened, tmp_path: Path) -> None:
-    """A rule changes a file or keeps it out; the rest arrives, and the gap is told."""
+    """A rule changes a file or refuses it; the rest is imported, and the gap is reported."""
 
     def rule(change: Change) -> Change:
         for path, data in change.files.items():

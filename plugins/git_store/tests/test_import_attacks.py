@@ -66,7 +66,7 @@ def everything(root: Path) -> dict[str, bytes]:
 
 
 def repacked(good: Path, harm: Harm) -> Path:
-    """The archive with harm done to it and sums that fit: what somebody makes who knows how."""
+    """Return the archive with damage and matching checksums, as an informed attacker would make it."""
     folder, target = good.with_name("harmed"), good.with_name("harmed.tar")
     folder.mkdir()
     subprocess.run(["tar", "-xf", str(good), "-C", str(folder)], check=True, timeout=30)
@@ -409,7 +409,7 @@ def write_holes(folder: Path) -> None:
 async def test_a_file_that_is_not_an_archive_is_refused(
     store: GitMemoryStore, tmp_path: Path, root: Path
 ) -> None:
-    """Nothing, noise, text, another tar file, a compressed one."""
+    """The cases are an empty file, noise, text, another tar file, and a compressed one."""
     with tarfile.open(tmp_path / "other.tar.gz", "w:gz") as tar:
         tar.addfile(tarfile.TarInfo("a"))
     for data in (b"", os.urandom(5_000), b"hello", b"\0" * 10_240, (tmp_path / "other.tar.gz").read_bytes()):

@@ -25,7 +25,7 @@ def test_runs_are_the_same_lines_in_order(old: list[bytes], new: list[bytes], en
 
 @given(base=LINES, ours=LINES)
 def test_one_sided_changes_merge_to_that_side(base: list[bytes], ours: list[bytes]) -> None:
-    """Where only one side changed, or both did the same, the result is that side."""
+    """If one side changed, or both made the same change, the result is that side."""
     first, second = b"".join(base), b"".join(ours)
     assert merge_lines(first, second, first) == second
     assert merge_lines(first, first, second) == second
@@ -36,7 +36,7 @@ def test_one_sided_changes_merge_to_that_side(base: list[bytes], ours: list[byte
 def test_changes_in_different_places_are_both_kept(
     top: list[bytes], bottom: list[bytes], ours: list[bytes], theirs: list[bytes]
 ) -> None:
-    """Changes with lines between them that neither touched are merged, whatever they are."""
+    """Changes separated by unchanged lines are merged, for any content."""
     middle = [b"1\n", b"2\n", b"3\n"]
     text = [
         b"".join([*above, *middle, *below]) for above, below in ((top, bottom), (ours, bottom), (top, theirs))

@@ -199,7 +199,7 @@ class Model(RuleBasedStateMachine):
             self.files = after
 
     def done(self, attempt: Callable[[], Awaitable[Any]]) -> Any:
-        """What comes of something asynchronous."""
+        """Return the result of a coroutine."""
 
         async def run() -> Any:
             return await attempt()

@@ -102,7 +102,7 @@ async def test_a_purge_keeps_all_other_content_byte_for_byte(
 
 
 async def test_a_folder_is_purged_with_all_in_it(chunks: Chunks, write: Write, git: Git) -> None:
-    """A path stands for all below it, and for nothing whose name only begins alike."""
+    """A path selects everything below it, and no name that merely has the same prefix."""
     for name in ("old/a.md", "old/deep/b.md", "older.md"):
         await write(name, f"text of {name}")
     done = await purge(chunks, "old")

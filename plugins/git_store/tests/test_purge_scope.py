@@ -268,7 +268,8 @@ async def test_another_conversation_with_the_purged_text_is_reported(chunks: Chu
 async def test_an_audit_line_that_names_the_file_loses_its_content(
     chunks: Chunks, write: Write, given: str, goes: bool
 ) -> None:
-    """However it is written: in other letters, quoted, in an address. A file that is called alike keeps its own."""
+    """This holds for any spelling: in other letters, quoted, in an address. A file with a similar name keeps its
+    content."""
     await write("blocks/main/letters/Letter.md", LETTER)
     line = {
         "type": "audit.entry.v1", "id": "audit_1", "at": "2026-05-04T12:00:00Z", "event": "call", "block": "main",

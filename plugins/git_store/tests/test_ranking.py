@@ -269,7 +269,7 @@ async def test_dates_in_a_question_count(store: GitMemoryStore, query: str, day:
 
 
 async def test_a_query_with_only_a_time_lists_that_time(store: GitMemoryStore) -> None:
-    """Where no word is left to look for, the time is: the newest first."""
+    """Without any other word, hits are listed by time: the newest first."""
     await say(store, "Roses.", "Tulips.", conversation="c", at=datetime(2026, 11, 17, 9, tzinfo=UTC))
     await say(store, "Daisies.", conversation="d", at=datetime(2026, 11, 2, 9, tzinfo=UTC))
     hits = await find(store, "yesterday", kinds=("turn",))
@@ -319,7 +319,7 @@ def _writing(store: GitMemoryStore) -> Write:
 
 
 async def test_every_score_follows_from_its_signals(store: GitMemoryStore, chunks: Chunks) -> None:
-    """What adds is added, what multiplies is multiplied: nothing else decides."""
+    """Additive signals are added, factors are multiplied: nothing else decides."""
     adding = {"words", "neighbours", "meaning", "link", "time"}
     await chunks.add("the apples of Anna", tags=["apples"], confidence=0.4, age=10)
     await say(store, "Apples?", "Apples, last week.", conversation="c", names="Anna Ben")

@@ -94,7 +94,7 @@ async def test_rlm_t15_in_every_write_of_memory(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_with_the_name_of_a_secret_is_redacted(text: str, cleaned: str) -> None:
-    """However it is written: environment, JSON within JSON, Markdown, addresses, headers, key files."""
+    """This holds for any notation: environment, JSON within JSON, Markdown, addresses, headers, key files."""
     assert REDACTION.redact(text) == cleaned
     assert REDACTION.redact(cleaned) == cleaned
 

@@ -241,7 +241,7 @@ async def test_a_pure_question_to_memory_is_not_found_and_a_statement_is(
 
 
 async def test_an_index_updated_turn_by_turn_equals_a_rebuilt_one(store: GitMemoryStore) -> None:
-    """Turn by turn, and made anew."""
+    """The index is updated turn by turn, and rebuilt."""
     for number in range(6):
         question = f"Where are the zebras of herd {number}?"
         answer = Message(
@@ -314,7 +314,7 @@ async def test_any_text_may_be_searched_for(store: GitMemoryStore, write: Write,
 
 @pytest.mark.parametrize("query", ["", "   ", "\0", "?!"])
 async def test_an_empty_search_finds_nothing(store: GitMemoryStore, query: str) -> None:
-    """Nothing to look for, nothing found."""
+    """A query without words has no hits."""
     assert await find(store, query) == ()
     assert await find(store, "instructions", limit=0) == ()
 
@@ -400,8 +400,8 @@ async def test_an_index_of_another_history_is_rebuilt(opened: Opened, tmp_path: 
 
 
 async def test_punctuation_in_a_query_hides_no_results(store: GitMemoryStore, write: Write) -> None:
-    """A tag that another program wrote may hold a NUL or half a letter; its chunk is found, and all others too, while
-    changes are followed and when the index is made anew."""
+    """A tag written by another program may hold a NUL or half a letter; its chunk is found, and all others too,
+    after an update and after a rebuild of the index."""
     name = "chunk-2026-05-04-0000000a"
     tags = '["a\\u0000b", "c\\ud800d", "pruning"]'
     chunk = f'{{"id": "{name}", "content": "Roses in May.", "type": "note", "tags": {tags}}}'

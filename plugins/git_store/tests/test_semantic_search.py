@@ -48,13 +48,13 @@ async def complete(store: GitMemoryStore) -> None:
 
 
 async def is_complete(store: GitMemoryStore) -> bool:
-    """Whether every passage has its vector."""
+    """Report whether every passage has its vector."""
     vectors = (await store.index_stats()).vectors
     return vectors is not None and vectors.ready > 0 and not vectors.missing
 
 
 def vectors_in(base: Path) -> int:
-    """How many vectors are on the disk."""
+    """Return the number of vectors on disk."""
     with apsw.Connection(str(base / "cache/memory-vectors.db")) as connection:
         return int(connection.execute("SELECT count(*) FROM known").get)
 
@@ -111,7 +111,7 @@ async def test_a_write_does_not_wait_for_its_vector(tmp_path: Path) -> None:
 
 
 async def test_vectors_survive_the_loss_of_the_index(tmp_path: Path) -> None:
-    """An index that is lost is made anew, and no text is embedded a second time; a new text alone is."""
+    """A lost index is rebuilt, and no text is embedded a second time; only a new text is."""
     embedder = TinyEmbedder(MEANS)
     async with tended(tmp_path, embedder) as store:
         await write(store, garage="The automobile stands outside.")
@@ -128,7 +128,7 @@ async def test_vectors_survive_the_loss_of_the_index(tmp_path: Path) -> None:
 
 
 async def test_another_model_recomputes_the_vectors(tmp_path: Path) -> None:
-    """Vectors of two models do not mix, whatever their length."""
+    """Vectors of two models do not mix, even with the same length."""
     async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.")
         await complete(store)

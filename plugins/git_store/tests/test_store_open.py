@@ -208,7 +208,7 @@ async def test_temporary_files_of_a_killed_process_are_removed(opened: Opened, r
 
 
 async def test_the_cache_need_not_be_writable(opened: Opened, tmp_path: Path) -> None:
-    """FS-6: without a place for the derived index memory works all the same."""
+    """FS-6: without a place for the derived index memory still works."""
     (tmp_path / "cache").write_text("a file")
     async with opened() as store:
         await store.change(Change({"beans.md": b"Beans climb."}, actor="owner", reason="Note"))

@@ -53,8 +53,8 @@ anyio.run(main)
 
 
 def test_an_unreadable_folder_stays_in_history_and_blocks_nothing(tmp_path: Path) -> None:
-    """A committed folder without permissions is not taken for deleted, ends no export, no other write and no start;
-    who asks for it is told which it is and what to do."""
+    """A committed folder without permissions is not treated as deleted, and stops no export, no other write and no
+    start; a reader of the folder gets its name and the fix."""
     reported = json.loads(run_bound(SCRIPT, str(tmp_path)))
     assert {"memory/shut/a.md", "memory/shut/deep/b.md", "memory/file.md", "memory/new.md"} <= set(
         reported["archive"]

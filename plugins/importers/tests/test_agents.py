@@ -81,7 +81,8 @@ async def test_an_openclaw_workspace_without_its_state(place: Any, write: Any) -
 
 
 async def test_a_workspace_that_changed_on_both_sides(place: Any, write: Any) -> None:
-    """What changed there comes, what changed here stays, and of both the other lies beside it."""
+    """Changes of the source are imported, local changes stay, and for a conflict the other version is stored beside
+    the file."""
     write("SOUL.md", "1")
     write("IDENTITY.md", "1")
     write("USER.md", "1")
@@ -309,7 +310,7 @@ async def test_an_rlm_brain_in_both_layouts(place: Any, write: Any) -> None:
 
 
 async def test_rlm_layers_are_imported_as_layers(place: Any, write: Any) -> None:
-    """A project is a block, an agent's own stays its own; bad lines are told."""
+    """A project is a block, an agent's private layer stays private; invalid lines are reported."""
     record = {
         "id": "r1",
         "created_at": "2026-01-02T00:00:00Z",
@@ -361,7 +362,7 @@ async def test_a_crevnclaw_home(place: Any, write: Any, tables: Tables) -> None:
 
 
 async def test_links_and_unsupported_files_are_not_imported(place: Any, write: Any, tmp_path: Path) -> None:
-    """A link in a workspace leads nowhere; binary files, large ones and impossible names are told."""
+    """A link in a workspace is not followed; binary files, large ones and invalid names are reported."""
     (tmp_path / "secret.txt").write_text("outside")
     write("SOUL.md", "s")
     write("IDENTITY.md", "i")

@@ -116,7 +116,7 @@ async def test_a_purged_conversation_is_in_no_byte_of_the_home(tmp_path: Path) -
 
 
 def reported(name: str, done: MemoryPurged) -> bool:
-    """Whether the report names the place where a file lies."""
+    """Report whether the report names the location of a file."""
     places = {kept.where for kept in done.kept}
     places |= {
         place for kept in done.kept if kept.conversation for place in re.findall(r"stream \w+", kept.what)
@@ -131,7 +131,7 @@ def reported(name: str, done: MemoryPurged) -> bool:
 
 
 async def test_a_running_turn_blocks_a_purge(tmp_path: Path) -> None:
-    """Nothing is touched while a turn of the conversation runs; once it has ended the purge is done."""
+    """Nothing is changed while a turn of the conversation runs; once it has ended the purge is done."""
     config = {"runtime.provider_adapter": "scripted"}
     async with platform(tmp_path / "home", plugins=[Shop()], config=config) as running:
         first = await running.say(f"say:{MARK}")

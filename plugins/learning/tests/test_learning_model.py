@@ -109,7 +109,7 @@ async def test_reflection_and_curation_change_the_playbook_by_deltas(tmp_path: P
 
 
 async def test_the_reflector_marks_the_strategies_of_the_turn(tmp_path: Path) -> None:
-    """A strategy that was told with a task is tagged by its id, and no other is."""
+    """A strategy shown with a task is tagged by its id, and no other is."""
     advice = {
         "section": "strategies",
         "strategy": "Ask which bees are meant before you count bees",
@@ -134,7 +134,7 @@ async def test_the_reflector_marks_the_strategies_of_the_turn(tmp_path: Path) ->
     ["no JSON at all", "{", '{"facts": 7}', '[{"facts": []}]', '{"facts": [1, {"text": 3}]}', "[" * 100_000],
 )
 def test_unreadable_model_answers_are_ignored(nonsense: str) -> None:
-    """Nothing crashes, and nothing is made up of half an answer."""
+    """There is no crash, and no item is made from half an answer."""
     from .test_playbook import turn
 
     assert not prompts.parse_facts(nonsense, turn(), [])

@@ -92,7 +92,7 @@ async def test_cc_f19_facts_are_chunks_found_by_session_time_and_role(
 async def test_a_fact_is_stored_once_and_a_contradiction_is_linked(
     tmp_path: Path,
 ) -> None:
-    """Nothing is overwritten: both facts stay, and the newer says that it contradicts the older."""
+    """Both facts stay, and the newer one is linked as contradicting the older."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         await said(running, "I live in Lisbon.")
         await said(running, "As I said, well: I live in Lisbon.")
@@ -128,7 +128,7 @@ async def test_a_failure_adds_a_strategy_for_the_next_similar_task(tmp_path: Pat
 
 
 def context_of(model: ScriptedModel) -> str:
-    """What stood before the model besides the last message."""
+    """Return the model's context without the last message."""
     return "\n".join(message.content for message in model.requests[-1].messages[:-1])
 
 
@@ -413,7 +413,7 @@ async def test_rlm_f22_a_finished_task_and_a_resolved_issue_are_recorded(tmp_pat
 async def test_unreadable_preferences_disable_learning_and_are_reported(
     tmp_path: Path, preferences: str, said: str
 ) -> None:
-    """A slip may stand where a model was forbidden, so no text goes to one; doctor and status name file and line."""
+    """A misspelled line may have forbidden a model, so no text is sent to one; doctor and status name file and line."""
     model = ScriptedModel()
     async with learning(tmp_path / "home", preferences, model) as running:
         await running.say("I live in Lisbon.")

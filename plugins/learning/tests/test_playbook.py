@@ -148,7 +148,7 @@ operations = st.one_of(
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(operations, max_size=12), st.integers(0, 12))
 def test_deltas_merge_the_same_in_one_or_two_steps(delta: list[PlaybookOperation], cut: int) -> None:
-    """Merging is deterministic: the same operations give the same playbook, however they are handed in."""
+    """Merging is deterministic: the same operations give the same playbook, in any number of steps."""
     assert after({}, *delta) == after(after({}, *delta[:cut]), *delta[cut:])
 
 
@@ -224,7 +224,7 @@ def test_a_task_gets_at_most_ten_strategies_and_five_per_section() -> None:
 
 
 def test_strategies_are_shown_with_the_ids_used_for_marking() -> None:
-    """The ids are read back from the very text that was told, also out of a marked block."""
+    """The ids are read back from the shown text, also out of a marked block."""
     strategy = Strategy(
         id="pit-1a2b3c4d", section="pitfalls", strategy="Read\nit first", helpful=3, timestamp=AT
     )

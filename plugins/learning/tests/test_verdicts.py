@@ -139,7 +139,7 @@ def test_another_models_episodes_count_less() -> None:
 
 
 def test_an_episode_has_400_tokens_at_most() -> None:
-    """However long task and answer were."""
+    """This holds for any length of task and answer."""
     text = episodes.episode_of(
         turn("x " * 9000, "y " * 9000, *(ok(f"tool{n}") for n in range(99))), "unknown"
     ).text
@@ -154,7 +154,7 @@ def test_old_and_surplus_episodes_are_removed() -> None:
 
 
 def test_memory_paths_determine_the_kind_of_file() -> None:
-    """Strategies and episodes are told apart by their places; a hand-made folder is no day."""
+    """Strategies and episodes are distinguished by their paths; a hand-made folder is no day."""
     assert files.is_episode("/models/m/episodes/2026-05-01/ep-1.json")
     assert not files.is_strategy("models/m/episodes/2026-05-01/ep-1.json")
     assert files.is_strategy("models/m/playbook/pit-1.json") and not files.is_strategy(
@@ -222,7 +222,7 @@ def test_mn_f23_a_failure_is_classified_by_kind_before_its_text(tool: ToolUse, n
 
 
 def test_every_kind_of_error_that_can_be_learned_from_has_its_advice() -> None:
-    """Only what somebody stopped, and what says nothing, teach nothing by themselves."""
+    """Only cancelled calls, and errors without information, add no strategy by themselves."""
     taught = {
         kind for kind in TOOL_ERROR_KINDS if classify_failure(ToolUse(name="x", failed=True, kind=kind))
     }

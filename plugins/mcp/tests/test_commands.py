@@ -29,7 +29,7 @@ def test_a_server_entry_without_command_or_address_is_refused(tmp_path):
 
 
 def test_the_list_reports_that_no_platform_runs(tmp_path):
-    """Why nobody knows how the servers stand, and what to do; of servers that there are."""
+    """It states the reason that the servers' states are unknown, and what to do, if any servers are configured."""
     assert "No platform" not in cli(tmp_path, "list").stderr
     cli(tmp_path, "add", "docs", "--url", NOWHERE)
     done = cli(tmp_path, "list")

@@ -63,7 +63,7 @@ def test_an_invalid_answer_is_asked_again_and_then_declined(schema: dict[str, An
 
 
 def test_optional_fields_can_be_left_out() -> None:
-    """An optional field, and one with a default; a form without fields is a question to go on or not."""
+    """A form with an optional field, one with a default, and one without fields, which is a question for consent."""
     person = Says(LEAVE_OUT, LEAVE_OUT, "x")
     parts = {"a": {"type": "string"}, "b": {"type": "string", "default": "z"}, "c": {"type": "string"}}
     assert filled(person, ["b", "c"], **parts) == {"c": "x"}
@@ -89,7 +89,7 @@ def test_a_long_form_is_asked_page_by_page() -> None:
 
 
 def test_on_a_page_only_invalid_fields_are_asked_again() -> None:
-    """What fitted is kept; after three tries it is declined, and at any page a person can decline."""
+    """Valid answers are kept; after three tries the form is declined, and a person can decline at any page."""
     person = Says("age: old\nf0: x", "age: 41", "colour: red")
     assert filled(person, ["age", "colour"], **MANY) == {"f0": "x", "age": 41, "colour": "red"}
     assert "- f0" not in person.asked[1][0] and "(age: 'old' is not valid" in person.asked[1][0]
@@ -99,7 +99,8 @@ def test_on_a_page_only_invalid_fields_are_asked_again() -> None:
 
 
 def test_the_longest_form_stays_within_the_question_limit() -> None:
-    """A call asks 20 questions at most, each of which is shown whole; with one field more nobody is asked."""
+    """A call asks 20 questions at most, each of which is shown completely; with one field more the form is declined
+    without a question."""
     most = {
         f"f{n}": {"type": "integer", "description": "w" * 5_000, "title": "t" * 500}
         for n in range(PAGE_FIELDS * MOST_PAGES)

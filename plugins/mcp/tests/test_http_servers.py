@@ -24,7 +24,8 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("protocol", ["2025-11-25", "2026-07-28"])
 async def test_a_lost_server_is_reconnected(tmp_path, protocol):
-    """A call meanwhile fails with a reason; as soon as the server is back, calls work, at the same line."""
+    """A call during the outage fails with a reason; as soon as the server is back, calls work on the same
+    connection."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

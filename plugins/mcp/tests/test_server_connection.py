@@ -37,7 +37,7 @@ async def test_cc_t14_two_hundred_tools_are_read_page_by_page(tmp_path):
 
 
 async def test_cc_t14_pages_without_end_end(tmp_path):
-    """A server that always has one more page is cut off, and that is told."""
+    """Reading from a server with endless pages is cut off, and this is reported."""
     async with line_to(tmp_path, "endless") as line:
         assert 0 < len(await ready(line)) <= 1000
         assert "more pages" in line.status.left_out[0]
@@ -121,7 +121,7 @@ async def test_a_servers_failure_is_a_tool_error_with_its_words(tmp_path):
 
 
 async def test_only_a_person_answers_an_elicitation(tmp_path):
-    """A question to a person is declined where nobody can be asked."""
+    """A question to a person is declined where no person can be asked."""
     async with line_to(tmp_path, "plain") as line:
         assert '{"action": "decline"}' in await called((await ready(line))["ask"], tmp_path)
 
@@ -139,7 +139,7 @@ async def test_a_person_answers_and_the_defaults_fill_in_the_rest(tmp_path):
 
 
 async def test_a_question_without_a_unique_call_is_declined(tmp_path):
-    """While several calls are under way nobody is asked: they would answer in the light of another one."""
+    """With several calls running the question is declined: a person would answer it in the context of another call."""
     async with line_to(tmp_path, "plain") as line:
         tools, owner = await ready(line), Says("green")
         notes: list[str] = []

@@ -1,4 +1,4 @@
-"""What comes through the pipes of a program, cut anywhere, and what loads when nothing is used."""
+"""Messages through a program's pipes, cut anywhere, and the modules loaded before any use."""
 
 import subprocess
 import sys

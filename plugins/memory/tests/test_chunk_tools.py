@@ -26,7 +26,7 @@ async def kept(context: ToolContext, content: str, **more: Any) -> str:
 
 @pytest.mark.anyio
 async def test_a_remembered_chunk_is_recalled(context: ToolContext) -> None:
-    """RLM-F9, F10: the chunk comes back with where it is from; a blank text is an error for the model."""
+    """RLM-F9, F10: the chunk is returned with its origin; a blank text is an error for the model."""
     chunk = await kept(context, "User prefers dark mode", tags=["ui"], confidence=0.9)
     found = await used(recall, context, query="dark mode")
     assert found["answer"] == "User prefers dark mode"

@@ -37,7 +37,7 @@ async def test_written_text_is_read_back_unchanged(context: ToolContext, running
 
 @pytest.mark.anyio
 async def test_the_whole_memory_is_reached_from_its_root(context: ToolContext) -> None:
-    """A path that begins with / is relative to the whole memory, also in what comes back."""
+    """A path that begins with / is relative to the whole memory, also in results."""
     read = await used(read_tools.memory_read, context, path="/AGENT.md")
     assert read["path"] == "/AGENT.md"
     names = {entry["path"] for entry in await used(read_tools.memory_list, context, path="/")}
@@ -137,7 +137,7 @@ async def test_history_has_the_states_before(context: ToolContext) -> None:
 
 @pytest.mark.anyio
 async def test_a_line_is_blamed_and_its_change_reverted(context: ToolContext) -> None:
-    """Who wrote a line in which turn; then one step back, and back to a commit."""
+    """Blame gives the author and the turn of a line; then one step back, and back to a commit."""
     first = await used(write_tools.memory_write, context, path="a.md", content="one\ntwo\n")
     await used(write_tools.memory_edit, context, path="a.md", old_content="two", new_content="2")
     spans = await used(read_tools.memory_blame, context, path="a.md", first=2)
@@ -155,7 +155,7 @@ async def test_a_line_is_blamed_and_its_change_reverted(context: ToolContext) ->
 
 @pytest.mark.anyio
 async def test_a_change_that_expects_an_older_state_is_refused(context: ToolContext) -> None:
-    """With the commit that a caller knows, writing, editing and deleting notice that somebody was faster."""
+    """With the commit that a caller knows, writing, editing and deleting detect a concurrent change."""
     known = (await used(write_tools.memory_write, context, path="a.md", content="one", expected=""))["hash"]
     await used(write_tools.memory_write, context, path="a.md", content="two", expected=known)
     for tool, arguments in (

@@ -1,4 +1,4 @@
-"""Whose words a file is, where history answers late."""
+"""The authors of a file, when history answers late."""
 
 from datetime import UTC, datetime
 from typing import Any, cast

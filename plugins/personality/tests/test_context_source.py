@@ -79,8 +79,8 @@ async def place() -> AsyncIterator[Place]:
 
 
 async def test_a_new_memory_shows_its_instructions_and_no_hint() -> None:
-    """A fresh agent is told AGENT.md as it came, as the owner's words at once; of the other files, which say nothing
-    yet, not a word. Nothing was chosen, so there is no HUD."""
+    """A fresh agent gets the initial AGENT.md, as the owner's words at once, and none of the other, empty files.
+    Nothing was set, so there is no HUD."""
     async with place() as here:
         system, _, answer = await here.reported()
         assert bare(system) == BARE
@@ -267,7 +267,7 @@ def _fields(event: Any) -> dict[str, Any]:
 
 
 async def test_rlm_f26_the_hud_follows_the_conversation() -> None:
-    """RLM-F26: tools and future change with the conversation; a surge shows and is told for one answer only."""
+    """RLM-F26: tools and future change with the conversation; a surge is shown for one answer only."""
     async with place() as here:
         await here.running.say("HUD on")
         first = await here.running.say(

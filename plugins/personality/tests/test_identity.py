@@ -1,4 +1,4 @@
-"""Who the agent is and who the owner is, kept by tools in files that people read."""
+"""The identity of the agent and of the owner, stored by tools in files that people read."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -36,7 +36,7 @@ async def test_name_and_emoji_are_set_and_nothing_else_changes() -> None:
 
 
 async def test_owner_facts_are_added_or_replaced() -> None:
-    """Within what every agent can be told."""
+    """They stay within the size that every agent can be shown."""
     held = HeldMemory(**{"/identity/USER.md": "# The owner\n\nLikes tea.\n"})
     await used(update_founder_info, held, info="Grows beans.")
     assert held.files["/identity/USER.md"] == "# The owner\n\nLikes tea.\n\nGrows beans.\n"

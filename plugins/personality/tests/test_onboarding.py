@@ -136,7 +136,7 @@ def talk(before: timedelta, *, partial: bool = False, unknown: bool = False) -> 
 
 
 async def test_MB_F13_a_pause_before_a_resumed_conversation_is_noted() -> None:
-    """How long it was stands just before the message, so that all before stays as a provider has it in its cache."""
+    """The length of the pause stands just before the message, so that the earlier text stays in a provider's cache."""
     async with home() as here:
         await here.keep("conv_old", talk(timedelta(days=3)))
         await here.keep("conv_new", talk(timedelta(hours=1)))
@@ -152,7 +152,7 @@ async def test_MB_F13_a_pause_before_a_resumed_conversation_is_noted() -> None:
 
 
 async def test_MB_F13_a_failed_turn_is_mentioned_once() -> None:
-    """An answer that was cut, and calls of which nobody knows whether they took effect."""
+    """It lists an answer that was cut, and calls with an unknown outcome."""
     async with home() as here:
         await here.keep("conv_cut", talk(timedelta(minutes=1), partial=True, unknown=True))
         _, before, _ = await here.say("And now?", conversation="conv_cut")

@@ -1,4 +1,4 @@
-"""The plan and the list as text: whatever a model writes stays where it belongs, and a person's edits stay at all."""
+"""The plan and the list as text: any output of a model stays in its place, and a person's edits are kept."""
 
 import pytest
 from hypothesis import given

@@ -85,7 +85,7 @@ def results(events: tuple[object, ...]) -> list[str]:
 
 
 async def test_blocks_are_listed_with_their_descriptions(tmp_path: Path) -> None:
-    """Each with its description, the asking one marked; one whose file is broken is listed all the same."""
+    """Each has its description, the asking one is marked; one with a broken file is listed too."""
     async with platform(tmp_path) as running:
         for name, text in (("garden", 'description = "Beds and\\n beans"'), ("broken", "= what")):
             path = f"blocks/{name}/block.toml"

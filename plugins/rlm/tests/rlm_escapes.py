@@ -1,4 +1,4 @@
-"""How code gets out of Python, and a session that does not stop it from trying."""
+"""Ways for code to escape from Python, and a session that does not prevent attempts."""
 
 from trunkline import Sandbox
 from trunkline_rlm.repl.process import ReplLimits

@@ -9,7 +9,7 @@ from trunkline_rlm.repl.process import MOUNT_PATH
 
 
 def begun_by(worker: int | None = None) -> list[psutil.Process]:
-    """Everything that runs in a sandbox of a session and was begun by a process, this one by default."""
+    """Return every process that runs in a sandbox of a session and was started by a process, this one by default."""
     found = []
     for child in psutil.Process(worker).children(recursive=True):
         with suppress(psutil.Error):

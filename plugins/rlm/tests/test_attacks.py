@@ -138,7 +138,7 @@ class Outside:
         return code.format(mark=self.mark, secret=self.secret, port=port, pid=self.victim.pid)
 
     def check(self, reported: str) -> None:
-        """Nothing has happened."""
+        """Check that no effect happened."""
         assert not self.mark.exists() and SECRET not in reported
         assert self.victim.poll() is None
         with pytest.raises(BlockingIOError):
@@ -170,7 +170,7 @@ def loose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def interpreter() -> psutil.Process:
-    """The one Python of the one session there is."""
+    """Return the Python process of the only session."""
     (found,) = (one for one in begun_by() if one.cmdline()[1:2] == ["-I"])
     return found
 
@@ -185,7 +185,7 @@ async def came_of(session: ReplSession, code: str) -> str:
 
 
 async def test_rlm_t8_refused_and_without_effect(sandbox: Sandbox, outside: Outside) -> None:
-    """RLM-T8: the check refuses it, and run all the same it reaches nothing."""
+    """RLM-T8: the check refuses the code, and without the check it reaches nothing."""
     async with ReplSession(sandbox) as checked, open_session(sandbox) as unchecked:
         for name, code in FORBIDDEN.items():
             reported = await came_of(checked, outside.fill(code))
@@ -288,7 +288,7 @@ async def test_code_runs_in_its_own_namespaces(sandbox: Sandbox) -> None:
 
 
 async def test_the_environment_is_empty(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing that the host was given, keys above all, is in the process."""
+    """The process has no variable of the host, in particular no key."""
     monkeypatch.setenv("TRUNKLINE_TEST_KEY", SECRET)
     async with open_session(sandbox) as session:
         ran = await session.run(f"{WAY_OUT}[*os.environ, *os.environ.values()]")

@@ -128,7 +128,7 @@ async def test_rlm_t11_a_provider_s_error_is_a_text(sandbox: Sandbox) -> None:
 
 
 async def test_a_provider_error_at_the_first_question_is_reported(sandbox: Sandbox) -> None:
-    """Without a model there is no retrieval; the tool's caller is told the code."""
+    """Without a model there is no retrieval; the tool's caller receives the code."""
     harness = RetrievalHarness(sandbox, [[ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", "x")]])
     with pytest.raises(CompletionError) as failed:
         await harness.retrieval.answer("x")
@@ -136,7 +136,8 @@ async def test_a_provider_error_at_the_first_question_is_reported(sandbox: Sandb
 
 
 async def test_questions_are_truly_nested(sandbox: Sandbox) -> None:
-    """RLM-D4: with a context a model of its own writes code over it, in a process of its own; its answer comes back."""
+    """RLM-D4: for a question with a context, another model call writes code over it, in a separate process; its
+    answer is returned."""
     harness = RetrievalHarness(
         sandbox,
         [
@@ -185,7 +186,8 @@ async def test_rlm_t12_the_cost_is_exact_at_every_depth(sandbox: Sandbox) -> Non
 
 
 async def test_rlm_t12_a_spent_budget_refuses_before_the_call(sandbox: Sandbox) -> None:
-    """RLM-T12: no model is asked when nothing is left; code is told, and the outermost question ends so."""
+    """RLM-T12: no model is called without budget; the code receives the error, and the outermost question ends with
+    it."""
     usage = Finish(usage=Usage(input_tokens=100), model="m")
     harness = RetrievalHarness(
         sandbox, [[code("llm_query('more')"), usage], [code("1"), usage]], max_cost=200
@@ -203,7 +205,7 @@ async def test_rlm_t12_a_spent_budget_refuses_before_the_call(sandbox: Sandbox) 
 
 
 async def test_a_cancelled_retrieval_leaves_nothing(sandbox: Sandbox) -> None:
-    """The model's call is closed and the depth is 0, however deep it was."""
+    """The model's call is closed and the depth is 0, from any depth."""
     harness = RetrievalHarness(sandbox, [code("llm_query('a', context={})"), [anyio.sleep_forever]])
     with anyio.move_on_after(60) as waiting:
         async with anyio.create_task_group() as tasks:

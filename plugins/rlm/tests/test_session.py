@@ -55,7 +55,7 @@ async def test_rlm_t9_ordinary_code_works(sandbox: Sandbox) -> None:
 
 
 async def test_rlm_t9_variables_and_output_persist(sandbox: Sandbox) -> None:
-    """RLM-T9, F16: variables are kept over runs, output gathers and can be cleared, a reset begins anew."""
+    """RLM-T9, F16: variables are kept over runs, output accumulates and can be cleared, a reset starts again."""
     async with ReplSession(sandbox) as session:
         await session.run("x = [1]\nprint('one')")
         ran = await session.run("x.append(2)\nsys.stderr.write('two')\nx")
@@ -88,7 +88,7 @@ ERRORS = {
 
 
 async def test_rlm_t10_an_error_is_a_text_and_the_session_lives(sandbox: Sandbox) -> None:
-    """RLM-F16, T10: every exception reads by its kind, too much memory included, and the session goes on."""
+    """RLM-F16, T10: every exception is shown with its kind, too much memory included, and the session continues."""
     async with ReplSession(sandbox) as session:
         await session.run("kept = 1")
         for code, error in ERRORS.items():
@@ -189,7 +189,7 @@ async def test_rlm_t11_final_counts_once(sandbox: Sandbox) -> None:
 
 
 async def test_an_answer_is_kept_when_the_code_does_not_end(sandbox: Sandbox) -> None:
-    """What FINAL was given is not lost when the code is stopped after it."""
+    """The answer given to FINAL is not lost when the code is stopped after it."""
     async with ReplSession(sandbox, limits=ReplLimits(timeout=0.5)) as session:
         with pytest.raises(CodeTimeoutError):
             await session.run("FINAL('kept')\nwhile True: pass")
@@ -265,7 +265,7 @@ async def test_forbidden_code_is_refused_at_once(sandbox: Sandbox, code: str) ->
 
 
 async def test_late_imports_of_standard_modules_work(sandbox: Sandbox) -> None:
-    """Everything that code may import works, though nothing can be loaded any more."""
+    """Every permitted import works, although no library can be loaded any more."""
     codes: dict[str, Any] = {
         "datetime.datetime.strptime('2026-05-04', '%Y-%m-%d').day": 4,
         "from __future__ import annotations\nimport collections.abc as abc\nissubclass(list, abc.Sequence)": True,

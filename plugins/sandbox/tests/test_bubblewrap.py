@@ -22,7 +22,7 @@ from trunkline_sandbox.settings import SandboxSettings
 
 
 class TestContract(SandboxSuite):
-    """What every sandbox does."""
+    """The contract of every sandbox."""
 
     python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else None
 
@@ -167,7 +167,7 @@ async def test_a_running_program_cannot_redirect_a_mask(tmp_path: Path) -> None:
 @needs_it
 @pytest.mark.anyio
 async def test_protected_files_may_lie_deep(tmp_path: Path) -> None:
-    """Each folder above one is a mount once, however deep it lies."""
+    """Each folder above one is mounted once, at any depth."""
     workspace = tmp_path / "workspace"
     for number in range(5):
         inner = workspace.joinpath(*["folder"] * 20, str(number))
@@ -223,7 +223,7 @@ print(open("work/b/id_rsa").read() or "hidden")
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
 @pytest.mark.namespace
 def test_protected_files_removed_during_the_start_stop_no_program(tmp_path: Path) -> None:
-    """A file or folder that is removed between its finding and its hiding is nobody's trouble; what stays is hidden."""
+    """A file or folder that is removed between its detection and its masking causes no error; the others are masked."""
     command = ["unshare", "--user", "--map-root-user", "--mount", "/usr/bin/python3", "-c", GOING]
     done = subprocess.run(
         [*command, str(MASKER_PROGRAM.parent), str(tmp_path)],

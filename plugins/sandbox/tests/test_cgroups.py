@@ -32,7 +32,7 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_delegated_group_is_used(unit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its controllers are switched on, nobody's above it are touched."""
+    """Its controllers are enabled, and no group above it is changed."""
     monkeypatch.setattr(cgroups, "_is_ours", lambda folder: folder == unit)
     assert cgroups._enabled_controllers(unit) == {
         "+pids"

@@ -25,7 +25,7 @@ def docker(home: Path, **settings: object) -> Docker:
 
 @pytest.mark.usefixtures("image")
 class TestContract(SandboxSuite):
-    """What every sandbox does, each program in a container made for it."""
+    """The contract of every sandbox, each program in a new container."""
 
     grace = 15.0
     python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else None
@@ -93,8 +93,8 @@ anyio.run(main)
 @pytest.mark.anyio
 @pytest.mark.kill
 async def test_containers_of_a_killed_worker_are_removed(image: str, workspace: Path, tmp_path: Path) -> None:
-    """After SIGKILL its guardian has its container removed, and nobody else's. Where the guardian was killed too, the
-    worker that comes next does it."""
+    """After SIGKILL its guardian removes its container, and no other. If the guardian was killed too, the next
+    worker removes it."""
     home = tmp_path / "home"
     command = [sys.executable, "-c", CRASHES, image, str(home), str(workspace)]
     workers = [await anyio.open_process(command, stdout=None, stderr=None) for _ in range(2)]

@@ -189,7 +189,7 @@ async def test_a_hung_engine_blocks_no_caller(
 async def test_a_guardian_does_not_hang_with_its_engine(
     tmp_path: Path, between: Between, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time of its task is over: it says so and ends, and its guardian removes the container when it can."""
+    """The task's time is over: the guardian reports it and ends, and removes the container when it can."""
     with monkeypatch.context() as patched:
         patched.setenv("DOCKER_HOST", between.host)
         async with house(tmp_path, 3.0) as running:

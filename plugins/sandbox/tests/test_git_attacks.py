@@ -73,7 +73,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def git(folder: Path, *words: str) -> str:
-    """What git of this machine prints, in the open."""
+    """Return the output of this machine's git, outside of the sandbox."""
     done = subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True, env=ALONE)
     return done.stdout.strip()
 

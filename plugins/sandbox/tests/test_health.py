@@ -1,4 +1,4 @@
-"""What ``trunkline doctor`` says of how programs are held."""
+"""The report of ``trunkline doctor`` about the sandbox."""
 
 from functools import partial
 

@@ -96,8 +96,8 @@ async def test_cc_t11_without_a_network_nothing_is_reached(tmp_path: Path, addre
 
 @needs_slirp
 async def test_a_network_leads_out_and_not_to_this_machine(tmp_path: Path, addresses: dict[str, str]) -> None:
-    """What listens on loopback (the bus, the gateway) and abstract sockets are out of reach; other hosts are not. What
-    makes the network ends with the program."""
+    """Listeners on loopback (the bus, the gateway) and abstract sockets are unreachable; other hosts are reachable.
+    The network's processes end with the program."""
     assert await reached(tmp_path, OUT, addresses) == {"out"}
     assert uplinks() == []
 
@@ -235,7 +235,7 @@ anyio.run(main)
 @needs_slirp
 @pytest.mark.kill
 async def test_a_killed_worker_leaves_no_network(tmp_path: Path) -> None:
-    """What made the network ends with the worker, as the program does."""
+    """The network's processes end with the worker, as the program does."""
     async with await anyio.open_process([sys.executable, "-c", BEGINS, str(tmp_path)], stderr=None) as worker:
         assert worker.stdout is not None and b"begun" in await worker.stdout.receive()
         children = psutil.Process(worker.pid).children(recursive=True)
@@ -247,7 +247,7 @@ async def test_a_killed_worker_leaves_no_network(tmp_path: Path) -> None:
 
 
 def name_of(process: psutil.Process) -> str:
-    """The name of the program; "" of a process that has ended, also when nobody has taken its status yet."""
+    """Return the name of the program; "" for an ended process, also for a zombie."""
     try:
         return "" if process.status() == psutil.STATUS_ZOMBIE else process.name()
     except psutil.NoSuchProcess:

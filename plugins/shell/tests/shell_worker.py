@@ -55,7 +55,7 @@ def bare(outcome: ToolOutcome) -> ToolOutcome:
 
 @asynccontextmanager
 async def house(base: Path, **permissions: Any) -> AsyncIterator[House]:
-    """Such a worker, with these permissions for every block; without any, programs run and nobody is asked."""
+    """Start such a worker, with these permissions for every block; without any, programs run without approval."""
     given = permissions or {"allow_shell": True, "approvals": "none"}
     config = {f"permissions.{name}": value for name, value in given.items()}
     async with platform(base / "home", config=config, workers=("memory", "tools", "gateway")) as running:
@@ -72,7 +72,7 @@ async def until(holds: Any, seconds: float = 60.0) -> None:
 
 
 def supervisor_of(home: Path, task: str) -> psutil.Process:
-    """The one process that keeps a task."""
+    """Return the process that supervises a task."""
     words = ["trunkline.workers.tools.program_supervisor", str(home / "tasks" / "main" / task)]
     everybody = psutil.process_iter(["cmdline"])
     found = [one for one in everybody if (one.info["cmdline"] or [])[2:4] == words]

@@ -49,7 +49,7 @@ async def started(home: House, command: Any, **more: Any) -> str:
 
 
 def beats(workspace: Path) -> int:
-    """How often the program wrote."""
+    """Return the number of the program's writes."""
     file = workspace / "beat"
     return file.stat().st_size if file.exists() else 0
 
@@ -61,7 +61,7 @@ async def goes_on(workspace: Path) -> None:
 
 
 async def rests(workspace: Path) -> bool:
-    """Whether the program does not write any more, for a second."""
+    """Report whether the program has stopped writing, for a second."""
     before = beats(workspace)
     await anyio.sleep(1.0)
     return beats(workspace) == before
@@ -175,7 +175,7 @@ async def test_ending_a_task_ends_its_child_processes(tmp_path: Path) -> None:
 
 
 async def test_the_task_limit_holds_for_simultaneous_starts(tmp_path: Path) -> None:
-    """However the calls interleave; once one has ended there is room for another."""
+    """This holds for any interleaving of calls; once a task has ended another can start."""
     _configure(tmp_path, "max_tasks = 2")
     async with house(tmp_path) as home:
         said: list[ToolOutcome] = []
@@ -194,7 +194,7 @@ async def test_the_task_limit_holds_for_simultaneous_starts(tmp_path: Path) -> N
 
 
 async def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
-    """With all that it began, and that is told."""
+    """All its processes end too, and the timeout is reported."""
     _configure(tmp_path, "task_timeout = 1")
     async with house(tmp_path) as home:
         task = await started(home, STUBBORN)

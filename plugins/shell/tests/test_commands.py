@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 async def test_MN_T7_output_exit_code_and_errors(tmp_path: Path) -> None:
-    """Echo, an exit code, standard error, and a program that is not there: each is told as it was."""
+    """Echo, an exit code, standard error, and a missing program: each is reported exactly."""
     async with house(tmp_path) as home:
         for command in (["echo", "a  b; $HOME"], "echo 'a  b; $HOME'", '["echo", "a  b; $HOME"]'):
             said = await home.run(command)
@@ -214,7 +214,8 @@ SECRET = "a-secret-of-the-owner"
 
 
 async def test_MB_T7_no_path_spelling_shows_a_protected_file(tmp_path: Path) -> None:
-    """The operating system keeps it, not a look at the text: quotes, globs, scripts, links, in every scope."""
+    """The operating system protects the file, not an analysis of the text: quotes, globs, scripts, links, in every
+    scope."""
     async with house(tmp_path, scope="system", approvals="none") as home:
         for name in (".env", "auth.json", "x/id_rsa", ".ssh/config"):
             file = home.workspace / name

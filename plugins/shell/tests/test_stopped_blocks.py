@@ -37,7 +37,7 @@ async def begun(home: House, block: str, script: str) -> DetachedProgram:
 
 
 async def test_a_stop_ends_and_reports_the_tasks_of_the_block(tmp_path: Path) -> None:
-    """With all that they began; those of other blocks go on. With --finish nothing is ended."""
+    """All their processes end too; tasks of other blocks continue. With --finish no task is ended."""
     async with house(tmp_path) as home:
         await home.running.gateway.create_block("garden", FREE)
         mine = [await begun(home, "garden", script) for script in (BEAT, STUBBORN)]

@@ -1,4 +1,4 @@
-"""A SKILL.md, whatever is in it: a skill or an issue, and never anything else."""
+"""Any SKILL.md is read as a skill or an issue, and never as anything else."""
 
 import tracemalloc
 

@@ -75,7 +75,7 @@ async def test_MN_F26_skills_are_listed_in_short_and_read_when_needed(tmp_path: 
 
 
 async def test_PA_T21_a_skill_cannot_approve_calls(tmp_path: Path) -> None:
-    """Its text stands within a mark that it cannot end; the write that follows it waits for a person, and so does a
+    """Its text is inside a mark that it cannot end; the write that follows it waits for a person, and so does a
     question that the model was told to answer by itself."""
     with ScriptedProvider() as provider:
         config = {

@@ -55,7 +55,7 @@ class Site:
 
     @property
     def allow(self) -> str:
-        """How an owner opens it."""
+        """Return the owner's setting that opens it."""
         return f"{self.host}:{self.port}"
 
     @property
@@ -145,7 +145,7 @@ def anyio_backend() -> str:
 
 
 def answers(*texts: Sequence[str]) -> Callable[[str, int], Awaitable[Sequence[str]]]:
-    """A resolver that says one thing after the other, and the last for ever."""
+    """Return a resolver that gives these answers in turn, and then the last one."""
     said = [*texts]
 
     async def resolve(host: str, port: int) -> Sequence[str]:

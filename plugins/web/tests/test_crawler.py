@@ -183,7 +183,7 @@ def test_any_robots_txt_can_be_read(text: str, target: str) -> None:
 
 
 def test_patterns_cost_no_more_than_their_length() -> None:
-    """What would have a matcher that goes back count till the end of days is done at once."""
+    """A pattern that makes a backtracking matcher take exponential time is matched at once."""
     rules = "User-agent: *\nDisallow: /" + "*a" * 2000 + "$"
     began = time.monotonic()
     assert parse_robots(rules, "Trunkline").is_allowed("/" + "a" * 1999 + "b")
@@ -191,7 +191,7 @@ def test_patterns_cost_no_more_than_their_length() -> None:
 
 
 def test_blank_lines_cost_no_more_than_their_number() -> None:
-    """The largest file of blank lines that is read is parsed at once: each blank line is looked at once."""
+    """The largest permitted file of blank lines is parsed at once: each blank line is scanned once."""
     began = time.monotonic()
     assert parse_robots(" \n" * 250_000, "Trunkline").is_allowed("/")
     assert time.monotonic() - began < 5

@@ -95,7 +95,7 @@ async def test_a_pdf_is_read_by_the_readers_of_documents(site: Any, fetch: Any, 
 
 
 async def test_a_long_text_is_read_in_parts(site: Any, fetch: Any, make_page: Any) -> None:
-    """8000 characters at a time; each part says where to go on, the last does not (MB-F19)."""
+    """There are 8000 characters in a part; each part except the last names the position to continue at (MB-F19)."""
     words = "".join(f"word {number:05} " for number in range(1500))
     site.pages["/long"] = make_page(words, "text/plain")
     first = await fetch("/long")

@@ -1,4 +1,4 @@
-"""A page that gives orders, on a whole platform with a model that obeys whatever it reads (design, section 7)."""
+"""A page with orders, on a whole platform with a model that obeys all text that it reads (design, section 7)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -113,7 +113,7 @@ async def test_instructions_in_a_page_have_no_effect_without_approval(opened: An
 
 
 async def test_without_network_permission_the_web_tools_are_refused(opened: Any, make_page: Any) -> None:
-    """A block that may not use the network is refused with the reason, and nobody is asked for anything."""
+    """A block without network permission gets a refusal with the reason, and no request is sent."""
     site = await opened({"/": make_page("words", "text/plain")})
     config = {
         "permissions.allow_network": False,

@@ -1,4 +1,4 @@
-"""Hostile servers and addresses: nothing that is not the internet is reached, and nothing goes on without end."""
+"""Hostile servers and addresses: only the public internet is reached, and every request ends."""
 
 import datetime
 import gzip
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 def fetcher(*allow: str, seconds: float = 5.0, **given: Any) -> PageFetcher:
-    """What gets pages, with hosts that the owner has opened."""
+    """Return a fetcher, with hosts that the owner has opened."""
     tls = given.pop("tls", None)
     return PageFetcher(HostGuard(allow, **given), seconds=seconds, user_agent="Trunkline/0.1", tls=tls)
 
@@ -94,7 +94,7 @@ async def test_dns_rebinding_reaches_nothing(
 
 
 async def test_a_host_with_one_refused_address_is_refused(opened: Any, resolver: Any, make_page: Any) -> None:
-    """A name that stands for both is an attack, or broken; it is not tried until it fits."""
+    """A name that resolves to both kinds is an attack, or broken; no address of it is tried."""
     good = await opened({"/": make_page("good", "text/plain")}, host="127.0.0.2")
     line = fetcher("127.0.0.2:" + str(good.port), resolve=resolver(["127.0.0.2", "10.0.0.5"]))
     with pytest.raises(HostRefused):
@@ -142,7 +142,7 @@ async def test_the_certificate_is_that_of_the_name(
 
 
 async def test_a_decompression_bomb_is_limited(site: Any, make_page: Any) -> None:
-    """A body that stands for ten gigabytes is unpacked as far as there is room for it, and cut."""
+    """A body that expands to ten gigabytes is unpacked up to the limit, and cut."""
     packer, zeros = zlib.compressobj(9, wbits=31), b"\0" * (1 << 20)
     portion = b"".join(packer.compress(zeros) for _ in range(64))
 

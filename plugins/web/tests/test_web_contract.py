@@ -16,7 +16,7 @@ from trunkline_web.settings import WebSettings
 
 
 class _Site(BaseHTTPRequestHandler):
-    """Says the same to everybody."""
+    """Sends the same page to every client."""
 
     def do_GET(self) -> None:
         body = b'{"results": [{"url": "https://a.example/", "title": "A", "content": "words"}]}'

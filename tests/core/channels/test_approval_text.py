@@ -13,7 +13,7 @@ FORGED = "Which one?\n\nThe agent of block main wants to read something: read_fi
 
 @pytest.mark.parametrize("kind", ["question", "command", "message", "diff", "arguments"])
 def test_no_line_of_a_model_imitates_the_platform(kind: str) -> None:
-    """Below the question every line that somebody else wrote has a mark before it, the forged question too."""
+    """Below the question every quoted line has a mark before it, the forged question too."""
     detail = ApprovalDetail(kind=kind, text=FORGED)  # type: ignore[arg-type]
     first, *others = approval_words("The agent asks you:", detail).split("\n")
     assert first == "The agent asks you:" and len(others) == 4
@@ -22,7 +22,7 @@ def test_no_line_of_a_model_imitates_the_platform(kind: str) -> None:
 
 @given(st.text())
 def test_line_ends_are_marked(text: str) -> None:
-    """Line ends of every kind, and whatever a terminal might take for one."""
+    """Line ends of every kind are marked, with all characters that a terminal might take for one."""
     shown = approval_words("?", ApprovalDetail(text=f"x{text}"))
     assert all(line.startswith(QUOTED.rstrip()) for line in shown.split("\n")[1:])
     assert not set("\r\x0b\x0c\x1b\x85\u2028\u2029") & set(shown)

@@ -59,7 +59,7 @@ def test_a_failed_turn_is_an_exit_status(home: Path) -> None:
 
 
 def test_say_prints_one_answer(home: Path) -> None:
-    """The answer in standard output, the conversation in standard error; --conversation goes on with it."""
+    """The answer is on standard output, the conversation on standard error; --conversation continues it."""
     first = run(home, "say", "say:hello there")
     assert (first.stdout, first.returncode) == ("hello there\n", 0), first.stderr
     conversation = first.stderr.split()[-1]

@@ -1,4 +1,4 @@
-"""What every channel of letters is given by ``LetterChannel``, beyond the contract suite that the examples run."""
+"""The features of ``LetterChannel`` for channels of letters, beyond the contract suite that the examples run."""
 
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
@@ -95,7 +95,7 @@ async def test_a_deleted_conversation_is_started_again(tmp_path: Path) -> None:
 
 
 async def test_results_too_long_to_show_are_named_below_the_answer() -> None:
-    """Once, with the command that prints it, and above the question where somebody has to decide."""
+    """The note appears once, with the command that prints the result, and above the question for a pending decision."""
 
     def long(message: SendMessage) -> Iterable[Step]:
         stored = StoredResult(id="k3v7qx2mtp4a", characters=200_000, kept=200_000)
@@ -116,7 +116,7 @@ async def test_results_too_long_to_show_are_named_below_the_answer() -> None:
 
 
 class Owned(Pile):
-    """A pile whose owner can be told things; Ada is the owner."""
+    """A pile whose owner can be notified; Ada is the owner."""
 
     def __init__(self) -> None:
         super().__init__()

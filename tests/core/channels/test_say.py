@@ -58,7 +58,7 @@ async def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(
 
 
 async def test_discovery_tools_are_not_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    """Finding and loading tools is told of only where it failed."""
+    """Finding and loading tools is reported only on failure."""
     found = ToolEnded(step=0, call_id="c1", name="load_tools")
     failed = ToolEnded(step=0, call_id="c2", name="discover_tools", error=True)
     assert await said([found, failed, text("Done."), END], TurnPrinter(stream=True)) == 0
@@ -112,7 +112,7 @@ async def test_control_codes_are_not_printed(capsys: pytest.CaptureFixture[str])
 
 
 async def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """Everything a program wants to know, and nothing else in standard output."""
+    """It has every field that a program needs, and nothing else is on standard output."""
     assert await said(WITH_A_TOOL, JsonTurnPrinter()) == 0
     out, err = capsys.readouterr()
     answer = json.loads(out)

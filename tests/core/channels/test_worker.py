@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Doorbell(Channel):
-    """Counts how often it was started; crashes while it is told to."""
+    """Counts its starts; crashes as long as it is configured to."""
 
     def __init__(self, name: str = "doorbell", crashes: int = 0) -> None:
         self.name, self.crashes = name, crashes
@@ -104,7 +104,7 @@ async def test_a_crashed_channel_does_not_affect_others(
 
 
 async def test_a_channel_that_returned_is_not_restarted(tmp_path: Path, nats_server: EmbeddedServer) -> None:
-    """Returning means done; the worker and the others go on."""
+    """A channel that returns is finished; the worker and the other channels continue."""
     brief, other = Brief("brief"), Doorbell("other", crashes=1)
     async with running(tmp_path, nats_server, brief, other):
         await wait_until(lambda: other.running)
@@ -137,7 +137,7 @@ async def test_drain_ends_the_channels(tmp_path: Path, nats_server: EmbeddedServ
 async def test_a_foreground_channel_is_left_to_chat(
     tmp_path: Path, nats_server: EmbeddedServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The worker takes no terminal, and says which enabled channel nobody offers."""
+    """The worker uses no terminal, and reports which enabled channel no plugin provides."""
     probe, bell = ForegroundProbe(), Doorbell()
     async with running(tmp_path, nats_server, probe, bell):
         await wait_until(lambda: bell.running)

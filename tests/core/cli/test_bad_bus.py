@@ -1,4 +1,4 @@
-"""A worker that meets a server which it cannot use: it says what, where and what to do, and leaves."""
+"""A worker with an unusable server: it reports what, where and what to do, and exits."""
 
 import shutil
 import subprocess
@@ -44,7 +44,7 @@ def refusals(server: EmbeddedServer) -> int:
 
 @pytest.mark.parametrize("kind", ["tools", "monitor", "streams"])
 async def test_wrong_credentials_are_reported_once(trunkline: Run, server: EmbeddedServer, kind: str) -> None:
-    """The worker leaves with 1 and names the server and the settings to look at; it does not knock on and on."""
+    """The worker exits with 1 and names the server and the settings to check; it does not retry without end."""
     done = await anyio.to_thread.run_sync(lambda: trunkline("run", kind, env=reach(server, "wrong-sesame")))
     assert done.returncode == 1
     assert f"cannot reach NATS at {server.url}" in done.stderr

@@ -11,7 +11,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def test_every_setting_is_shown_with_its_origin(trunkline: Run, home: Path) -> None:
-    """Default, file and environment are told apart; secrets are shown as their variables."""
+    """Default, file and environment are distinguished; secrets are shown as their variables."""
     home.mkdir()
     (home / "trunkline.toml").write_text(
         '[gateway]\nhost = "::1"\n[bus]\npassword = { env = "BUS_PASSWORD" }\n'
@@ -90,7 +90,7 @@ def test_init_asks_for_the_variable_and_never_for_the_key(trunkline: Run, home: 
 
 
 def test_init_asks_nothing_where_there_is_no_terminal(trunkline: Run, home: Path) -> None:
-    """Nothing is guessed and nothing is changed: the way without questions is named."""
+    """Nothing is guessed and nothing is changed: the output names the option without questions."""
     done = trunkline("init", stdin="garden\nopenai\nGARDEN_KEY\nsmall-model\n")
     assert done.returncode == 2 and "need a terminal" in done.stderr and "--yes" in done.stderr
     assert not home.exists()
@@ -98,7 +98,7 @@ def test_init_asks_nothing_where_there_is_no_terminal(trunkline: Run, home: Path
 
 
 def test_init_names_the_variable_that_is_missing(trunkline: Run) -> None:
-    """MB-T1: in words, and as JSON for a script. Nobody is asked for an answer without the key."""
+    """MB-T1: the variable is named in words, and as JSON for a script. Without the key no answer is requested."""
     arguments = ("init", "--yes", "--adapter", "openai", "--key-env", "GARDEN_KEY", "--test")
     done = trunkline(*arguments)
     assert done.returncode == 0 and "GARDEN_KEY is not set" in done.stderr

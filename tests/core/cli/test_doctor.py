@@ -26,7 +26,7 @@ IDS = [
 def examined(
     run: Run, *arguments: str, env: dict[str, str] | None = None
 ) -> tuple[int, dict[str, dict[str, str]]]:
-    """The exit status and the checks by their ids. Whatever else runs on this machine may have the usual port."""
+    """Return the exit status and the checks by their ids. Another program on this machine may use the usual port."""
     port = {"TRUNKLINE_GATEWAY__PORT": str(free_port())}
     done = run("doctor", "--json", *arguments, env={**port, **(env or {})})
     assert "Traceback" not in done.stderr, done.stderr
@@ -61,7 +61,7 @@ def test_a_wrong_setting_is_an_error_and_the_rest_is_skipped(trunkline: Run) -> 
 
 @pytest.mark.anyio
 async def test_a_port_used_by_our_gateway_is_not_a_problem(tmp_path: Path) -> None:
-    """With workers in processes of their own, whoever has the port is our gateway."""
+    """With workers in separate processes, the process on the port is our gateway."""
     async with process_platform(
         tmp_path / "home", config={"gateway.port": free_port()}, workers=("gateway", "memory")
     ) as running:
@@ -87,7 +87,7 @@ def test_a_taken_port_is_found(trunkline: Run) -> None:
 
 
 def test_a_token_that_others_can_read_is_found(trunkline: Run, home: Path) -> None:
-    """The hint is the command that mends it; the token is not shown."""
+    """The hint is the command that fixes it; the token is not shown."""
     home.mkdir()
     (home / "token").write_text("swordfish")
     (home / "token").chmod(0o644)

@@ -21,7 +21,7 @@ TRUNKLINE = (sys.executable, "-m", "trunkline.cli.main")
 
 @contextmanager
 def command(home: Path, *words: str) -> Iterator[psutil.Process]:
-    """A command of this home that goes on until the block ends."""
+    """Run a command of this home until the block ends."""
     log = (home / f"{words[0]}.out").open("wb")
     process = subprocess.Popen(
         [*TRUNKLINE, *words], env=environ(home), stdin=subprocess.DEVNULL, stdout=log, stderr=log

@@ -1,4 +1,4 @@
-"""No secret stands in a log: not in a message, an extra, a traceback or a chained exception, as text or as JSON."""
+"""No secret appears in a log: not in a message, an extra, a traceback or a chained exception, as text or as JSON."""
 
 import logging
 import subprocess

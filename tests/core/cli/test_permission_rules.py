@@ -111,8 +111,8 @@ UNKNOWN = [
 
 
 async def test_unknown_names_of_a_rule_are_reported(running: Platform, trunkline: Run) -> None:
-    """The rule is kept, since a block or plugin may come later. A person is told on standard error, with names that are
-    near; a script by ``unknown``."""
+    """The rule is kept, since a block or plugin may be added later. A person gets a note on standard error, with
+    similar names; a script gets ``unknown``."""
     for subject, resource, reported, near in UNKNOWN:
         done = await anyio.to_thread.run_sync(
             trunkline, "permissions", "rules", "add", "deny", subject, "write", resource, "--json"

@@ -222,7 +222,7 @@ def test_a_wrong_setting_is_named_with_its_file_and_line(trunkline: Run, home) -
 
 
 def test_debugging_shows_the_traceback(trunkline: Run) -> None:
-    """TRUNKLINE_DEBUG=1 is for those who mend the program."""
+    """TRUNKLINE_DEBUG=1 is for developers of the program."""
     assert "Traceback" in trunkline("run", "nobody", env={"TRUNKLINE_DEBUG": "1"}).stderr
 
 

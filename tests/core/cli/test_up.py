@@ -210,7 +210,7 @@ def _in_a_namespace(script: str, environ: dict[str, str]) -> "subprocess.Complet
 
 @pytest.mark.namespace
 def test_a_read_only_home_is_reported_in_one_sentence(environ: dict[str, str], home: Path) -> None:
-    """Nothing is half-written: the home is as it was."""
+    """Nothing is written in part: the home is unchanged."""
     home.mkdir()
     mount = 'mount --bind -o ro "$TRUNKLINE_HOME" "$TRUNKLINE_HOME"'
     script = f'{mount} && exec "$PYTHON" -m trunkline.cli.main up --port 0'

@@ -72,7 +72,7 @@ def test_variables_are_read_as_the_setting_needs(tmp_path):
 
 @pytest.mark.parametrize("table", ["[gateway]\n", "gateway = {}\n", "[gateway]\n# port = 1\n[monitor]\n"])
 def test_a_variable_fills_a_table_that_is_empty(tmp_path, table):
-    """Its text is read as the setting needs, whatever the file begins and does not fill."""
+    """The variable is read by the type of the setting, for any incomplete table in the file."""
     (tmp_path / "trunkline.toml").write_text(table)
     config = load_config(tmp_path, environ={"TRUNKLINE_GATEWAY__PORT": "9123"})
     assert config.settings.gateway.port == 9123 and config.origins["gateway.port"].kind == "env"
@@ -205,7 +205,7 @@ def test_problems_of_a_plugins_section(tmp_path):
 
 
 def test_a_variable_reaches_a_plugin_with_a_hyphen(tmp_path):
-    """A variable's name has no room for ``-``: ``_`` stands for it."""
+    """A variable's name cannot contain ``-``: ``_`` replaces it."""
     environ = {"TRUNKLINE_PLUGINS__WEB_SEARCH__RETRIES": "4"}
     for text in ("", "[plugins.web-search]\nretries = 1\n"):
         config = load(tmp_path, text, environ=environ)

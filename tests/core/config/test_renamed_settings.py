@@ -110,7 +110,7 @@ def test_every_way_to_write_a_key(before: str, after: str) -> None:
     ],
 )
 def test_text_that_resembles_a_key_is_unchanged(before: str) -> None:
-    """Inline tables and texts of several lines: the values are right, whatever becomes of the layout."""
+    """Inline tables and texts of several lines: the values are right, in any layout."""
     after = leaves(tomllib.loads(rename_settings(before)))
     assert after == {renamed(key): value for key, value in leaves(tomllib.loads(before)).items()}
 

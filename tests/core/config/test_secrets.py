@@ -36,7 +36,7 @@ def test_a_secret_that_is_written_out_is_refused(tmp_path):
     "written", ["3", "{ file = 'x' }", "{ env = 'A', extra = 1 }", "{ env = 'a b' }", "[]"]
 )
 def test_other_shapes_are_refused(tmp_path, written):
-    """Nothing but a reference is a secret."""
+    """Only a reference is a secret."""
     with pytest.raises(InvalidConfig, match=r"bus\.password"):
         config(tmp_path, f"[bus]\npassword = {written}\n")
 

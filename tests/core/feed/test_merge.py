@@ -1,4 +1,4 @@
-"""The order of a feed, whatever comes when: ``trunkline.contracts.turns.feed_merge`` without a bus."""
+"""The order of a feed, for any order of arrival: ``trunkline.contracts.turns.feed_merge`` without a bus."""
 
 from collections.abc import Callable, Iterable
 
@@ -85,7 +85,7 @@ def test_no_gap_and_no_repeat(story: Story, data: st.DataObject) -> None:
 @examples(500, deadline=None)
 @given(story=stories(), data=st.data())
 def test_a_reader_can_resume_at_every_position(story: Story, data: st.DataObject) -> None:
-    """After each single event the position suffices to go on in a new reader, as often as one likes."""
+    """After each single event a new reader can continue from the position, any number of times."""
     reader = Reader()
     for count, item in enumerate(story.items, 1):
         reader.merge.offer(item)

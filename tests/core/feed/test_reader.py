@@ -111,7 +111,7 @@ async def test_a_fresh_turn_may_be_quicker_than_its_reader(accepted: Bus) -> Non
 
 
 async def test_the_position_leads_back_to_the_same_place(accepted: Bus) -> None:
-    """A reader with the position of an event goes on right behind it."""
+    """A reader with the position of an event continues right behind it."""
     bus = accepted
     await publish(bus, 1, delta(0, "ab"), delta(2, "cd"), ENDED)
     first = reader(bus)
@@ -125,7 +125,7 @@ async def test_the_position_leads_back_to_the_same_place(accepted: Bus) -> None:
 
 
 async def test_a_waiting_turn_is_waited_for(accepted: Bus) -> None:
-    """A turn that was accepted and that nobody has begun is not unknown; the reader waits."""
+    """An accepted turn that no monitor has started is not unknown; the reader waits."""
     with anyio.move_on_after(1.0) as waited:
         await seen(reader(accepted))
     assert waited.cancelled_caught
@@ -201,14 +201,14 @@ async def test_an_expired_feed_is_read_from_the_journal(bus: Bus) -> None:
 
 
 async def test_a_missing_end_is_read_from_the_journal(bus: Bus) -> None:
-    """When the feed stops short and the journal says the turn ended, the reader is told the rest and no more."""
+    """When the feed ends early and the journal has the turn's end, the reader receives the rest and no more."""
     await publish(bus, 1, delta(0, "I lo"))
     await journal(bus, *STORY)
     assert await seen(reader(bus)) == [delta(0, "I lo"), delta(4, "ok."), *REPORTED[1:]]
 
 
 async def test_resuming_a_feed_read_from_the_journal(bus: Bus) -> None:
-    """A position given out while the journal was told leads back to the same place."""
+    """A position issued while the journal was read leads back to the same place."""
     await journal(bus, *STORY)
     first = reader(bus)
     async for event in first:
@@ -246,14 +246,14 @@ async def test_unstored_items_are_not_shown_again(accepted: Bus, again_by: str) 
 
 
 async def until_stored(bus: Bus, count: int) -> None:
-    """The feed is told without waiting for the store."""
+    """The feed is published without waiting for the store."""
     with anyio.fail_after(60):
         while len([one async for one in bus.history(FEED, conversation=CONV, turn=TURN)]) < count:  # noqa: ASYNC110
             await anyio.sleep(0.01)
 
 
 async def test_a_failed_turn_ends_with_its_fixed_sentence(bus: Bus) -> None:
-    """The sentence of a failed turn is the code's own, also when the journal tells it."""
+    """The sentence of a failed turn is the code's own, also from the journal."""
     await journal(
         bus,
         TurnStarted(request=request(), model="m"),

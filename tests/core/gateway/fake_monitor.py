@@ -137,7 +137,7 @@ class FakeMonitor:
                 await anyio.sleep(0.01)
 
     async def forget(self) -> None:
-        """Finish what came, and begin as new."""
+        """Finish the received turns, and start as new."""
         self.paused = False
         with anyio.fail_after(60):
             while await self._waiting():  # noqa: ASYNC110  it is asked over the bus

@@ -268,7 +268,8 @@ CHANGES: tuple[tuple[str, str, Any], ...] = (
 
 
 async def test_only_the_owner_changes_a_block() -> None:
-    """Without the token 401, as somebody else 403, for every route that changes one; and nothing is changed."""
+    """The status is 401 without the token, and 403 for another person, on every route that changes a block; and
+    nothing is changed."""
     async with standing(Guests()) as house:
         before = await text_of(house, "blocks/main/block.toml")
         async with httpx.AsyncClient(base_url=house.url, timeout=60) as stranger:

@@ -1,4 +1,4 @@
-"""Blocks over HTTP and the bus: made, shown, put away and brought back byte for byte, deleted (MB-F1..F5, F29)."""
+"""Blocks over HTTP and the bus: created, shown, archived, restored byte for byte, deleted (MB-F1..F5, F29)."""
 
 import hashlib
 from datetime import UTC, datetime
@@ -103,7 +103,7 @@ async def test_unknown_choices_are_refused(house: House) -> None:
 
 
 async def test_archive_and_restore_bring_back_every_byte(own_house: House) -> None:
-    """Conversations, memory and the workspace go away together and come back as they were."""
+    """Conversations, memory and the workspace are archived together and restored unchanged."""
     await own_house.terminal.create_block("garden")
     conversation = await talk(own_house, "plant", block="garden")
     write = WriteMemory(path="blocks/garden/notes/ü.md", content="söl\r\n\x07", actor="test")

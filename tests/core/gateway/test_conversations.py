@@ -123,7 +123,7 @@ async def test_a_conversation_can_be_read_before_it_is_stored(own_house: House) 
 
 
 async def test_a_second_client_lists_and_continues_the_conversation(house: House) -> None:
-    """ARCH-3: what one client began, another finds in the list and goes on with."""
+    """ARCH-3: a conversation started by one client is listed for another, which continues it."""
     first, _ = await converse(house.http, NEW, {"content": "one"})
     listed = page((await house.http.get("/conversations")).content)
     found = listed.conversations[0].id
@@ -137,7 +137,7 @@ async def test_a_second_client_lists_and_continues_the_conversation(house: House
 
 
 async def test_a_client_reconnects_during_an_answer(house: House) -> None:
-    """A stream that broke goes on behind the last event that arrived; the turn did not notice."""
+    """A broken stream continues behind the last received event; the turn is not affected."""
     go_on = anyio.Event()
 
     async def script(fake_turn: FakeTurn) -> None:
@@ -217,7 +217,7 @@ async def test_a_dropped_answer_is_withdrawn(house: House) -> None:
 
 
 async def test_a_disconnected_client_does_not_end_the_turn(house: House) -> None:
-    """The answer is finished and stored though nobody reads it."""
+    """The answer is finished and stored without a reader."""
     left = anyio.Event()
 
     async def script(fake_turn: FakeTurn) -> None:
@@ -327,7 +327,7 @@ async def test_a_bad_query_is_refused(house: House, query: str) -> None:
 
 
 async def test_events_of_nonsense_are_refused(house: House) -> None:
-    """A position that nobody gave out is 400, an unknown turn 404."""
+    """A position that was never issued is 400, an unknown turn 404."""
     response, _ = await converse(house.http, NEW, {"content": "hi"})
     path = f"/api/turns/{response.headers['x-turn-id']}/events"
     assert (await house.http.get(path, params={"from": "yesterday"})).status_code == 400

@@ -116,7 +116,7 @@ async def test_without_a_monitor_messages_are_accepted(own_house: House) -> None
 
 
 async def test_a_server_restart_is_survived(own_house: House) -> None:
-    """nats-server killed in mid-stream: the reader goes on when it is back, without gap or repeat."""
+    """nats-server is killed in mid-stream: the reader continues when it is back, without gap or repeat."""
     server = own_house.platform.instance.server
     assert server is not None
     shown = anyio.Event()

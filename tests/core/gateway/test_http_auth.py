@@ -1,4 +1,4 @@
-"""Who may come in, and by which name the gateway may be called (PA-T8, T20, DEPLOY-5, design section 7)."""
+"""Access to the gateway, and its accepted host names (PA-T8, T20, DEPLOY-5, design section 7)."""
 
 import logging
 import random
@@ -108,7 +108,7 @@ async def test_the_token_is_kept_and_never_shown(tmp_path: Path, caplog: pytest.
 
 
 def test_a_token_that_is_too_short_is_refused(tmp_path: Path) -> None:
-    """An emptied token file must not let everybody in."""
+    """An emptied token file must not admit every client."""
     file = tmp_path / "token"
     file.write_text("")
     with pytest.raises(StorageError, match="shorter than"):
@@ -128,7 +128,7 @@ async def test_requests_for_another_host_name_are_refused(house: House, host: st
 
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:8420"])
 async def test_own_host_names_are_accepted(house: House, host: str) -> None:
-    """The loopback names are ours, whatever the port."""
+    """The loopback names are accepted, with any port."""
     assert (await house.http.get("/conversations", headers={"host": host})).status_code == 200
 
 
@@ -242,7 +242,7 @@ async def broken(request: object) -> object:
 
 
 class TestPlugins:
-    """What plugins add to the gateway."""
+    """The routes, rules and authenticators that plugins add to the gateway."""
 
     @pytest.fixture(scope="class")
     async def shared(self, anyio_backend: str) -> AsyncIterator[House]:
@@ -279,7 +279,7 @@ class TestPlugins:
         assert [request.block for request in house.monitor.requests] == ["garden", "main"]
 
     async def test_routes_of_plugins(self, house: House) -> None:
-        """They lie under ``/x/<plugin>/``, behind the door unless public; a broken one tells nothing."""
+        """They are under ``/x/<plugin>/``, and need the credential unless public; a failing one reveals no detail."""
         owner = next(
             one.owner for one in house.platform.instance.workers["gateway"].context.plugins.http_routes()
         )

@@ -71,7 +71,7 @@ async def test_a_deleted_default_block_starts_empty(own_house: House) -> None:
 
 
 async def test_an_existing_folder_becomes_the_workspace_of_a_new_block(own_house: House) -> None:
-    """Nothing is taken from an owner who prepares a block's files first."""
+    """The files that an owner prepared in the folder are kept."""
     workspace = filled(own_house.platform.home.workspace("garden"))
     await own_house.terminal.create_block("garden")
     assert (workspace / "kept.txt").is_file()
@@ -115,7 +115,8 @@ async def test_an_interrupted_deletion_can_be_repeated(own_house: House, how: st
 
 
 async def test_an_interrupted_deletion_is_finished(own_house: House) -> None:
-    """Memory has no such block any more: delete removes the rest, an older archive comes back, a new block is empty."""
+    """Memory no longer has the block: delete removes the rest, an older archive can be restored, a new block is
+    empty."""
     house, places = own_house, own_house.platform.home
     await house.terminal.create_block("garden", BlockConfig(description="older"))
     filled(places.workspace("garden"), "older")

@@ -177,7 +177,7 @@ async def scraped(running: Platform, token: bool = True) -> httpx.Response:
 
 
 def stand_in(text: str, *lines: str) -> bool:
-    """Whether each of these is in the text: a whole line, or the beginning of one."""
+    """Report whether the text contains each of these: a whole line, or the beginning of one."""
     return all(has(text, line) if line.endswith("\n") else line in text for line in lines)
 
 
@@ -224,7 +224,7 @@ async def test_a_scrape_counts_events_since_the_first() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize(("setting", "without", "with_token"), [("open", 200, 200), ("off", 401, 404)])
 async def test_access_to_metrics_is_a_setting(setting: str, without: int, with_token: int) -> None:
-    """Open to whoever reaches the port, or not there at all; other paths stay shut either way."""
+    """Metrics are open to every client of the port, or absent; other paths need the credential either way."""
     async with platform(config={"gateway.metrics": setting}, workers=("gateway", "memory")) as running:
         assert (await scraped(running, token=False)).status_code == without
         assert (await scraped(running)).status_code == with_token

@@ -234,7 +234,7 @@ async def test_a_wrong_key_is_refused_as_openai_does(house: House) -> None:
     ids=lambda value: repr(value)[:50],
 )
 async def test_unsupported_requests_are_refused(house: House, given: dict[str, Any]) -> None:
-    """Nothing is ignored that would change the answer: 400 in OpenAI's shape, and no turn."""
+    """An option that would change the answer is not ignored: 400 in OpenAI's form, and no turn."""
     response = await house.http.post("/v1/chat/completions", json={"model": "main", **given})
     assert response.status_code == 400
     error = msgspec.json.decode(response.content, type=shapes.ErrorObject).error

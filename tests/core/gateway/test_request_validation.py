@@ -153,7 +153,7 @@ async def test_openais_client_reads_the_param(house: House) -> None:
 
 
 async def test_errors_do_not_repeat_the_request(house: House) -> None:
-    """A key that stands in the wrong place is not in the answer."""
+    """A key in the wrong field is not in the answer."""
     response = await house.http.post(
         "/v1/chat/completions", json={"model": "main", "messages": [{"role": "sk-secret", "content": "x"}]}
     )

@@ -81,7 +81,7 @@ async def test_a_connection_that_sends_nothing_is_closed() -> None:
 
 
 async def test_a_body_that_trickles_in_is_not_waited_for() -> None:
-    """With the right credential too: 408, and the message is nobody's."""
+    """The right credential does not help: 408, and the message is discarded."""
     async with gateway() as running:
         head = HEAD + f"Authorization: Bearer {running.token}\r\nContent-Length: 100000\r\n\r\n".encode()
         said = await dripped(await opened(running), head + b'{"content":"', b"x")

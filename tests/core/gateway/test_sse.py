@@ -55,7 +55,7 @@ def response(source: Source, closing: anyio.Event | None = None) -> EventStream:
 
 
 def test_an_event_is_one_block_of_lines() -> None:
-    """Line breaks of the content stay inside the JSON, whatever kind they are."""
+    """Line breaks of the content stay inside the JSON, of any kind."""
     data = TextDeltaData(content="a\nb\r\u2028c")
     encoded = encode(data, event="text-delta", id="1.2")
     assert encoded == b'id: 1.2\nevent: text-delta\ndata: {"content":"a\\nb\\r\xe2\x80\xa8c"}\n\n'
@@ -93,7 +93,7 @@ async def test_a_disconnected_client_releases_the_source() -> None:
 
 
 async def test_a_server_that_stops_ends_the_response() -> None:
-    """The stream ends in good order, so that the client comes back with its last id."""
+    """The stream ends in order, so that the client reconnects with its last id."""
     client, source, closing = Client(), Source(b"1", endless=True), anyio.Event()
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:

@@ -132,7 +132,8 @@ async def test_steer(house: House, held: anyio.Event) -> None:
 
 
 async def test_the_first_decision_counts(house: House) -> None:
-    """A parked call is shown with its hash; one decision is taken, for exactly this call, and the next is told."""
+    """A parked call is shown with its hash; one decision is accepted, for exactly this call, and the next gets the
+    first one's result."""
     call = ToolCall(id="c1", name="write", arguments={"path": "x"})
     asked = ApprovalAsked(call_id="c1", call_hash=HASH, question="Write x?")
 
@@ -195,7 +196,7 @@ async def test_a_failed_turn_ends_with_its_sentence(house: House, code: ErrorCod
 
 
 async def test_the_trace_begins_at_the_gateway(house: House) -> None:
-    """A caller's trace goes on in the turn, and the correlation id of the response is that trace."""
+    """A caller's trace continues in the turn, and the correlation id of the response is that trace."""
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     response, _ = await converse(
         house.http, NEW, {"content": "hi"}, traceparent=f"00-{trace}-00f067aa0ba902b7-01"

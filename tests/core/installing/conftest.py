@@ -35,7 +35,7 @@ READS = 'hooks = ["tools"]\neffects = ["read"]\nnetwork = ["sky.example"]\nsecre
 
 @dataclass(frozen=True)
 class Place:
-    """Where a person types commands."""
+    """The folder and environment in which a person types commands."""
 
     python: Path
     home: Path
@@ -63,12 +63,12 @@ class Place:
         return self.trunkline("plugins", "install", str(wanted), "--wheels", str(self.wheels), *arguments)
 
     def plugins(self) -> dict[str, dict[str, Any]]:
-        """What ``plugins list`` says, by distribution."""
+        """Return the output of ``plugins list``, by distribution."""
         report = json.loads(self.trunkline("plugins", "list", "--json").stdout)
         return {plugin["owner"]: plugin for plugin in report["plugins"]}
 
     def has(self, module: str) -> bool:
-        """Whether a module lies in this environment."""
+        """Report whether this environment has a module."""
         return bool(list(self.python.parent.parent.glob(f"lib/python*/site-packages/{module}*")))
 
     def wheel(self, name: str, files: Mapping[str, str], **more: Any) -> Path:

@@ -173,7 +173,7 @@ def test_a_wheel_that_is_a_link_is_none(place: Place, tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_read_is_not_built(
     place: Place, tmp_path: Path, line: str, other: str, said: str
 ) -> None:
-    """What its build alone would say cannot be shown before it, so it is refused with what to do instead."""
+    """Its requests are known only after the build and cannot be shown before it, so it is refused with another way."""
     project = make_project(tmp_path / "sky")
     (project / "pyproject.toml").write_text(PROJECT.replace(line, other))
     done = place.install(project, "--yes")

@@ -138,7 +138,7 @@ def trunkline_models():
 
 
 def test_an_adapter_that_is_merely_installed_is_given_no_text(place: Place) -> None:
-    """The home went on answering offline before, and does so until its owner chooses the adapter by name."""
+    """The home answered offline before, and does so until its owner chooses the adapter by name."""
     manifest = 'hooks = ["models"]\n'
     file = place.tool("model", manifest=manifest, files={"acme_model/__init__.py": ADAPTER})
     assert place.install(file, "--yes").returncode == 0
@@ -149,7 +149,7 @@ def test_an_adapter_that_is_merely_installed_is_given_no_text(place: Place) -> N
 
 
 def attack(place: Place, kind: str) -> str | Path:
-    """A distribution that would harm the platform or somebody else by being installed."""
+    """A distribution whose installation would harm the platform or another plugin."""
     match kind:
         case "needs another version":
             return place.tool("sky", requires=("msgspec<0.1",))
@@ -268,7 +268,7 @@ def test_a_missing_pip_is_reported_with_a_hint(place: Place, tmp_path: Path) -> 
 
 
 def test_disable_and_enable_keep_the_rest_of_the_file(place: Place) -> None:
-    """Comments and other settings stay as they were; a disabled plugin is not loaded. A platform that runs goes on."""
+    """Comments and other settings are unchanged; a disabled plugin is not loaded. A running platform continues."""
     (place.home / "run").mkdir(parents=True)
     settings = place.home / "trunkline.toml"
     settings.write_text("# mine\n[gateway]\nport = 9000  # not 8420\n")

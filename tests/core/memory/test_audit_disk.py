@@ -34,7 +34,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 async def test_a_full_disk_blocks_no_call_and_loses_no_audit_line(
     small: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lines wait on their stream meanwhile."""
+    """The lines wait on their stream until there is room."""
     monkeypatch.setattr(audit_writer, "COMMIT_INTERVAL", 0.2)
     caplog.set_level(logging.ERROR)
     async with platform(small, workers=("memory", "tools", "gateway")) as running:

@@ -195,7 +195,7 @@ def test_wrong_usage_is_reported(arguments: tuple[str, ...], memory: Run) -> Non
 
 
 def test_search_explains_hits_and_stats_counts_files(memory: Run, notes: Path) -> None:
-    """--why lists the signals; stats counts and says that words alone are searched; reindex makes it anew."""
+    """--why lists the signals; stats counts and reports that only words are searched; reindex rebuilds it."""
     memory("add", str(notes))
     found = memory("search", "climbing frames", "--why", "--kind", "document")
     assert "    words      + " in found.stdout and "climbing, frames" in found.stdout

@@ -63,7 +63,7 @@ def test_the_default_store_is_used_unless_another_is_named() -> None:
 
 @pytest.mark.parametrize("status", ["disabled", "quarantined", "failed", "isolated"])
 def test_a_default_store_that_is_not_loaded_is_named_with_its_state(status: str) -> None:
-    """What failed, where, and what to do."""
+    """The error has the failure, its place, and the fix."""
     with pytest.raises(ConfigError, match=rf"{DEFAULT_STORE} is {status} \(It broke\)") as refused:
         choose_store(plugins(trunkline_git_store=status), None)
     assert refused.value.hint == "Release it."

@@ -1,4 +1,4 @@
-"""Who should hold which partition."""
+"""The intended owner of each partition."""
 
 from collections import Counter
 

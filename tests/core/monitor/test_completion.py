@@ -176,7 +176,7 @@ async def test_a_disconnected_caller_ends_the_call() -> None:
 
 
 async def test_a_deadline_ends_the_call() -> None:
-    """After ``timeout`` the asker is told so, and may ask again."""
+    """After ``timeout`` the caller gets the error, and may ask again."""
     replies: list[ReplyItems] = [["a", anyio.sleep_forever], "b"]
     async with asking(replies) as (running, _):
         model = BlockCompleter(running.bus, "main")
@@ -196,7 +196,7 @@ async def test_a_fault_of_the_vendor_is_a_code_and_a_fixed_sentence() -> None:
 
 
 async def test_an_invalid_completion_is_refused_before_sending() -> None:
-    """The mistake is told to who made it, and reaches no model."""
+    """The caller gets the error, and no model is called."""
     wrongs: list[dict[str, Any]] = [
         {"purpose": "Not A Word"},
         {"max_tokens": 0},

@@ -285,7 +285,7 @@ def spec(name: str, **more: Any) -> ToolSpec:
 
 
 def test_tool_selection_follows_from_the_transcript() -> None:
-    """The order is that of the catalogue, then of loading; a name that is nobody's or not text is passed over."""
+    """The order is that of the catalogue, then of loading; a name of no tool, or that is not text, is skipped."""
     specs = (spec("a"), spec("b", category="always-send"), spec("c"), spec("d", source="mcp:x"))
     own = (spec("discover_tools"), spec("load_tools"), spec("read_result"))
     reported = [

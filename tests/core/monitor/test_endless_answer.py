@@ -1,4 +1,4 @@
-"""A model that does not stop: its answer is cut at ``monitor.max_answer``, and what came before is kept."""
+"""A model that does not stop: its answer is cut at ``monitor.max_answer``, and the text up to there is kept."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ class Brings:
 
 
 def endless(item: Item) -> Iterator[Item]:
-    """The same for ever."""
+    """Yield the same text without end."""
     while True:
         yield item
 

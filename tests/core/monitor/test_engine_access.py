@@ -29,7 +29,7 @@ REMEMBER = 'call:memory_read {"path": "/secret.md"} ;; quote'
 async def serving(
     home: Path, provider: ScriptedProvider, *plugins: object
 ) -> AsyncIterator[tuple[Platform, httpx.AsyncClient]]:
-    """A platform in which nobody is asked about calls, whose loop is served, and a client without a credential."""
+    """Run a platform whose calls need no approval, with its agent loop served, and a client without a credential."""
     config = {
         "monitor.engine": True,
         **provider.settings,
@@ -175,7 +175,7 @@ async def test_a_credential_that_permits_less_is_not_widened_by_a_header(
 
 @pytest.mark.parametrize("body", [b"[" * 200_000, b'{"messages": ' + b"[" * 200_000, b'{"messages": "\xff"}'])
 async def test_a_body_that_no_reader_follows_is_refused(tmp_path: Path, body: bytes) -> None:
-    """Nesting without end and bytes that are no text are the sender's fault; the loop goes on."""
+    """Endless nesting and bytes that are not text are the sender's fault; the loop continues."""
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider) as (running, http):
             headers = {**owner(running), **ALL, "content-type": "application/json"}
@@ -224,7 +224,7 @@ async def test_a_disabled_block_is_refused_here_too(tmp_path: Path) -> None:
 
 
 async def test_the_default_block_is_there_before_its_first_message(tmp_path: Path) -> None:
-    """Without a gateway nobody has made its file yet."""
+    """Without a gateway no process has created its file yet."""
     with ScriptedProvider() as provider:
         config = {"monitor.engine": True, "gateway.default_block": "desk", **provider.settings}
         async with (
@@ -271,7 +271,7 @@ async def test_the_name_of_a_wrong_file_is_shown_to_the_owner_only(tmp_path: Pat
 async def test_an_invalid_request_is_refused_with_the_field(
     tmp_path: Path, change: dict[str, Any], field: str
 ) -> None:
-    """As at the gateway, and what came is not repeated."""
+    """The error is that of the gateway, and does not repeat the request's content."""
     with ScriptedProvider() as provider:
         async with serving(tmp_path, provider) as (running, http):
             headers = {**owner(running), **ALL}

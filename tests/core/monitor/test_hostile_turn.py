@@ -185,7 +185,7 @@ class Cap:
 
 
 async def test_a_plugin_stops_a_turn_before_its_next_step() -> None:
-    """The turn ends as stopped, is stored, and the conversation goes on."""
+    """The turn ends as stopped, is stored, and the conversation continues."""
     tools = Tools()
     async with scripted(tools, Cap()) as (running, model):
         answer = await running.say(" ;; ".join(['call:note {"text": "a"}'] * 5))
@@ -251,7 +251,7 @@ async def until_said(running: Platform, conversation: str, text: str) -> None:
 
 
 async def test_a_message_behind_a_parked_turn_waits_through_a_restart(tmp_path: Path) -> None:
-    """The order of a conversation does not depend on which monitor looks after it."""
+    """The order of a conversation does not depend on the monitor that owns it."""
     tools = Tools()
     async with scripted(tools, Gate(), home=tmp_path) as (running, _):
         first = await running.send('call:note {"text": "x"} ;; say:one')
@@ -360,7 +360,7 @@ class UnknownRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v99"
 
 
 async def test_garbage_after_a_journal_does_not_stop_the_conversation() -> None:
-    """A record of an unknown kind, after a turn that is over: the next message is answered all the same."""
+    """A record of an unknown kind follows an ended turn: the next message is still answered."""
     topic = Topic(name="garbage", subject=JOURNAL.subject, payload=UnknownRecord, stream=JOURNAL.stream)
     async with scripted() as (running, _):
         first = (await running.say("say:one")).accepted
@@ -449,7 +449,7 @@ async def test_a_truncated_text_is_stored_as_shown() -> None:
 
 
 async def test_a_steered_message_sent_again_is_still_part_of_its_turn() -> None:
-    """A client that repeats itself after the turn has ended is told the turn that took the message in."""
+    """A client that repeats itself after the turn has ended gets the turn that took the message in."""
     tools = Tools()
     async with scripted(tools) as (running, _):
         first = await running.send("call:wait {} ;; say:done")

@@ -28,8 +28,8 @@ async def two(tmp_path: Path) -> AsyncIterator[Two]:
 
 
 async def test_a_former_owner_learns_of_the_takeover_from_the_journal(two: Two) -> None:
-    """The first monitor could not write for a while, and another one ended the turn. The first reads that: it must not
-    take it that the conversation is still its own, or it waits for ever for a turn that has ended."""
+    """The first monitor could not write for a while, and another one ended the turn. When the first reads that, it
+    must not treat the conversation as its own, or it waits for ever for an ended turn."""
     first, second = two
     request = requested()
     await first.replay(request.turn)
@@ -41,7 +41,7 @@ async def test_a_former_owner_learns_of_the_takeover_from_the_journal(two: Two) 
 
 
 async def test_a_new_owner_reads_entries_of_earlier_owners(two: Two) -> None:
-    """Nothing is held against a monitor that does not take the conversation for its own yet."""
+    """Earlier entries are no conflict for a monitor that does not own the conversation yet."""
     first, second = two
     request = requested()
     await first.replay(request.turn)

@@ -69,8 +69,8 @@ async def forked(running: Platform, answer: TurnAnswer, step: int, says: str) ->
 
 
 async def test_a_fork_reads_the_long_results_of_its_origin(tmp_path: Path) -> None:
-    """In its first turn, of which memory knows nothing yet, in later ones, in a fork of the fork, and after a restart
-    of everything. Another conversation is told that there is no such result."""
+    """This holds in its first turn, which memory does not have yet, in later ones, in a fork of the fork, and after
+    a restart of everything. Another conversation gets the error that there is no such result."""
     world = World()
     async with world.running(tmp_path) as running:
         first = await running.say("speak")

@@ -23,7 +23,7 @@ BEGUN = 20.0
 
 
 class Crowd:
-    """A plugin with a model that makes as many calls as it is told to, and tools that count who is in them."""
+    """A plugin with a model that makes the requested number of calls, and tools that count their running calls."""
 
     def __init__(self) -> None:
         self.model = ScriptedModel(self._reply)
@@ -70,7 +70,7 @@ class Crowd:
 
 
 def answered_once(messages: Sequence[Message]) -> bool:
-    """Whether each call has one result, right behind it: no vendor takes a transcript in which that is not so."""
+    """Report whether each call has one result, right behind it: no vendor accepts any other transcript."""
     owed: list[str] = []
     for message in messages:
         if message.role == "tool":

@@ -152,7 +152,7 @@ async def test_a_second_message_waits_for_the_first() -> None:
 
 
 async def test_a_cancel_keeps_what_was_shown() -> None:
-    """The turn ends at once, the partial text is stored and marked, and the conversation goes on."""
+    """The turn ends at once, the partial text is stored and marked, and the conversation continues."""
     async with scripted() as (running, _):
         accepted = await running.send("slow:200:20")
         events = []
@@ -167,7 +167,7 @@ async def test_a_cancel_keeps_what_was_shown() -> None:
 
 
 async def test_a_cancel_stops_the_tool_too() -> None:
-    """A tool that waits is told to stop; its call gets a result that says the turn was cancelled."""
+    """A waiting tool is cancelled; its call gets a result with the reason."""
     tools = Tools()
     async with scripted(tools) as (running, _):
         accepted = await running.send("call:wait {} ;; say:done")
@@ -289,7 +289,8 @@ async def _asked(running: Platform, conversation: str, turn: str) -> ApprovalReq
 
 @pytest.mark.parametrize("allow", [True, False])
 async def test_an_approval_parks_the_turn_and_a_decision_resumes_it(allow: bool) -> None:
-    """Nothing is held while a person thinks: the inbox is empty. The decision runs exactly the call, or denies it."""
+    """Nothing is kept running while a person thinks: the inbox is empty. The decision runs exactly the call, or
+    denies it."""
     tools = Tools()
     async with scripted(tools, Gate()) as (running, _):
         accepted = await running.send('call:note {"text": "x"} ;; say:done')

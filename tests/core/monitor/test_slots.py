@@ -36,7 +36,7 @@ class Race:
 
 
 async def test_started_turns_come_first_then_the_longest_waiting() -> None:
-    """Turns that come last overtake those that wait when they were interrupted, and nobody else."""
+    """An interrupted turn overtakes waiting ones that were not started, and no other."""
     race = Race(1)
     async with anyio.create_task_group() as tasks, race.slots.acquire(not_begun):
         for name in ("a", "b", "c"):
@@ -68,7 +68,7 @@ async def test_at_most_the_limit_run_and_each_turn_gets_a_slot() -> None:
 
 
 async def test_a_free_slot_costs_no_question() -> None:
-    """Whether a turn had begun is only looked up when it matters."""
+    """The start of a turn is looked up only when it matters."""
     race = Race(1)
     await race.turn("a")
     assert (race.ran, race.asked) == (["a"], 0)

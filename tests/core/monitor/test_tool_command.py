@@ -54,7 +54,7 @@ READ = ToolSchema(
 def test_plain_command_arguments_are_converted_to_schema_types(
     command: str, arguments: dict[str, Any]
 ) -> None:
-    """As the tool wants them; what nobody knows stays text."""
+    """The schema gives the types; an unknown argument stays text."""
     assert parse_command(command, [READ]) == ("read_file", arguments)
 
 

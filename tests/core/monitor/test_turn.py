@@ -178,7 +178,7 @@ def test_a_stopping_turn_accepts_no_more_messages() -> None:
 
 
 def test_an_approval_parks_the_turn_once_nothing_else_runs() -> None:
-    """Other calls of the same answer go on; then the worker is released; a decision runs exactly that call."""
+    """Other calls of the same answer continue; then the worker is released; a decision runs exactly that call."""
     turn = Turn()
     started(turn)
     _, runs = turn.advance(ModelCallFinished(step=0, tool_calls=calls("safe", "risky")))

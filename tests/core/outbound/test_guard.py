@@ -31,7 +31,7 @@ OPEN = (
 
 
 def resolving(*answers: Sequence[str]) -> Callable[[str, int], Awaitable[Sequence[str]]]:
-    """A resolver that gives these answers, one a question, the last for ever."""
+    """Return a resolver that gives these answers in turn, and then the last one."""
     said = [*answers]
 
     async def resolve(host: str, port: int) -> Sequence[str]:
@@ -73,7 +73,7 @@ def test_addresses_that_python_calls_private_are_refused(address: IPv4Address | 
 
 @given(st.ip_addresses(v=4))
 def test_ipv4_addresses_embedded_in_ipv6_are_refused(address: IPv4Address) -> None:
-    """IPv4 in IPv6 is closed even where the address within were open: somebody else would do the translation."""
+    """IPv4 in IPv6 is refused even for a permitted inner address, because another host would translate it."""
     number = int(address)
     carried = (number, 0xFFFF << 32 | number, 0x64FF9B << 96 | number, 0x2002 << 112 | number << 80)
     assert all(reserved_reason(IPv6Address(one)) for one in carried)
@@ -109,7 +109,7 @@ async def test_the_owner_opens_by_address_network_name_and_port(
     "allow", ["", "http://10.0.0.5", "10.0.0.0/99", "host:0", "host:x", "bücher.example", "[::1"]
 )
 def test_an_allow_entry_without_effect_is_an_error(allow: str) -> None:
-    """A typing error in the settings is told, and opens nothing by chance."""
+    """A typing error in the settings is reported, and opens nothing."""
     with pytest.raises(ValueError):
         HostGuard([allow])
 

@@ -82,7 +82,7 @@ def test_relative_links_resolve_or_are_refused(link: str) -> None:
 
 
 def test_a_site_is_its_name_with_and_without_www() -> None:
-    """Nothing else belongs to it: neither names above nor below."""
+    """No name above or below it belongs to the site."""
     sites = {
         url: parse_url(url).site
         for url in ("https://www.a.example", "https://a.example", "https://b.a.example")

@@ -124,7 +124,7 @@ def test_protected_names_are_protected_everywhere(world: Path, path: str) -> Non
 
 
 def test_only_the_owners_home_is_expanded(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``~/`` is resolved like any absolute path, and nobody else's home is."""
+    """``~/`` is resolved like any absolute path, and no other user's home is."""
     monkeypatch.setenv("HOME", str(world / "far"))
     with open_beneath(world / "ws/main", anywhere(world)) as folder:
         assert folder.read_bytes("~/open") == b"far/open"
@@ -200,6 +200,6 @@ def test_a_link_that_is_swapped_in_leads_nowhere(world: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/a\0b", "/\ud800", "/" + "x" * 5000, "/" + "y" * 300, "~other"])
 def test_an_invalid_path_is_refused(path: str) -> None:
-    """As a ToolError, whatever is asked."""
+    """The error is a ToolError, for any operation."""
     with pytest.raises(PathRefused):
         real_path(path)

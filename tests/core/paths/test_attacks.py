@@ -1,4 +1,5 @@
-"""Ways out of a folder, tried: by the path's text, by links, by swapping links meanwhile, by protected names."""
+"""Attempts to leave a folder: by the path's text, by links, by swapping links during an operation, by protected
+names."""
 
 import threading
 import unicodedata

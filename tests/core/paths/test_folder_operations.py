@@ -119,7 +119,7 @@ def test_errors_carry_the_path_as_it_was_given(folder):
 
 
 def test_an_error_inside_the_context_is_not_attributed_to_the_path(folder):
-    """What fails while a file is open is not blamed on the path."""
+    """An exception while a file is open is not reported as a fault of the path."""
     folder.write_atomic("a", b"")
     with pytest.raises(OSError, match="elsewhere") as caught, folder.open_read("a"):
         raise OSError(errno.EIO, "elsewhere")

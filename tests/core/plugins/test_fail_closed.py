@@ -52,7 +52,7 @@ async def test_a_broken_guard_refuses(install, load, hook, kind):
 
 
 def test_a_broken_guard_in_a_package_is_seen(install, load, tmp_path):
-    """The guard may stand in any module of the package whose import fails."""
+    """The guard may be in any module of the package whose import fails."""
     package = tmp_path / "site-packages" / "acme_deep"
     package.mkdir()
     (package / "__init__.py").write_text("raise RuntimeError")
@@ -102,7 +102,7 @@ def test_guards_of_the_same_name_all_apply(load):
 
 @pytest.mark.parametrize("answer", ["1 / 0", "7"])
 def test_a_broken_bound_stops_the_turn(install, load, answer):
-    """A plugin that bounds turns and fails, or answers nonsense, is no licence to go on."""
+    """A bounding plugin that fails, or returns an invalid answer, does not permit the turn to continue."""
     source = "import trunkline\n@trunkline.hookimpl\ndef trunkline_stop_turn(turn):\n    return " + answer
     install("acme-bound", source)
     assert "acme-bound" in (load().stop_turn(None) or "")

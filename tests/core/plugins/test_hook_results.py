@@ -178,7 +178,7 @@ def test_output_of_a_plugin_at_import_is_suppressed(install, load, capsys):
 
 
 def test_a_hook_is_called_once_and_its_objects_are_reused(load):
-    """A hook is asked once; an adapter's connections are not opened anew with every question."""
+    """A hook is called once; an adapter's connections are not opened again for each question."""
     asked = []
 
     def trunkline_tools():
@@ -191,7 +191,7 @@ def test_a_hook_is_called_once_and_its_objects_are_reused(load):
 
 
 def test_middleware_respects_tryfirst_and_trylast(load):
-    """Those marked tryfirst come before all others and those marked trylast behind; else load order holds."""
+    """Implementations marked tryfirst run before all others and those marked trylast after; otherwise in load order."""
 
     class Layer:
         stage = "policy"

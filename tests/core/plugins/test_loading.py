@@ -252,7 +252,7 @@ def test_two_entry_points_of_one_distribution(install, load, tmp_path):
 
 @pytest.mark.parametrize("points", ["[trunkline]\nno equals sign\n", "[trunkline]\nx = not a module!\n"])
 def test_damaged_metadata_affects_only_its_distribution(install, load, tmp_path, points):
-    """A distribution whose entry points cannot be read, or that has no metadata, is told as failed."""
+    """A distribution with unreadable entry points, or without metadata, is reported as failed."""
     install("acme-good", GOOD)
     info = tmp_path / "site-packages" / "acme_damaged-1.0.dist-info"
     info.mkdir()

@@ -64,7 +64,7 @@ def test_an_undeclared_effect_is_refused_with_owner_and_hint(install, load):
 
 
 def test_an_undeclared_hook_is_refused(install, load, state):
-    """A plugin that says it brings a tool does not get to say who may come in; and nobody comes in by its guard."""
+    """A plugin that declares a tool cannot authenticate clients, and its guard admits no one."""
     install("acme-runner", GUARDS, manifest='hooks = ["tools"]')
     plugins = load()
     found = state(plugins, "acme-runner")
@@ -88,7 +88,7 @@ def test_an_invalid_manifest_refuses_the_plugin(install, load, state, manifest):
 
 @pytest.mark.parametrize("manifest", ['hooks = ["tools"]\neffects = ["read", "exec"]', None])
 def test_more_than_was_agreed_to_is_not_imported(install, load, state, home, manifest):
-    """A later version that asks for more, or says nothing any more, waits for somebody to agree."""
+    """A later version that requests more, or has no manifest any more, waits for consent."""
     write_pins(home, {"acme-runner": AGREED})
     install("acme-runner", "raise SystemExit('imported')", manifest=manifest)
     found = state(load(), "acme-runner")

@@ -118,7 +118,8 @@ def test_the_most_specific_permission_decides_about_approval() -> None:
 
 
 def test_a_daily_limit_applies_to_every_permitting_policy() -> None:
-    """Once it is used up the call is refused, though another policy would permit it; so when nobody knows the count."""
+    """Once it is used up the call is refused, even if another policy would permit it; the same holds for an unknown
+    count."""
     policies = allow("tool:*", id="all"), allow(id="few", max_per_day=2)
     assert decided(*policies, used={"few": 1}).counts == ("few",)
     spent = decided(*policies, used={"few": 2})
@@ -216,7 +217,8 @@ def test_an_added_denial_never_permits_more(
 @examples(300, deadline=None)
 @given(request=REQUESTS, policies=st.lists(POLICIES, max_size=8), used=USED)
 def test_deny_wins(request: AccessRequest, policies: list[Policy], used: Any) -> None:
-    """A denial of everything leaves nothing, whatever else there is; and without a permission nothing is permitted."""
+    """A denial of everything leaves nothing permitted, with any other policies; and without a permission nothing is
+    permitted."""
     assert not decide(request, [*policies, deny("*")], NOON, used).allowed
     denials = [msgspec.structs.replace(policy, effect="deny") for policy in policies]
     assert not decide(request, denials, NOON, used).allowed
@@ -271,7 +273,7 @@ def test_a_permission_table_expands_to_its_policies(table: Any, expected: dict[s
     [({}, "asks"), ({"approvals": "all"}, "asks"), ({"approvals": "none"}, "runs"), ({"plan": True}, "asks")],
 )
 def test_a_host_that_the_model_chose_is_asked_about(table: Any, expected: str) -> None:
-    """To read from it tells it something, by the address alone; a rule for that host has the last word."""
+    """Reading from the host reveals data to it by the address alone; a rule for that host decides."""
     asked = PermissionTable(**table)
     assert outcome(asked, "read", "external:example.com") == expected
 

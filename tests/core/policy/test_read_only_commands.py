@@ -78,7 +78,7 @@ WORDS = st.sampled_from(
 @examples(60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=st.sampled_from([*PLAIN, "find", "sed"]), words=st.lists(WORDS, max_size=5))
 def test_recognized_read_only_commands_change_nothing(tmp_path: Path, program: str, words: list[str]) -> None:
-    """Run for real in a folder: whatever counts as reading leaves every file as it was."""
+    """The commands really run in a folder: every command classified as read-only leaves all files unchanged."""
     if not is_read_only_program([program, *words]) or shutil.which(program) is None:
         return
     (tmp_path / "d").mkdir(exist_ok=True)
@@ -114,7 +114,7 @@ def test_MB_T9_a_plain_line_is_read_as_a_shell_reads_it(line: str) -> None:
 
 @pytest.mark.parametrize("line", [line for line in READS if "$" not in line and "*" not in line])
 def test_MN_T5_a_shell_line_that_only_reads_is_read_only(line: str) -> None:
-    """A line for a shell counts by the words that it stands for."""
+    """A line for a shell is classified by its words."""
     assert is_read_only_call(SHELL, {"command": line})
 
 

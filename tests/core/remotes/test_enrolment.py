@@ -1,4 +1,4 @@
-"""Letting a host in: with the code, once, in time, and nobody in the middle."""
+"""Enrolling a host: with the code, once, in time, and without a man in the middle."""
 
 import socket
 import ssl
@@ -103,7 +103,7 @@ async def test_a_code_is_valid_once(tmp_path: Path) -> None:
 
 
 async def test_a_wrong_code_learns_nothing_and_may_not_be_tried_often(tmp_path: Path) -> None:
-    """The joiner finds out that the hub's proof does not fit and tells it no key; who answers wrongly ends the code."""
+    """The joiner detects that the hub's proof does not match and sends no key; a wrong proof invalidates the code."""
     async with waiting(tmp_path / "hub") as door:
         with pytest.raises(Unavailable, match="does not know the code"):
             await join(tmp_path / "guess", HERE, door.port, new_code())
@@ -132,7 +132,7 @@ async def _answer_blindly(port: int) -> None:
 
 
 async def test_a_code_expires_when_no_remote_joins(tmp_path: Path) -> None:
-    """Then the code is worth nothing, and nobody is listening."""
+    """The code is then invalid, and the port is closed."""
     async with waiting(tmp_path / "hub", seconds=0.5) as door:
         await until(lambda: door.ended)
         assert "No host joined in time" in str(door.ended)
@@ -243,7 +243,7 @@ def test_a_wrongly_edited_registry_file_admits_no_remote(tmp_path: Path, change:
 
 
 def test_codes_and_keys() -> None:
-    """A code has 80 random bits; a key's checksum tells a mistyped one."""
+    """A code has 80 random bits; a key's checksum detects a mistyped one."""
     assert len(ALPHABET) == 32
     assert len(set(ALPHABET)) == 32
     codes = {normalize_code(new_code()) for _ in range(100)}

@@ -34,7 +34,7 @@ class AcmeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AcmePlugin:
-    """An adapter's plugin that somebody wrote."""
+    """An adapter's plugin of a third party."""
 
     @trunkline.hookimpl
     def trunkline_config(self) -> Iterable[trunkline.ConfigSection]:

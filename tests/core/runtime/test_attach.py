@@ -1,4 +1,4 @@
-"""How commands reach a platform."""
+"""The connection of commands to a platform."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ async def test_two_concurrent_commands_use_one_platform(tmp_path: Path, crew: Cr
 
 
 async def test_a_command_waits_for_an_instance_that_is_still_starting(tmp_path: Path, crew: Crew) -> None:
-    """A held lock without a run file is an instance on its way; when it gives up, the command goes on alone."""
+    """A held lock without a run file is an instance that is starting; when it fails, the command continues alone."""
     home = Home.at(tmp_path)
     home.prepare()
     opened = anyio.Event()

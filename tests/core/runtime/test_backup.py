@@ -108,7 +108,7 @@ def test_agreed_plugin_permissions_are_in_the_backup(home: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["sub", ".gitfoo"])
 def test_a_backup_works_while_a_person_commits(home: Path, tmp_path: Path, name: str) -> None:
-    """A submodule and a link are told by name, stay in history, and are in the home that is brought back."""
+    """A submodule and a link are reported by name, stay in history, and are in the restored home."""
     git = ["git", "-C", str(home / "memory"), "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
     (home / "memory/link").symlink_to("/etc/passwd")
     subprocess.run([*git, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{name}"], check=True)
@@ -140,7 +140,7 @@ def test_the_token_only_when_asked_for(home: Path, tmp_path: Path) -> None:
 
 
 async def test_the_bus_store_restores_work_in_progress(home: Path, tmp_path: Path) -> None:
-    """A message nobody had taken is in the inbox of the restored home. While the platform runs it is refused."""
+    """An unprocessed message is in the inbox of the restored home. While the platform runs the command is refused."""
     file = tmp_path / "b.tar"
     async with platform(home, workers=("memory",)) as running:
         await running.bus.append(INBOX, TurnCancelRequested(turn="t", by="ann"), conversation="conv_1")

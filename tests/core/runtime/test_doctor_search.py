@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def reported(running: ProcessPlatform) -> tuple[str, str]:
-    """What doctor says of search."""
+    """Return doctor's result for search."""
     findings = await run_checks(read=lambda: load_config(running.home.path, environ=running.environ))
     (found,) = [one for one in findings if one.id == "memory.search"]
     return found.status, f"{found.summary} {found.hint}"

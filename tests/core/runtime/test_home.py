@@ -14,7 +14,7 @@ from trunkline.home.paths import Home, storage_errors
 
 
 def test_folders_are_made_for_their_owner_only(tmp_path: Path) -> None:
-    """Everything below the home is private from the start."""
+    """Everything below the home is private from its creation."""
     home = Home.at(tmp_path / "home")
     home.prepare()
     made = [home.path, home.memory, home.workspaces, home.cache, home.bus, home.run, home.logs]

@@ -149,7 +149,7 @@ async def test_a_worker_with_nothing_left_to_do_ends_its_host(
 
 
 async def test_resources_are_left_in_reverse_order(tmp_path: Path, nats_server: EmbeddedServer) -> None:
-    """What open() entered into resources ends with the worker, a task group included."""
+    """Resources that open() entered end with the worker, a task group included."""
     seen: list[str] = []
 
     class Holding(Worker):

@@ -103,7 +103,8 @@ async def test_an_answer_overtaken_by_a_change_is_not_cached(tmp_path: Path) -> 
 
 
 async def test_concurrent_readers_share_one_read(tmp_path: Path) -> None:
-    """However many ask for a name at a time, it is read once; who asks after a change does not join that read."""
+    """For any number of concurrent requests of a name, it is read once; a request after a change does not join that
+    read."""
     asked, answers = Asked(), list[int | None]()
     async with known(tmp_path, asked) as (_, found):
 
@@ -123,7 +124,7 @@ async def test_concurrent_readers_share_one_read(tmp_path: Path) -> None:
 
 
 async def test_a_cancelled_read_does_not_fail_waiting_readers(tmp_path: Path) -> None:
-    """Who waited for another caller's read that was cancelled reads itself."""
+    """A reader that waited for another caller's cancelled read reads for itself."""
     asked, answers = Asked(), list[int | None]()
     async with known(tmp_path, asked) as (_, found):
 

@@ -86,7 +86,7 @@ def test_every_step_may_be_run_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [("say", "hello"), ("up", "--port", "0"), ("run", "memory")])
 def test_a_newer_home_is_refused_and_unchanged(command: tuple[str, ...], tmp_path: Path) -> None:
-    """What, where, and what to do; not a byte is different, and doctor says the same."""
+    """The error has the fault, the place and the fix; not a byte is changed, and doctor reports the same."""
     home = used(tmp_path / "home")
     (home.path / "form.json").write_text(
         json.dumps({"form": FORMAT_VERSION + 1, "version": "9.9", "later": True})
@@ -296,8 +296,9 @@ def old_store(key: str) -> list[bytes]:
 
 @pytest.mark.anyio
 async def test_work_in_progress_of_an_older_version_is_ended(tmp_path: Path) -> None:
-    """Streams without a mark, a message that waits, and a turn that waits for a person, as the first version wrote
-    them: the one is answered, the other goes on with the decision. Driven again, older records are the same bytes."""
+    """Streams without a version, a waiting message, and a turn that waits for a person, as the first version wrote
+    them: the message is answered, and the turn continues with the decision. A replay reproduces the bytes of older
+    records."""
     from trunkline_bus import key_of
 
     async with platform(tmp_path, workers=("memory",)) as running:

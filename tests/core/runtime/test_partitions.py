@@ -1,4 +1,4 @@
-"""The inbox dealt anew."""
+"""Repartitioning the inbox."""
 
 from collections import Counter
 from pathlib import Path
@@ -91,7 +91,7 @@ async def test_an_interrupted_repartitioning_is_repeated(tmp_path: Path) -> None
 
 
 async def moved(bus: Bus) -> bool:
-    """Whether some messages were moved already."""
+    """Report whether some messages were moved already."""
     return Counter([int(s.keys["partition"]) >= 8 async for s in bus.history(INBOX)])[True] > 5
 
 

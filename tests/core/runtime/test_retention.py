@@ -84,7 +84,7 @@ async def test_doctor_names_a_stream_that_is_missing() -> None:
 
 
 async def waiting(bus: Bus) -> int:
-    """How many messages the inbox holds."""
+    """Return the number of messages in the inbox."""
     return (await stream_state(bus, "INBOX")).messages
 
 

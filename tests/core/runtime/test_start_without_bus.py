@@ -1,4 +1,4 @@
-"""A worker that is started before NATS, or while it is away."""
+"""A worker that is started before NATS, or during its absence."""
 
 import socket
 from collections.abc import Callable

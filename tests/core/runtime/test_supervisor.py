@@ -26,7 +26,7 @@ async def beats(bus: Bus) -> list[WorkerHeartbeat]:
 
 
 async def test_starts_tools_before_memory_before_the_rest(tmp_path: Path, crew: Crew) -> None:
-    """PA-F44: tools are discovered, then memory is mounted, and only then anybody is let in."""
+    """PA-F44: tools are discovered, then memory is mounted, and only then clients are admitted."""
     async with running_platform(config_at(tmp_path), crew.load, kinds=KINDS):
         assert crew.did("open") == ["tools", "memory", "gateway", "monitor", "channels"]
 
@@ -187,7 +187,7 @@ async def test_unreachable_nats_is_reported_with_its_address(tmp_path: Path, cre
 async def test_wrong_adapter_settings_stop_the_start(
     tmp_path: Path, crew: Crew, setting: dict[str, str], words: str
 ) -> None:
-    """A misspelt key or adapter is an error with its path, before anybody is let in."""
+    """A misspelt key or adapter is an error with its path, before clients are admitted."""
     with pytest.raises(BootError, match=words):
         async with running_platform(config_at(tmp_path, **setting), crew.load, kinds=KINDS):
             pass

@@ -9,7 +9,7 @@ from trunkline.telemetry.setup import ShutdownFlush
 
 
 class Hanging(SpanProcessor):
-    """An exporter that waits for longer than it is told to."""
+    """An exporter that exceeds its timeout."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()

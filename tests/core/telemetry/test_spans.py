@@ -126,7 +126,7 @@ async def test_an_approved_call_is_one_tool_span() -> None:
 
 
 async def test_content_is_captured_when_configured() -> None:
-    """What models are sent and say, and tools too, by the conventions; keys are taken out."""
+    """The requests and outputs of models and tools are captured, by the conventions; keys are removed."""
     program = f'call:list_directory {{"path": "."}} ;; say:The key is {KEY}'
     async with traced(**{"telemetry.capture_content": True}) as (running, spans):
         await running.say(program)
@@ -187,7 +187,7 @@ async def test_a_made_up_tool_gives_no_span_its_name() -> None:
 
 
 async def test_housekeeping_makes_no_spans() -> None:
-    """Lists, views and what workers read on their own make no trace; each trace is of something that somebody did."""
+    """Lists, views and the workers' own reads make no trace; each trace belongs to a person's or a model's action."""
     async with traced() as (running, spans):
         await running.gateway.conversations(ListConversations())
         await running.gateway.blocks()

@@ -12,7 +12,7 @@ def span(name: str, id: str, parent: str | None, start: int, end: int, **more: o
 
 
 def test_child_spans_are_listed_below_their_parent_by_time() -> None:
-    """Oldest first, whatever the order of the records."""
+    """The oldest is first, for any order of the records."""
     drawn = tree_lines([span("b", "3", "1", 5, 6), span("root", "1", None, 0, 10), span("a", "2", "1", 1, 4)])
     assert [(line.branch, line.span.name) for line in drawn] == [("", "root"), ("├─ ", "a"), ("└─ ", "b")]
 

@@ -64,7 +64,7 @@ def test_a_collector_gets_the_spans_by_the_standard_variable(tmp_path: Path) -> 
 
 
 def test_content_is_not_in_traces_by_default(tmp_path: Path) -> None:
-    """What people say is not in any span."""
+    """No span contains message text."""
     trunkline(tmp_path, "say", "my secret is tulip")
     assert "tulip" not in trunkline(tmp_path, "trace", "last", "--json").stdout
 
@@ -90,7 +90,7 @@ def test_a_collector_that_never_answers_is_not_waited_for(tmp_path: Path) -> Non
 
 
 def test_an_unreachable_collector_delays_nothing(tmp_path: Path) -> None:
-    """The turn is answered all the same."""
+    """The turn is answered without delay."""
     with collector() as taken:
         closed = taken.address
     said = trunkline(

@@ -48,7 +48,7 @@ async def test_a_plugin_object_is_loaded() -> None:
 
 
 async def test_a_persons_settings_do_not_reach_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key or a setting in the environment of whoever runs the tests does not change them."""
+    """A key or a setting in the environment of the tester does not change them."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-somebody")
     monkeypatch.setenv("TRUNKLINE_GATEWAY__MAX_CONTENT", "1")
     async with platform(workers=("memory",)) as running:

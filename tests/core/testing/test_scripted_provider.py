@@ -117,7 +117,7 @@ def test_the_official_client_gets_complete_answers(client: openai.OpenAI) -> Non
     ],
 )
 def test_faults_are_the_clients_errors(client: openai.OpenAI, program: str, error: type[Exception]) -> None:
-    """Each as the official client tells it."""
+    """Each has the form that the official client reports."""
     with pytest.raises(error):
         list(client.chat.completions.create(model="one", messages=user(program), stream=True))
 
@@ -138,7 +138,7 @@ def test_requests_can_be_read_by_other_processes(provider: ScriptedProvider, cli
 
 
 def test_a_disconnected_client_is_noticed(provider: ScriptedProvider) -> None:
-    """An answer that nobody waits for any more is marked abandoned."""
+    """An answer without a reader is marked abandoned."""
     body = {"model": "one", "stream": True, "messages": user("stall")}
     with httpx.stream("POST", f"{provider.url}/chat/completions", json=body) as response:
         received = response.iter_bytes()
@@ -148,7 +148,7 @@ def test_a_disconnected_client_is_noticed(provider: ScriptedProvider) -> None:
 
 
 def test_a_long_answer_arrives_whole(provider: ScriptedProvider) -> None:
-    """Nothing is lost when much is sent to a slow reader."""
+    """No byte is lost when a large answer is sent to a slow reader."""
     body = {"model": "one", "stream": True, "messages": user("slow:20000:0")}
     lines = httpx.post(f"{provider.url}/chat/completions", json=body, timeout=60).text.split("\n\n")
     assert lines[-2] == "data: [DONE]"
@@ -174,7 +174,7 @@ def test_the_agent_loops_contract_is_served(provider: ScriptedProvider) -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_curl_reads_it(provider: ScriptedProvider) -> None:
-    """A client that nobody wrote for it."""
+    """A client that is independent of this project."""
     body = json.dumps({"model": "one", "stream": True, "messages": user("say:hello")})
     command = ["curl", "-sN", "--max-time", "10", "-d", body, f"{provider.url}/chat/completions"]
     assert '"content": "hello"' in subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -211,7 +211,7 @@ def test_clients_that_break_off_do_not_end_the_provider(
 
 
 def test_a_request_sent_before_the_answer_ends_is_answered_next() -> None:
-    """On the same connection, in order: a client that was told the end sends on before the server has turned round."""
+    """On the same connection, in order: a client that received the end may send before the server is ready to read."""
     with ScriptedProvider() as provider:
         where = httpx.URL(provider.url)
         with socket.create_connection((where.host, where.port or 80), timeout=20) as client:

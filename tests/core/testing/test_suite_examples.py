@@ -109,5 +109,5 @@ def test_the_example_of_a_suite_passes(kind: str, tmp_path: Path) -> None:
 
 
 def test_every_suite_has_an_example() -> None:
-    """Those without one are parts of another: the base of all, and the half of the sandbox's."""
+    """Suites without an example are parts of another: the base of all, and the half of the sandbox's."""
     assert set(suites()) - set(GIVEN) == {"contract", "sandbox_isolation"}

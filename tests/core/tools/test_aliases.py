@@ -35,14 +35,14 @@ class Shop:
 
         @note.alias
         def jot(words: str, how_often: int = 2) -> CanonicalCall:
-            """What others call it."""
+            """An alias that calls note."""
             if not words:
                 raise ToolError("Say some words.")
             return CanonicalCall("note", {"text": words, "times": how_often})
 
         @note.alias
         def scrawl(words: str) -> CanonicalCall:
-            """A tool that is broken."""
+            """An alias that fails."""
             raise KeyError(words)
 
         @note.alias
@@ -167,7 +167,7 @@ async def test_an_alias_applies_only_to_its_own_tool(tools: Any) -> None:
 
             @look.alias
             def peek(what: str) -> CanonicalCall:
-                """Look, or whatever."""
+                """An alias for any tool."""
                 return CanonicalCall(what, {"text": "x"} if what == "note" else {})
 
             @look.alias
@@ -229,7 +229,7 @@ async def _there(caller: Any, name: str) -> bool:
 
 
 def test_an_isolated_plugin_cannot_take_an_alias_of_a_built_in() -> None:
-    """Its tool is told apart by the plugin's name; another of its tools keeps its own."""
+    """Its tool is prefixed by the plugin's name; another of its tools keeps its own."""
     settled = [OwnedItem("files", tool) for tool in Shop().trunkline_tools()]
     mine = ToolSpec(name="jot", description="Mine.", effect="read", parameters={})
     apart = [

@@ -1,4 +1,4 @@
-"""What becomes of the arguments that a model sent (conflict C40, MN-T11)."""
+"""The handling of the arguments that a model sent (conflict C40, MN-T11)."""
 
 from typing import Any
 
@@ -142,7 +142,7 @@ def test_invalid_arguments_are_refused_with_expected_and_actual_value(
 
 
 def test_a_schema_without_properties_takes_anything() -> None:
-    """A tool that describes no parameters is given what came."""
+    """A tool that describes no parameters receives the arguments unchanged."""
     spec = ToolSpec(name="free", description="Free.", effect="read", parameters={"type": "object"})
     assert prepare_arguments(spec, {"a": 1, "b": [2]}) == {"a": 1, "b": [2]}
 

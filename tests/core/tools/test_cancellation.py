@@ -58,7 +58,8 @@ class Bank:
 
 
 async def test_a_call_stopped_while_its_start_is_recorded_does_not_begin(tools: Any) -> None:
-    """The record cannot be taken back, so the ledger says that it started and was not run, as its caller is told."""
+    """The record cannot be withdrawn, so the ledger records that the call started and was not run, as its caller is
+    told."""
     bank = Bank()
     async with tools(bank) as caller, anyio.create_task_group() as tasks:
         found: list[ToolOutcome] = []

@@ -41,7 +41,7 @@ class Shop:
 
         @trunkline.tool(effect="read")
         async def wonder(context: trunkline.ToolContext) -> str:
-            """Ask somebody."""
+            """Ask a person."""
             self.ran.append(await context.person.ask("Which colour?"))
             return "told"
 
@@ -57,7 +57,7 @@ class Shop:
 
         @trunkline.tool(effect="write")
         async def nag(context: trunkline.ToolContext) -> str:
-            """Ask without end, though nobody answers."""
+            """Ask without end, although no answer arrives."""
             while True:
                 try:
                     await context.person.ask("Well?")
@@ -105,7 +105,7 @@ async def test_the_caller_of_a_tool_can_neither_approve_nor_answer_it(tools: Any
 
 
 class SlowGate:
-    """Holds the first call up before the gates, as a worker does that stands still."""
+    """Delays the first call before the gates, as a suspended worker does."""
 
     stage = "policy"
 
@@ -183,8 +183,9 @@ async def test_an_approval_covers_the_tool_of_one_server_only(tools: Any) -> Non
 
 
 async def test_a_question_applies_to_every_worker_that_may_have_the_call(tools: Any) -> None:
-    """A worker that was given the call before, under rules that asked nobody, cannot begin it any more once another
-    has had a person asked; nor does it run without the approval when the rules change. With it, it runs once."""
+    """A worker that received the call before, under rules without approval, cannot start it any more once another
+    has requested an approval; nor does it run without the approval when the rules change. With the approval, it runs
+    once."""
     shop = Shop()
     async with tools(shop, config={"permissions.approvals": "some"}) as caller:
         call_request = msgspec.structs.replace(request("note", text="x"), again=True)

@@ -81,8 +81,8 @@ async def delegated(
 
 
 async def test_the_subject_names_agent_and_block(tools: Any) -> None:
-    """Not the call: neither its block, nor its actor, nor its conversation, turn or key is what it says. Two calls of
-    one session belong together, and those of another agent, or in another block, do not."""
+    """The call's own fields are ignored: its block, actor, conversation, turn and key. Two calls of one session
+    belong together, and those of another agent, or in another block, do not."""
     async with tools(Diary()) as caller:
         one, two = [(await delegated(caller, said("who", {}))).output.split(" in ") for _ in range(2)]
         assert one[0] == two[0] == "agent:claude of garden"

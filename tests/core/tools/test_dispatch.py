@@ -73,7 +73,8 @@ async def dispatched(
 
 
 async def test_the_stages_run_in_the_fixed_order() -> None:
-    """Schema, policy, path, gate, execute, whatever the order of the plugins; within a stage the order given."""
+    """The order is schema, policy, path, gate, execute, for any order of the plugins; within a stage the given
+    order."""
     notes: list[str] = []
     tool = Tool()
     guards = [Guard("p", Noting(stage, notes)) for stage in (*reversed(STAGES), "gate")]
@@ -132,7 +133,7 @@ async def test_a_guard_failure_after_the_tool_reports_that_it_ran() -> None:
 
 
 async def test_a_question_after_the_call_is_a_failed_check() -> None:
-    """What ran already cannot be asked about."""
+    """A completed call cannot be asked about."""
 
     async def ask_later(call: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         await proceed(call)

@@ -82,7 +82,8 @@ async def test_MN_F13_documents_are_read_as_the_text_in_them(tools: Any) -> None
 
 
 async def test_MN_F13_fs_write_is_a_dry_run_by_default(tools: Any) -> None:
-    """A dry run, which is the usual, changes nothing and asks nobody; no word of the model's is a person's yes."""
+    """A dry run, which is the default, changes nothing and needs no approval; no text of the model counts as an
+    approval."""
     config = {"permissions.approvals": "some"}
     async with tools(config=config) as caller:
         caller.workspace.mkdir(parents=True)
@@ -108,7 +109,7 @@ async def test_MN_F13_fs_write_is_a_dry_run_by_default(tools: Any) -> None:
 
 
 async def test_MN_T15_globs_and_greps_by_their_other_names(tools: Any) -> None:
-    """glob_search is cut at max_results with a note; grep_search tells files unless lines are wanted."""
+    """glob_search is cut at max_results with a note; grep_search returns files unless lines are requested."""
     async with tools() as caller:
         caller.workspace.mkdir(parents=True)
         for number in range(4):
@@ -135,7 +136,7 @@ async def test_MN_T15_globs_and_greps_by_their_other_names(tools: Any) -> None:
 
 @pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
 async def test_ripgrep_and_python_find_the_same_lines(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same lines in the same order, whatever is asked; in the sandbox, where it sees no protected file."""
+    """They return the same lines in the same order, for any request; in the sandbox, no protected file is visible."""
     from trunkline_files import ripgrep, search_tool
 
     ran: list[str] = []

@@ -26,7 +26,7 @@ SECRET = "the secret of the outside"
 
 
 def some(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
-    """That many examples, the same ones in every run."""
+    """Use that many examples, the same ones in every run."""
     from hypothesis import HealthCheck, Phase, given, seed, settings
 
     found: list[Any] = []
@@ -74,7 +74,7 @@ async def test_PA_T1_written_text_is_read_back_unchanged(tools: Any) -> None:
 
 
 async def test_PA_T15_MB_F16_control_characters_reach_the_model_unchanged(tools: Any) -> None:
-    """Every character that a text file may hold comes back as it is."""
+    """Every character that a text file may hold is returned unchanged."""
     text = "".join(map(chr, range(1, 0x180))) + "\r\n\n\r \u2028\u2029\ufeff\U0001f600"
     async with tools() as caller:
         caller.workspace.mkdir(parents=True)

@@ -260,7 +260,7 @@ def test_a_command_is_shown_as_a_shell_would_need_it() -> None:
 
 
 def test_huge_files_are_not_compared_line_by_line() -> None:
-    """A diff of them would keep everybody waiting."""
+    """A diff of them would delay every caller."""
     many = "x\n" * 15_000
     made = diff_preview("big.txt", many, many + "y\n")
     assert made.text.startswith("big.txt: 15000 lines would become 15001 lines:") and made.left_out
@@ -270,7 +270,7 @@ def test_huge_files_are_not_compared_line_by_line() -> None:
 
 
 def rule(effect: str, resource: str, action: str = "read", **conditions: Any) -> Policy:
-    """A policy for everybody."""
+    """Return a policy for all callers."""
     request = {
         "subject": "*",
         "resource": resource,
@@ -298,7 +298,7 @@ async def test_a_read_from_a_host_of_the_models_choice_is_asked_about() -> None:
 
 
 async def test_rules_for_hosts() -> None:
-    """The owner allows or denies by ``external:HOST``; a name stands for itself with ``www.`` too."""
+    """The owner allows or denies by ``external:HOST``; a name includes its form with ``www.``."""
     allowed = rule("allow", "external:docs.example")
     for url in ("https://docs.example/a", "https://www.docs.example/a"):
         assert (await outcome_of(fetch, {"url": url}, rules=(allowed,))).output == "ran"

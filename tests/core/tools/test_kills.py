@@ -158,7 +158,7 @@ async def test_a_restarted_worker_reports_calls_of_its_predecessor(processes: An
 
 
 async def test_exactly_one_of_racing_workers_runs_the_call(processes: Any) -> None:
-    """Many askers, three workers, one effect, and everybody gets its outcome."""
+    """There are many callers, three workers and one effect, and every caller gets its outcome."""
     async with processes(outside=OUTSIDE) as (caller, running):
         await running.start("tools", "second")
         await running.start("tools", "third")
@@ -202,7 +202,7 @@ async def test_a_cancel_reaches_the_worker_that_runs_the_call(processes: Any) ->
 
 
 async def test_the_server_may_be_killed_under_a_running_write(processes: Any) -> None:
-    """The tool goes on, its outcome is recorded when the server is back, and the effect happened once."""
+    """The tool continues, its outcome is recorded when the server is back, and the effect happened once."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         outside, found = Outside(caller.home), []
 
@@ -257,8 +257,8 @@ async def no_room_in_the_ledger(bus: Bus) -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("tool", ["pay", "set_light"])
 async def test_an_outcome_that_could_not_be_recorded_is_not_lost(processes: Any, tool: str) -> None:
-    """The disk is full when the tool ends: its worker tells the outcome, also to those who ask again, and records it
-    once there is room, so that those who came to another worker get it too."""
+    """The disk is full when the tool ends: its worker returns the outcome, also to repeated requests, and records it
+    once there is room, so that callers of another worker get it too."""
     async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
         await running.start("tools", "second")
         outside, found = Outside(caller.home), list[ToolOutcome]()

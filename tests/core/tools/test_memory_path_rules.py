@@ -166,7 +166,7 @@ async def test_memory_writes_that_need_approval_ask_like_any_call(tmp_path: Path
 
 
 async def asked_of(running: Platform, tool: str) -> int:
-    """How often the audit log has that a call of this tool was asked about, once it has that it ended well."""
+    """Return the number of approvals requested for this tool in the audit log, once it has the tool's success."""
     with anyio.fail_after(60):
         while True:
             lines = [stored.data async for stored in running.bus.history(AUDIT) if stored.data.tool == tool]

@@ -1,4 +1,5 @@
-"""A tools worker that has read no rules yet while memory is away: a call waits for them, and is never let past them."""
+"""A tools worker that has read no rules yet while memory is missing: a call waits for the rules, and never bypasses
+them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -59,7 +60,7 @@ class Call:
 
     @property
     def written(self) -> bool:
-        """Whether it had its effect."""
+        """Report whether the effect happened."""
         return (self._running.home.workspace("main") / self._path).exists()
 
 

@@ -49,7 +49,7 @@ def beats(workspace: Path) -> dict[str, int]:
 
 
 def alone(command: list[str], environ: dict[str, str]) -> "subprocess.Popen[bytes]":
-    """Begin a process that goes on by itself."""
+    """Start a process that continues by itself."""
     return subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
 
 

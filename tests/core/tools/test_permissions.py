@@ -109,7 +109,7 @@ SLIPS = [
 
 
 async def test_an_invalid_policy_refuses_everything(tools: Any) -> None:
-    """Nothing would ever meet such a rule, and it might be a denial. The text names file, line and word."""
+    """No call would ever match such a rule, and it might be a denial. The text names file, line and word."""
     right = {"effect": "deny", "subject": "*", "resource": "tool:do_write", "action": "write"}
     bench = Bench()
     async with tools(bench) as caller:
@@ -212,7 +212,7 @@ async def test_a_refused_call_is_not_counted(tools: Any) -> None:
 
 
 async def test_a_policy_counts_in_its_hours(tools: Any) -> None:
-    """Outside of its window a permission permits nothing that nobody else permits."""
+    """Outside of its window a permission permits nothing by itself."""
     bench = Bench()
     hour = (datetime.now(UTC).hour + 12) % 24
     window = {"time_window": f"{hour:02}:00-{hour:02}:59"}

@@ -168,7 +168,7 @@ async def test_the_limits_are_settings_and_an_excess_is_reported(tools: Any) -> 
 
 
 async def test_lines_are_found_by_a_text(tools: Any) -> None:
-    """Each with its offset, from which it can be read; case does not count, and a star stands for anything."""
+    """Each match has its offset, from which it can be read; case does not count, and a star matches anything."""
     async with tools(Talkative()) as caller, remembering(caller):
         id = stored(await caller.call("numbers", {"count": 50_000})).id
 

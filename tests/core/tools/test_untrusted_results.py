@@ -96,7 +96,7 @@ class Afar:
     def trunkline_tools(self) -> list[trunkline.Tool]:
         @trunkline.tool(effect="read", untrusted_output=True)
         def listen(times: int = 1) -> str:
-            """Publish the messages of the other connection."""
+            """Return a text of another author."""
             return ORDER * times
 
         @trunkline.tool(effect="read", untrusted_output=True)

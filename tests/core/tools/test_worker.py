@@ -58,7 +58,7 @@ class Workshop:
 
         @trunkline.tool(effect="write")
         async def wait(context: ToolContext) -> str:
-            """Wait until it may go on."""
+            """Wait for the signal to continue."""
             self.ran.append("wait")
             context.report("waiting for the signal\ud800")
             await self.go.wait()
@@ -201,7 +201,7 @@ async def test_limits_that_cannot_be_read_refuse(tools: Any) -> None:
 async def test_rules_not_loaded_before_memory_left_permit_nothing(
     tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Limits that are known count on while memory is away; those that are not refuse, after a while."""
+    """Cached limits remain in force while memory is missing; limits that were never read refuse, after a while."""
     monkeypatch.setattr(guard_cache, "WAIT_SECONDS", 1.0)
     shop = Workshop()
     async with tools(shop, memory=False) as caller:
@@ -408,7 +408,7 @@ async def test_a_repeated_request_joins_the_running_call(tools: Any) -> None:
 
 
 async def test_writes_to_one_path_run_one_after_the_other(tools: Any) -> None:
-    """However the path is spelt; other paths are not held up (conflict C41)."""
+    """This holds for any spelling of the path; other paths are not delayed (conflict C41)."""
     shop = Workshop()
     async with tools(shop) as caller:
         async with anyio.create_task_group() as tasks:

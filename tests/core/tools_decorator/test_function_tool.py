@@ -81,7 +81,7 @@ async def test_invalid_arguments_are_reported_to_the_model(arguments, said):
 
 
 async def test_the_context_is_given_and_not_in_the_schema():
-    """A parameter annotated ToolContext receives the call's context, under whatever name."""
+    """A parameter annotated ToolContext receives the call's context, under any name."""
 
     @trunkline.tool(effect="read")
     async def where(here: trunkline.ToolContext, upper: bool = False) -> str:

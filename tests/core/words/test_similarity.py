@@ -1,4 +1,4 @@
-"""What two texts have in common, and whether they say yes or no to it, by the rules of their own language."""
+"""The common concepts of two texts, and their polarity, by the rules of their own language."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -74,7 +74,7 @@ def test_negation_sentiment_and_topic_of_a_text(
 
 
 def test_threads_do_not_disturb_each_other() -> None:
-    """Stemmers are not shared: the same texts have the same concepts, however many threads ask."""
+    """Stemmers are not shared: the same texts have the same concepts, in any number of threads."""
     texts = [f"Die Wohnungen {number} der Nachbarn und running tests" for number in range(200)]
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(concepts, texts))

@@ -1,4 +1,4 @@
-"""What owners choose for their blocks, and what must come of a call then: the scopes, planning and God Mode."""
+"""Owners' settings for their blocks, and the required outcome of a call: the scopes, planning and God Mode."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -32,9 +32,9 @@ DISTANT = {
 
 
 async def test_services_unavailable_to_a_remote_tool_are_tool_errors(reached: Reached) -> None:
-    """A person, planning, documents, another host's memory and models: each is refused at once, to the tool itself, in
-    words that the model can act on; the tool has begun once, nobody was asked, nothing is planned, and the audit log
-    has the outcome."""
+    """A person, planning, documents, another host's memory and models: each is refused at once, to the tool itself,
+    in words that the model can act on. The tool has started once, no person was asked, nothing is planned, and the
+    audit log has the outcome."""
     await change_permissions(reached.running.bus, "main", {"approvals": "none"})
     before = len(reached.marks())
     outcomes: dict[str, ToolOutcome] = {}

@@ -55,7 +55,7 @@ CARRIERS: dict[str, tuple[str, dict[str, Any]] | None] = {
 
 
 class Obedient:
-    """A model that first reads as the person asked, then does what any tool's result or description tells it to."""
+    """A model that first reads as the person asked, then follows every tool's result or description."""
 
     def __init__(self) -> None:
         self.carrier: tuple[str, dict[str, Any]] | None = None
@@ -98,7 +98,7 @@ class Outside:
 
         @trunkline.tool(effect="send")
         def send_away(what: str) -> str:
-            """Send something to somebody."""
+            """Send a message to a person."""
             self.done.append(what)
             return "sent"
 
@@ -165,7 +165,7 @@ async def asked(running: Platform, turn: str) -> Approval:
 
 
 def happened(running: Platform, outside: Outside) -> list[str]:
-    """Every effect that there is, looked at from outside."""
+    """Return every effect, observed from outside."""
     stolen = [str(file) for file in running.home.path.rglob("stolen.md")]
     return [*outside.done, *stolen]
 

@@ -70,7 +70,7 @@ class Cell:
 
     @property
     def mark(self) -> str:
-        """What its tool leaves outside."""
+        """Return the mark that its tool leaves outside."""
         return f"{self.row.block} {self.kind}"
 
     @property

@@ -145,7 +145,7 @@ class Reached:
 
 @asynccontextmanager
 async def house(folder: Path, site: pytest.MonkeyPatch, blocks: Sequence[str]) -> AsyncIterator[Reached]:
-    """Everything up; a person is asked about what writes, unless a block says otherwise."""
+    """Start every process; a person decides about writes, unless a block's settings differ."""
     file = folder / "marks"
     _install(folder / "site", "acme-near", SOURCE.format(file=str(file), prefix="near_"))
     _install(folder / "site", "acme-apart", SOURCE.format(file=str(file), prefix="apart_"))

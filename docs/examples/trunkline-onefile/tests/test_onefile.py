@@ -22,7 +22,7 @@ class TestOneFile(StoreSuite):
 
 @pytest.mark.anyio
 async def test_a_second_writer_on_a_root_is_refused(tmp_path):
-    """A root that is in use is refused, and its owner goes on."""
+    """A root that is in use is refused, and its owner continues."""
     first, second = OneFile(), OneFile()
     await first.open(StoreContext(tmp_path, tmp_path))
     with pytest.raises(StorageError, match="locked"):
@@ -33,7 +33,7 @@ async def test_a_second_writer_on_a_root_is_refused(tmp_path):
 
 @pytest.mark.anyio
 async def test_a_file_that_is_no_database_stops_the_start(tmp_path):
-    """Memory is never begun anew over something that cannot be read."""
+    """Memory never starts over a file that cannot be read."""
     (tmp_path / "memory.sqlite").write_text("this is no database " * 100)
     with pytest.raises(StorageError, match="not a database"):
         await OneFile().open(StoreContext(tmp_path, tmp_path))

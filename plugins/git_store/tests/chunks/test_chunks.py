@@ -47,7 +47,7 @@ async def test_a_chunk_is_a_file_that_a_person_can_read(chunks: Chunks, tmp_path
 
 
 async def test_reading_a_chunk_is_counted_outside_of_history(chunks: Chunks, tmp_path: Path) -> None:
-    """C12: an access changes neither file nor history, and the count is told."""
+    """C12: reading changes neither file nor history, and the count is shown."""
     chunk = await chunks.keep("User prefers dark mode")
     before = await chunks.store.history("", limit=10)
     await chunks.get(chunk)
@@ -136,7 +136,7 @@ async def test_rlm_t4_shared_tags_relate_chunks_of_different_conversations(chunk
 async def test_manual_links_are_visible_from_both_ends_and_in_the_file(
     chunks: Chunks, tmp_path: Path
 ) -> None:
-    """RLM-F8: supports and contradicts stand in the source's file; a second link changes the strength."""
+    """RLM-F8: supports and contradicts are in the source's file; a second link changes the strength."""
     first, second = await chunks.keep("one", conversation="c1"), await chunks.keep("two", conversation="c2")
     await chunks.link(first, second, "contradicts", strength=0.5)
     await chunks.link(first, second, "contradicts", strength=0.8)
@@ -311,7 +311,7 @@ async def test_rlm_t16_a_forgotten_chunk_remains_in_history_only(
 
 
 async def test_expired_chunks_are_not_shown(chunks: Chunks) -> None:
-    """After its end nobody is shown a chunk."""
+    """After its end a chunk is shown to no reader."""
     chunk = await chunks.keep("apples until Friday", expires_at=chunks.time + timedelta(days=1))
     assert list((await chunks.recall("apples")).source_chunks) == [chunk]
     chunks.later(days=2)

@@ -39,7 +39,7 @@ class ListStore(RecordStore):
 
 
 async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
-    """Remember, recall, archive and forget; only a purge takes a store that can write its history anew."""
+    """Remember, recall, archive and forget work; only a purge needs a store that can rewrite its history."""
     store = ListStore()
     await store.open(StoreContext(tmp_path / "memory", tmp_path / "cache"))
     await store.change(Change({"blocks/main/block.toml": b""}, actor="owner", reason="create block main"))

@@ -34,7 +34,7 @@ class WithVectors(Chunks):
 
 @asynccontextmanager
 async def embedding(base: Path, embedder: TinyEmbedder) -> AsyncIterator[WithVectors]:
-    """Chunks with vectors, while somebody makes these."""
+    """Run chunks with an embedder."""
     store = GitMemoryStore()
     await store.open(StoreContext(base / "memory", base / "cache", embedder=embedder))
     try:
@@ -80,7 +80,7 @@ async def test_a_chunk_of_similar_meaning_is_found_by_its_vector(tmp_path: Path)
 
 
 async def test_without_an_embedder_recall_uses_words_and_reports_it(chunks: Chunks) -> None:
-    """Nothing is found by meaning, and the answer says that words alone were searched."""
+    """No chunk is found by meaning, and the answer states that only words were searched."""
     await chunks.keep("The truck stands outside")
     found = await chunks.recall("lorry")
     assert (found.source_chunks, found.vectors) == ((), None)

@@ -1,9 +1,8 @@
 """Our host as the conformance suite drives a client. Connects as the tools worker does and calls the tools that the
 scenario is about.
 
-The suite begins a program for each of its scenarios, many at once. So that each does not load Python and the SDK anew,
-this one stays, and the program that it begins is ``client_launcher.py``. That program hands over the address and the
-environment.
+The suite starts a program for each of its scenarios, many at once. To load Python and the SDK only once, this one
+stays, and the started program is ``client_launcher.py``. That program passes on the address and the environment.
 """
 
 import json
@@ -115,7 +114,7 @@ async def call_all(line: ServerConnection, reported: Mapping[str, Any], home: Pa
 
 
 async def answer(places: anyio.CapacityLimiter, stream: SocketStream) -> None:
-    """Hear of a scenario, go through with it, and tell whether that went well."""
+    """Read a scenario, run it, and report whether it passed."""
     async with stream:
         request = json.loads(await stream.receive(1_000_000))
         try:

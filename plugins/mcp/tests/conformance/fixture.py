@@ -1,6 +1,5 @@
-"""The server that the conformance suite wants to see: tools, resources and prompts by its names, and all that the
-protocol has. A block has no images, sampling or prompts to show, so these stand in, behind our own application.
-"""
+"""The server that the conformance suite requires: tools, resources and prompts by its names, and the protocol's
+whole feature set. A block has no images, sampling or prompts, so stand-ins provide them, behind our own application."""
 
 import base64
 import json

@@ -1,6 +1,6 @@
-"""Runs the official conformance suite, with its Node and the reference servers, all from npm and kept for next time.
+"""Runs the official conformance suite, with its Node and the reference servers, all from npm and kept for the next run.
 
-Nothing is installed where npm is missing: what needs it says so.
+Nothing is installed without npm: the tests that need it report this.
 """
 
 import fcntl
@@ -41,7 +41,8 @@ class Missing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a scenario: how many checks passed, failed, warned. ``scored``: the revision requires it."""
+    """The result of a scenario: the number of checks that passed, failed, warned. ``scored``: the revision requires
+    it."""
 
     passed: int
     failed: int
@@ -50,7 +51,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed or warned."""
+        """Report whether no check failed or warned."""
         return self.failed == 0 and self.warned == 0
 
 
