@@ -40,6 +40,9 @@ TOOL_NAMES = (
 WITHOUT_MEMBERS = ("trunkline.api.cli", "trunkline.api.testing")
 """Modules whose classes are listed without their members: the commands are click's, the suites' members are tests."""
 
+PARTS = ("Guarantees:", "Not guaranteed:", "Raises ")
+"""The beginnings of the paragraphs of a method's docstring that are shown besides the first one."""
+
 MADE_BY_AUTHORS = {"Letter", "HealthCheck", "HealthResult", "ConfigSection", "SandboxLimits", "ToolOutcome"}
 """Classes without methods whose fields a plugin fills."""
 
@@ -67,9 +70,7 @@ def _members(name: str, value: Any) -> str:
     """The methods of a class, and the fields of one that has methods or that authors make; "" for everything else."""
     if not inspect.isclass(value) or issubclass(value, (BaseException, msgspec.Struct)):
         return ""
-    methods = [
-        f"* {code(_call(key, one))}: {first_paragraph(one)}" for key, one in _public_methods(value).items()
-    ]
+    methods = [line for key, one in _public_methods(value).items() for line in _method(key, one)]
     fields = [
         f"* {code(field.name)}: {shown(field.type)}{', optional' if _has_default(field) else ''}"
         for field in (dataclasses.fields(value) if dataclasses.is_dataclass(value) else ())
@@ -90,6 +91,19 @@ def _public_methods(kind: type) -> dict[str, Any]:
                 if not key.startswith("_") and (inspect.isfunction(plain) or isinstance(plain, property)):
                     found.setdefault(key, plain)
     return found
+
+
+def _method(name: str, method: Any) -> list[str]:
+    """A method with what it does, and below it what it guarantees, what it does not guarantee, and its errors."""
+    _, *others = prose(method).split("\n\n")
+    lines = [f"* {code(_call(name, method))}: {first_paragraph(method)}"]
+    for paragraph in others:
+        if paragraph.startswith("Raises:\n"):
+            entries = re.split(r"\n(?= {4}\w)", paragraph)[1:]
+            lines += [re.sub(r"^(\w+)", r"  * Raises `\1`", " ".join(entry.split())) for entry in entries]
+        elif paragraph.startswith(PARTS):
+            lines.append(f"  * {' '.join(paragraph.split())}")
+    return lines
 
 
 def _call(name: str, method: Any) -> str:

@@ -1,12 +1,10 @@
 """The public API: ``trunkline`` and the modules of ``trunkline.api``, loaded when used, and cheap to import."""
 
 import importlib
-import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import FunctionType
 
 import pytest
 
@@ -71,25 +69,6 @@ def test_every_public_name_exists(module: str) -> None:
         assert value is not None
         assert not isinstance(value, type) or value.__doc__, name
     assert sorted(found.__all__) == dir(found) == sorted(public_names(module))
-
-
-@pytest.mark.parametrize("module", public_modules())
-def test_every_contract_method_is_documented(module: str) -> None:
-    """Each method of a protocol or an abstract class has a docstring of its own."""
-    found = importlib.import_module(module)
-    contracts = [
-        value
-        for name in public_names(module)
-        if isinstance(value := getattr(found, name), type)
-        and (getattr(value, "_is_protocol", False) or inspect.isabstract(value))
-    ]
-    silent = [
-        f"{contract.__qualname__}.{name}"
-        for contract in contracts
-        for name, member in vars(contract).items()
-        if not name.startswith("_") and isinstance(member, FunctionType | property) and not member.__doc__
-    ]
-    assert silent == []
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -202,7 +202,7 @@ class Bus:
     async def last(self, topic: Topic[T], *, timeout: float = 5.0, **keys: str) -> StoredMessage[T] | None:
         """Return the last stored message; None if there is none. A missing key matches any value.
 
-        Waits up to ``timeout`` seconds for a server that is away or has no leader. Raises ``StreamError`` kinds,
+        Waits up to ``timeout`` seconds for a server that is away or has no leader. Raises ``StreamError``,
         ``DecodeError``.
         """
         return await typed_stream.last(self.link, self.inbound, topic, timeout, keys)
@@ -210,7 +210,7 @@ class Bus:
     async def last_seq(self, topic: Topic[Any], **keys: str) -> int:
         """Return the sequence of the last stored message, even if the message cannot be decoded; 0 if there is none.
 
-        Raises ``StreamError`` kinds.
+        Raises ``StreamError``.
         """
         return await typed_stream.last_seq(self.link, topic, keys)
 
@@ -218,7 +218,7 @@ class Bus:
         """Yield the stored messages with a sequence above ``after``, the oldest first. A missing key matches any value.
 
         The iteration includes messages that are stored while it runs, and ends when it reaches the last stored message.
-        Raises ``StreamError`` kinds, ``DecodeError``.
+        Raises ``StreamError``, ``DecodeError``.
         """
         return typed_stream.history(self.link, self.inbound, topic, after, keys)
 
@@ -232,7 +232,7 @@ class Bus:
 
     def records(self, stream: str, filter: str = ">") -> AsyncIterator[StoredRecord]:
         """Yield the messages that a stream stores under matching subjects, as bytes, the oldest first. Raises
-        ``StreamError`` kinds.
+        ``StreamError``.
         """
         return RawStream(self.link, stream).records(filter)
 
@@ -245,7 +245,7 @@ class Bus:
     async def erase(self, stream: str, record: StoredRecord) -> None:
         """Overwrite a stored message and its claimed body on the server's disk, and delete both.
 
-        Raises ``StreamError`` kinds.
+        Raises ``StreamError``.
         """
         await self._claims.erase(record.headers)
         await RawStream(self.link, stream).erase(record.seq)

@@ -17,7 +17,7 @@ class ClaimCheckStore:
         self._store = store
 
     async def put(self, name: str, body: bytes) -> str:
-        """Store ``body`` and return the claim. Raises ``StreamError`` kinds if the body cannot be stored."""
+        """Store ``body`` and return the claim. Raises ``StreamError`` if the body cannot be stored."""
         await self._store.ensure()
         await self._store.put(name, body)
         return name
@@ -33,7 +33,7 @@ class ClaimCheckStore:
         return body
 
     async def erase(self, headers: Mapping[str, str] | None) -> None:
-        """Overwrite and delete the body that a message claims, if any. Raises ``StreamError`` kinds."""
+        """Overwrite and delete the body that a message claims, if any. Raises ``StreamError``."""
         claim = headers.get(CLAIM_HEADER) if headers else None
         if claim is not None:
             await self._store.erase(claim)

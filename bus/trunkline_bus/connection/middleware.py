@@ -21,17 +21,21 @@ class BusMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 class BusMiddleware(Protocol):
     """Processes each message that is sent, and each message that is passed to a handler, a listener, a puller or a
-    caller.
+    caller. Call ``proceed`` to pass a message on; without that call the message is withheld.
 
-    Messages that ``last`` and ``history`` return do not pass the middleware. Call ``proceed`` to pass a message on;
-    without that call the message is withheld.
+    Guarantees: the first middleware is the outermost.
 
-    An exception on the way out reaches the sender. An exception on the way in is treated like a handler's exception.
-    Append, call and streaming call raise ``BusError`` if an outgoing message is withheld.
+    Not guaranteed: every message. Messages that ``last`` and ``history`` return do not pass the middleware. A message
+    that is delivered again passes again.
     """
 
     async def __call__(self, message: BusMessage, proceed: Proceed) -> None:
-        """Process ``message``, which may be replaced, and ``await proceed(message)``."""
+        """Process ``message``, which may be replaced, and ``await proceed(message)``.
+
+        Raises:
+            Exception: on the way out it reaches the sender. On the way in it is treated like a handler's exception. If
+                an outgoing message is withheld, append, call and streaming call raise ``BusError``.
+        """
         ...
 
 

@@ -67,7 +67,7 @@ class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def stream_state(bus: Bus, name: str) -> StreamState:
-    """Return the size and the limits of a stream. Raises ``StreamError`` kinds."""
+    """Return the size and the limits of a stream. Raises ``StreamError``."""
     info = await request_api(bus.link, f"STREAM.INFO.{name}")
     state, config = info["state"], info["config"]
     return StreamState(
@@ -84,7 +84,7 @@ async def stream_state(bus: Bus, name: str) -> StreamState:
 
 
 async def consumer_state(bus: Bus, stream: str, name: str) -> ConsumerState:
-    """Return the progress of a consumer. Raises ``StreamError`` kinds."""
+    """Return the progress of a consumer. Raises ``StreamError``."""
     info = await request_api(bus.link, f"CONSUMER.INFO.{stream}.{name}")
     group: dict[str, Any] = next(iter(info.get("priority_groups") or ()), {})
     pin = group.get("pinned_client_id", "")
@@ -111,7 +111,7 @@ async def raw_history(
 async def resend(
     bus: Bus, topic: Topic[Any], data: bytes, *, msg_id: str, headers: Mapping[str, str], **keys: str
 ) -> Ack:
-    """Store the bytes unchanged under the topic's subject, once for each ``msg_id``. Raises ``StreamError`` kinds."""
+    """Store the bytes unchanged under the topic's subject, once for each ``msg_id``. Raises ``StreamError``."""
     subject = topic.subject.format(**keys)
     return await publish_to_stream(
         bus.link, stream_of(topic), subject, data, {MSG_ID: msg_id, **headers}, 10.0
@@ -119,7 +119,7 @@ async def resend(
 
 
 async def subject_counts(bus: Bus, stream: str, filter: str) -> dict[str, int]:
-    """Return the number of messages of a stream under each subject that matches. Raises ``StreamError`` kinds."""
+    """Return the number of messages of a stream under each subject that matches. Raises ``StreamError``."""
     found: dict[str, int] = {}
     while True:
         body = {"subjects_filter": filter, "offset": len(found)}
@@ -139,7 +139,7 @@ async def oldest_time(bus: Bus, topic: Topic[Any], **keys: str) -> datetime | No
 
 async def last_seq_before(bus: Bus, topic: Topic[Any], time: datetime) -> int:
     """Return a sequence so that a history after it begins with the first matching message stored at ``time`` or later.
-    Raises ``StreamError`` kinds.
+    Raises ``StreamError``.
     """
     body = {"start_time": time.isoformat(), "next_by_subj": topic.stored_subject.wildcard_filter()}
     record = await _record(bus, topic, body)

@@ -48,7 +48,7 @@ class KeyValue(Generic[T]):
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(spec.payload)
 
     async def ensure(self) -> None:
-        """Create the bucket if it does not exist. Raises ``TopologyConflict``, ``StreamError`` kinds."""
+        """Create the bucket if it does not exist. Raises ``TopologyConflict``, ``StreamError``."""
         await apply_spec(self._link, self.spec.stream())
 
     async def get(self, key: str) -> KeyValueEntry[T] | None:

@@ -59,11 +59,11 @@ class ObjectStore:
             self._ensured = True
 
     async def put(self, name: str, data: bytes) -> ObjectInfo:
-        """Store ``data`` as ``name``, replacing an existing object. Raises ``StreamError`` kinds."""
+        """Store ``data`` as ``name``, replacing an existing object. Raises ``StreamError``."""
         return await self._put(name, new_id(), _pieces_of(data), {})
 
     async def put_file(self, name: str, file: Path) -> ObjectInfo:
-        """Store a file as ``name``, in pieces. Raises OSError and ``StreamError`` kinds."""
+        """Store a file as ``name``, in pieces. Raises OSError and ``StreamError``."""
         return await self._put(name, new_id(), _pieces_in(file), {})
 
     async def put_pieces(
@@ -71,7 +71,7 @@ class ObjectStore:
     ) -> ObjectInfo:
         """Store the pieces, each of at most 128 KiB, as ``name``, with ``metadata``.
 
-        The object exists under ``name`` only after all pieces are stored. Raises ``StreamError`` kinds; then the pieces
+        The object exists under ``name`` only after all pieces are stored. Raises ``StreamError``; then the pieces
         stored so far are removed, which needs the permission to purge.
         """
         nuid = new_id()
@@ -94,7 +94,7 @@ class ObjectStore:
         """Write the bytes of ``name`` to a new file, in pieces, and report whether they match the digest.
 
         If they do not match, or if there is no such object, no file is left. Raises OSError (including FileExistsError)
-        and ``StreamError`` kinds.
+        and ``StreamError``.
         """
         info = await self.info(name)
         if info is None:
@@ -114,7 +114,7 @@ class ObjectStore:
     async def pieces(self, info: ObjectInfo) -> AsyncIterator[bytes]:
         """Yield the bytes of an object, in pieces and in order.
 
-        Raises ``DecodeError("object_broken")`` if a piece is missing, and ``StreamError`` kinds.
+        Raises ``DecodeError("object_broken")`` if a piece is missing, and ``StreamError``.
         """
         count = 0
         async for record in self._records(info):
@@ -151,7 +151,7 @@ class ObjectStore:
 
     async def erase(self, name: str) -> bool:
         """Overwrite ``name`` on the server's disk and delete it. Report whether the object existed. Raises
-        ``StreamError`` kinds.
+        ``StreamError``.
         """
         info = await self.info(name)
         stream = RawStream(self._link, self.spec.stream_name)

@@ -33,7 +33,7 @@ async def read_ordered(
 ) -> AsyncIterator[AsyncIterator[StoredRecord]]:
     """Yield the records of ``stream``, beginning where ``deliver`` says (``all``, ``new``, ``last_per_subject``).
 
-    The consumer exists when the block is entered, so no later message is missed. Raises ``StreamError`` kinds.
+    The consumer exists when the block is entered, so no later message is missed. Raises ``StreamError``.
     """
     cursor = _Cursor(link, stream, filter, deliver)
     await cursor.remake()

@@ -60,7 +60,7 @@ class Delivery(StoredMessage[T]):
     async def ack(self, *, confirm: bool = False) -> None:
         """Acknowledge the message: the server does not redeliver it.
 
-        With ``confirm`` the call waits until the server has the acknowledgement (raises ``CallError`` kinds).
+        With ``confirm`` the call waits until the server has the acknowledgement (raises ``CallError``).
         nats-server writes acknowledgements to disk a little later, so after a kill -9 of the server an acknowledged
         message may be redelivered, with ``confirm`` too.
         """

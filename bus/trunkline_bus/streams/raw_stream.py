@@ -24,7 +24,7 @@ class RawStream:
         self._link = link
 
     def records(self, filter: str = ">") -> AsyncIterator[StoredRecord]:
-        """Yield all stored messages whose subject matches, the oldest first. Raises ``StreamError`` kinds."""
+        """Yield all stored messages whose subject matches, the oldest first. Raises ``StreamError``."""
         return records(self._link, self.name, filter)
 
     async def erase(self, seq: int) -> None:

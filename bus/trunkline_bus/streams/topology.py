@@ -33,7 +33,7 @@ async def apply(bus: _OnLink, topology: Topology, *, remake: Collection[str] = (
     """Create or update everything in ``topology``, and return the changes.
 
     ``remake`` names streams that may be deleted and created again, without their messages, if the server does not
-    change them. Raises ``TopologyConflict``, which names the setting, or ``StreamError`` kinds.
+    change them. Raises ``TopologyConflict``, which names the setting, or ``StreamError``.
     """
     link = bus.link
     streams = [*topology.streams]

@@ -18,38 +18,58 @@ from trunkline.errors import Unavailable
 
 
 class TurnStream(Protocol):
-    """A reader of a turn's feed by position. It continues after a reconnect, a restart and a takeover."""
+    """A reader of a turn's feed by position.
+
+    Guarantees: the events arrive in order, without gap or repetition, also after a reconnect, a restart and a takeover.
+
+    Not guaranteed: when the next event arrives.
+    """
 
     position: str
     """The position after the last event, as an opaque text: the value of ``Last-Event-ID``."""
 
     def __aiter__(self) -> AsyncIterator[FeedEvent]:
-        """Iterate over the events, without gap or repetition, up to and including ``TurnEnded``."""
+        """Iterate over the events up to and including ``TurnEnded``. Iterate only once.
+
+        Raises:
+            RemoteFault: while iterating: ``not_found``: there is no such turn.
+            Unavailable: while iterating: the feed cannot be read. Continue with ``Gateway.watch`` after ``position``.
+        """
         ...
 
 
 class Gateway(Protocol):
     """The gateway as a channel sees it.
 
-    Every async method raises RemoteFault with a code and a sentence for people, and Unavailable when no gateway
-    answers. After Unavailable the request may or may not have been carried out; all of them may be repeated.
+    Guarantees: every request may be repeated. What a request changes is stored when its method returns, even if every
+    process is killed then.
+
+    Not guaranteed: after Unavailable, whether the request was carried out.
+
+    Errors: every async method raises Unavailable when no gateway answers, and RemoteFault with a code and a sentence
+    for people. The code is ``engine_unavailable`` if a worker behind the gateway does not answer.
     """
 
     async def send(self, message: SendMessage) -> MessageAccepted:
         """Send a message. When this returns, the message is on disk and will be answered, even if every process is
         killed. Messages with the same ``client_id`` in the same conversation are one message, however often they are
-        sent. When the answer arrives is not guaranteed.
+        sent.
+
+        Not guaranteed: when the answer arrives.
 
         Raises:
             RemoteFault: ``not_found``: there is no such block or conversation. ``conflict``: the block is switched off,
-                or the conversation belongs to another block. ``too_large``: the message exceeds its limit.
-                ``forbidden``: the channel has no access. ``storage_failure``: the disk is nearly full.
+                or the conversation belongs to another block. ``invalid_request``: the message is empty. ``too_large``:
+                the message exceeds its limit. ``forbidden``: the channel has no access. ``rate_limited``: the
+                conversation's queue is full. ``storage_failure``: the disk is nearly full. An admission rule may refuse
+                with any code.
+            Unavailable: no gateway answers. The message may have been accepted; send it again.
         """
         ...
 
     def watch(self, conversation: str, turn: str, *, after: str = "") -> TurnStream:
-        """Return the events of a turn after a position, from the beginning without one. Nothing is requested before
-        the iteration begins.
+        """Return the events of a turn after a position, from the beginning without one. Nothing is requested before the
+        iteration begins.
 
         Raises:
             ValueError: ``after`` is no position.
@@ -57,8 +77,9 @@ class Gateway(Protocol):
         ...
 
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
-        """Cancel a turn, at once or after its running step. A turn that has ended stays as it is. The turn may still
-        run when this returns; its feed ends with ``TurnEnded``.
+        """Cancel a turn, at once or after its running step. A turn that has ended stays as it is.
+
+        Not guaranteed: that the turn has ended when this returns. Its feed ends with ``TurnEnded``.
 
         Raises:
             RemoteFault: ``not_found``: there is no such turn.
@@ -86,12 +107,22 @@ class Gateway(Protocol):
         ...
 
     async def waiting(self) -> tuple[Approval, ...]:
-        """Return the calls that wait for a decision now, whichever channel began their turns."""
+        """Return the calls that wait for a decision now, whichever channel began their turns. Raises nothing besides
+        the errors of every method.
+        """
         ...
 
     def approvals(self) -> AsyncGenerator[Approval, None]:
         """Iterate over the calls that wait for a decision, then over each change of one: requested, reminded of
-        (``reminded_at``), decided. The iteration does not end by itself. It waits while the bus is unreachable."""
+        (``reminded_at``), decided. The iteration does not end by itself. Close it to end it.
+
+        Guarantees: a change is neither missed nor repeated while the iteration runs. It waits while the bus is
+        unreachable.
+
+        Not guaranteed: that a call which was decided before the iteration saw it appears.
+
+        Raises nothing of its own while iterating.
+        """
         ...
 
     async def turn(self, turn: str) -> TurnView:
@@ -111,8 +142,12 @@ class Gateway(Protocol):
         ...
 
     async def conversations(self, query: ListConversations) -> ConversationPage:
-        """Return a page of conversations, newest first. Two pages are not one snapshot: a conversation that changes
-        between two calls may appear twice or be skipped."""
+        """Return a page of conversations, newest first.
+
+        Not guaranteed: one snapshot. A conversation that changes between two calls may appear twice or be skipped.
+
+        Raises nothing besides the errors of every method.
+        """
         ...
 
     async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary:
@@ -134,12 +169,18 @@ class Gateway(Protocol):
         ...
 
     async def blocks(self) -> tuple[Block, ...]:
-        """Return all blocks that are not archived."""
+        """Return all blocks that are not archived. Raises nothing besides the errors of every method."""
         ...
 
 
 class Channel(ABC):
-    """One channel, run by a channels worker."""
+    """One channel, run by a channels worker.
+
+    Guarantees: ``run`` runs once at a time. A channel that fails affects no other channel, and the turns of its
+    messages continue.
+
+    Not guaranteed: that ``run`` is running when ``tell_owner`` is called.
+    """
 
     name: str
     """Lower-case. It is part of the subjects on which the channel may publish."""
@@ -158,7 +199,8 @@ class Channel(ABC):
         channel accepted the text when this returns; whether the owner has read it is not known.
 
         Raises:
-            Unavailable: this channel cannot reach its owner now, or never can, as by default.
+            Unavailable: this channel cannot reach its owner now, or never can, as by default. Nothing was sent. For any
+                other exception the sender is told that a part may have arrived, and the log has the exception.
         """
         raise Unavailable(f"The channel {self.name} cannot tell its owner anything that answers no message.")
 
@@ -166,7 +208,10 @@ class Channel(ABC):
     async def run(self, gateway: Gateway) -> None:
         """Send people's messages to the gateway and show them the replies, until cancelled.
 
-        Return only when the channel has finished, for example because a person left the terminal. After an exception
-        the channels worker logs it and starts the channel again after a pause. Do not acknowledge a message to its
-        sender's service before ``Gateway.send`` returns.
+        Return only when the channel has finished, for example because a person left the terminal. Do not acknowledge a
+        message to its sender's service before ``Gateway.send`` returns.
+
+        Raises:
+            Exception: the channel failed. The channels worker logs the exception and runs this method again after 1 to
+                60 seconds.
         """

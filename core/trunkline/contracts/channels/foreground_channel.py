@@ -21,12 +21,23 @@ class TerminalSession:
 
 
 class ForegroundChannel(Channel):
-    """A channel that uses standard input and output while it runs."""
+    """A channel that uses standard input and output while it runs. ``trunkline chat`` runs it; a channels worker does
+    not.
+
+    Guarantees: the terminal belongs to the channel alone until ``attend`` returns.
+
+    Not guaranteed: a terminal: standard input and output may be pipes.
+    """
 
     @abstractmethod
     async def attend(self, gateway: Gateway, session: TerminalSession) -> int:
-        """Talk with the person until the person leaves. Return the exit status: 0, or an error status."""
+        """Talk with the person until the person leaves. Return the exit status: 0, or an error status. The method is
+        cancelled when the terminal closes.
+
+        Raises:
+            TrunklineError: the command ends with this sentence and its hint. It is not run again after any exception.
+        """
 
     async def run(self, gateway: Gateway) -> None:
-        """Run without command-line options."""
+        """Run without command-line options. Raises as ``attend`` does."""
         await self.attend(gateway, TerminalSession())

@@ -30,26 +30,46 @@ OWNER = Identity(id="owner", type="owner")
 
 
 class Authenticator(Protocol):
-    """Maps a request's credentials to an identity."""
+    """Maps a request's credentials to an identity.
+
+    Guarantees: the authenticators are asked in the order of the plugins, for each request that does not carry the token
+    of the home. The first identity counts. A request with more than one credential is refused before any authenticator
+    is asked.
+
+    Not guaranteed: that every authenticator is asked, because an earlier one may decide.
+    """
 
     name: str
 
     async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
-        """Return the identity, or None if the credentials are not of this authenticator's kind. Header names are
-        lower case.
+        """Return the identity, or None if the credentials are not of this authenticator's kind. Header names are lower
+        case.
 
-        An exception refuses the request: guards fail closed.
+        Raises:
+            Exception: the request is refused, and no other authenticator is asked. The log names the plugin and the
+                type of the exception.
         """
         ...
 
 
 class AdmissionRule(Protocol):
-    """Decides whether a message is accepted: rate limits, quotas, allow lists."""
+    """Decides whether a message is accepted: rate limits, quotas, allow lists.
+
+    Guarantees: a message is accepted only if every rule returns. A repeated message is checked again.
+
+    Not guaranteed: that a message is accepted because the rules return. Its block, its conversation or the disk may
+    still refuse it.
+    """
 
     name: str
 
     async def __call__(self, message: SendMessage, identity: Identity) -> None:
-        """Return to accept the message. Raise Refusal to refuse it; any other exception refuses the message too."""
+        """Return to accept the message.
+
+        Raises:
+            Refusal: to refuse the message; the sender sees the code and the sentence. Any other exception refuses the
+                message with ``forbidden``, and is logged.
+        """
         ...
 
 

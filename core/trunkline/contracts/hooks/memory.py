@@ -46,7 +46,7 @@ def trunkline_memory_stores(settings: "PluginSettings") -> "Iterable[MemoryStore
 @hookspec
 def trunkline_importers(settings: "PluginSettings") -> "Iterable[Importer]":
     """Add an importer of another system's memory. ``trunkline memory import`` asks each importer whether it recognises
-    the given data. An importer runs in the process of the command, not in the memory worker.
+    the given data. An importer runs in the process that asks for the import, not in the memory worker.
 
     ```python
     import trunkline
@@ -94,7 +94,8 @@ def trunkline_embedders(settings: "PluginSettings") -> "Iterable[Embedder]":
 
 @hookspec
 def trunkline_memory_rules(settings: "PluginSettings") -> "Iterable[MemoryRule]":
-    """Add rules that check every change of memory before it is committed. A rule is synchronous. A guard.
+    """Add rules that check every change that a request makes to memory, before it is committed. A rule is synchronous.
+    A guard.
 
     ```python
     import trunkline

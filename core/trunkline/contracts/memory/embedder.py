@@ -12,6 +12,11 @@ class Embedder(ABC):
     The memory worker calls the embedder in the background, in batches, and once for each search. The texts are the
     contents of memory, so an embedder that calls a network service sends memory to that service: only the owner chooses
     the embedder.
+
+    Guarantees: all vectors of a ``model`` have the same length and are comparable, also after a restart.
+
+    Not guaranteed: that a text is embedded once, or that a batch has ``batch`` texts. A batch for the index and a
+    search may call the embedder at the same time.
     """
 
     name: str
@@ -41,4 +46,6 @@ class Embedder(ABC):
         """
 
     async def aclose(self) -> None:  # noqa: B027  most embedders hold nothing
-        """Close the connections. Called once, when the worker drains."""
+        """Close the connections. Called once, when the worker drains. Raises nothing. An exception is reported as a
+        failure of the worker.
+        """

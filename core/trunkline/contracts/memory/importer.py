@@ -44,8 +44,10 @@ Imported = ImportedFile | ImportedConversation | ImportGap
 class Source:
     """A folder to import from, or the folder of an unpacked archive.
 
-    Only regular files below the folder are visible; links and files outside are not. A file that the importer reads
-    counts as imported; the other files are kept unchanged. No method raises because of a file's content: ``troubles``
+    Guarantees: only regular files below the folder are visible; links and files outside are not. A file that the
+    importer reads counts as imported; the other files are kept unchanged.
+
+    Not guaranteed: that a file has the expected content. No method raises because of a file's content: ``troubles``
     lists the problems.
     """
 
@@ -59,11 +61,11 @@ class Source:
         self._known = frozenset(self.paths)
 
     def has(self, path: str) -> bool:
-        """Report whether a file exists at the path."""
+        """Report whether a file exists at the path. Raises nothing."""
         return path in self._known
 
     def below(self, folder: str, suffix: str = "") -> Iterator[str]:
-        """Return the files below a folder ("" for all) whose names end in ``suffix``."""
+        """Return the files below a folder ("" for all) whose names end in ``suffix``, sorted. Raises nothing."""
         start = f"{folder}/" if folder else ""
         return (path for path in self.paths if path.startswith(start) and path.endswith(suffix))
 
@@ -77,11 +79,13 @@ class Source:
         return self._folder / path
 
     def trouble(self, path: str, why: str) -> None:
-        """Record that a file is not as expected. The import reports the problem to the person."""
+        """Record that a file is not as expected. The import reports the problem to the person. Raises nothing."""
         self.troubles.append(ImportGap(what=path, why=why))
 
     def data(self, path: str) -> bytes:
-        """Return a file's bytes. If the file cannot be read or is too large, record the problem and return no bytes."""
+        """Return a file's bytes. If the file cannot be read or has more than 100 MiB, record the problem and return no
+        bytes. Raises KeyError if there is no such file.
+        """
         file = self.file(path)
         try:
             if file.stat().st_size > LARGEST_TEXT:
@@ -93,7 +97,9 @@ class Source:
             return b""
 
     def text(self, path: str) -> str:
-        """Return a file's text. If the file is not text, record the problem and return ""."""
+        """Return a file's text. If the file is not text, record the problem and return "". Raises KeyError if there is
+        no such file.
+        """
         try:
             return self.data(path).decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -101,7 +107,9 @@ class Source:
             return ""
 
     def json(self, path: str) -> Any:
-        """Return the value of a JSON file. If the file is not JSON, record the problem and return None."""
+        """Return the value of a JSON file. If the file is not JSON, record the problem and return None. Raises KeyError
+        if there is no such file.
+        """
         try:
             return json.loads(self.text(path))
         except (ValueError, RecursionError):
@@ -109,7 +117,9 @@ class Source:
             return None
 
     def lines(self, path: str) -> Iterator[Any]:
-        """Yield the JSON value of each line that has one. Skip other lines and record them as one problem."""
+        """Yield the JSON value of each line that has one. Skip other lines and record them as one problem. Raises
+        KeyError if there is no such file.
+        """
         bad = 0
         for line in self.text(path).splitlines():
             try:
@@ -121,12 +131,21 @@ class Source:
             self.trouble(path, f"{bad} of its lines are no JSON that can be read")
 
     def changed(self, path: str) -> datetime:
-        """Return when a file was last changed."""
+        """Return when a file was last changed, in UTC. Raises KeyError if there is no such file, and OSError if it has
+        been removed meanwhile.
+        """
         return datetime.fromtimestamp(self.file(path).stat().st_mtime, UTC)
 
 
 class Importer(ABC):
-    """Reads the memory of one other system."""
+    """Reads the memory of one other system. An importer never runs in the memory worker, but in the process that asks
+    for the import.
+
+    Guarantees: memory is changed only after ``read`` has yielded its last item.
+
+    Not guaranteed: that every item is imported. An item whose path is not allowed or is used twice, and a file whose
+    name says that it holds keys, is left out; the import reports it.
+    """
 
     name: str
     """The name in ``--from`` and of the folder ``imported/<name>/``: lower-case letters, digits and dashes."""
@@ -137,11 +156,14 @@ class Importer(ABC):
     @abstractmethod
     def recognises(self, source: Source) -> bool:
         """Report whether the source is a memory of this system. Must read few files, and must not accept a folder of
-        another system.
+        another system. Raises nothing. An exception ends the import.
         """
 
     @abstractmethod
     def read(self, source: Source) -> Iterator[Imported]:
         """Yield all items of the source. Never yield passwords or keys; for these, yield a gap that says that they were
         left out.
+
+        Raises:
+            Exception: the import ends, and memory is not changed.
         """

@@ -39,6 +39,10 @@ class Purger:
 
     ``texts`` are fixed sentences that the plugin writes in any conversation. Data that has only these sentences is no
     copy of purged text.
+
+    Guarantees: one purge runs at a time.
+
+    Not guaranteed: that a method is called once for a purge, because a purge that was interrupted is repeated.
     """
 
     name: str = ""
@@ -50,11 +54,18 @@ class Purger:
 
         Called for every version in history that names one of ``purge.conversations``. The method runs in a thread and
         must only compute. Called with its own result, the method must return that result unchanged.
+
+        Raises:
+            Exception: the purge fails and is incomplete. The owner repeats it.
         """
         return data
 
     async def erase(self, purge: Purge) -> Sequence[RemainingCopy]:
         """Erase the purged text from the plugin's own store, and return the copies that remain there. May be called
-        again for the same purge. Raise Refusal to stop the purge before memory is changed.
+        again for the same purge.
+
+        Raises:
+            Refusal: to stop the purge before memory is changed; the owner sees the sentence. Any other exception stops
+                it too, with the code ``internal``.
         """
         return ()

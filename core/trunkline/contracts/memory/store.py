@@ -101,11 +101,21 @@ class PurgeResult:
 
 
 class MemoryRule(Protocol):
-    """Checks every change before its commit, for redaction, retention or limits."""
+    """Checks every change before its commit, for redaction, retention or limits.
+
+    Guarantees: the rules are applied in their order, and each receives the result of the one before. A rule runs in a
+    thread and must be synchronous and quick, because all other changes wait.
+
+    Not guaranteed: that a change is committed because the rule returned it. A rule may be called again for the same
+    change. The git store commits edits by hand without asking the rules.
+    """
 
     def __call__(self, change: Change) -> Change:
-        """Return the change, or another change in its place. Raise Refusal to refuse the change. Any other exception
-        refuses the change too.
+        """Return the change, or another change in its place.
+
+        Raises:
+            Refusal: to refuse the change; the caller sees the code and the sentence. Any other exception refuses the
+                change too.
         """
         ...
 
@@ -127,11 +137,11 @@ class StoreContext:
     """The folders, rules and services that a store is opened with.
 
     ``root`` is the folder of the memory. ``cache`` is a folder for files that can be rebuilt from the root. Every
-    change passes ``rules`` in their order before its commit. ``on_change`` is called after each commit, including
-    commits of edits by hand. ``installed`` lists the installed components. ``embedder`` turns texts into vectors; the
-    store does not close it. ``commit_window`` is how many seconds a write may wait to be committed together with
-    others. With ``fsync`` a change is on disk before it is acknowledged; without it a power failure may lose
-    acknowledged changes.
+    change that a method makes passes ``rules`` in their order before its commit. ``on_change`` is called after each
+    commit, including commits of edits by hand. ``installed`` lists the installed components. ``embedder`` turns texts
+    into vectors; the store does not close it. ``commit_window`` is how many seconds a write may wait to be committed
+    together with others. With ``fsync`` a change is on disk before it is acknowledged; without it a power failure may
+    lose acknowledged changes.
     """
 
     root: Path
@@ -145,35 +155,45 @@ class StoreContext:
 
 
 class MemoryStore(ABC):
-    """The only writer of a memory root. Every method that changes files returns after the change is committed to
-    history.
+    """The only writer of a memory root.
 
-    Paths are POSIX, relative to the root. Every method that takes a path raises Refusal ``invalid_path`` for one
-    outside the root. Every method that changes files raises Refusal ``write_failure`` when the disk refuses, and
-    what a rule raises; a change that is refused changes nothing. Concurrent changes are committed one after another.
-    The order among them is not guaranteed.
+    Paths are POSIX, relative to the root. ``expected`` is the hash that a file must have: "" for no file, None for any
+    content. A store that can look up chunks and documents is an ``IndexProvider`` (``trunkline.api.chunks``) too. For a
+    store that is not, the memory worker uses the indexes of another loaded store that is.
 
-    ``expected`` is the hash that a file must have: "" for no file, None for any content.
+    Guarantees: methods may be called concurrently. A method that changes files returns after the change is committed to
+    history. A change that is refused changes nothing. Concurrent changes are committed one after another. A method that
+    reads sees every change that was acknowledged before the call.
 
-    A store that can look up chunks and documents is an ``IndexProvider`` (``trunkline.api.chunks``) too. For a store
-    that is not, the memory worker uses the indexes of another loaded store that is.
+    Not guaranteed: the order of concurrent changes; that a change which was cancelled is not committed; the newest
+    changes in a search, a list of conversations or a lookup of chunks while history is damaged.
+
+    Errors: every method that takes a path raises Refusal ``invalid_path`` for one outside the root. Every method that
+    changes files raises Refusal ``write_failure`` when the disk refuses, and what a rule raises. The caller of the
+    memory worker gets the code and the sentence of a Refusal. For any other exception it gets ``internal`` and a
+    reference number, under which the exception is logged.
     """
 
     def health_checks(self, root: Path, cache: Path) -> Iterable[HealthCheck]:
         """Return the checks that ``trunkline doctor`` runs on a root, whether or not a process has the root open. A
-        check changes nothing. Called on a store that is not open.
+        check changes nothing. Called on a store that is not open. Raises nothing. An exception ends ``trunkline
+        doctor``, while an exception of a check is its result.
         """
         return ()
 
     def holder(self, root: Path) -> int | None:
         """Return the id of the process that has the root open; None if no process has, or if the store cannot tell.
-        Takes no lock, so that a worker that starts at the same time is not disturbed.
+        Takes no lock, so that a worker that starts at the same time is not disturbed. Called on a store that is not
+        open. Raises nothing. After an exception the check ``memory.lock`` fails.
         """
         return None
 
     def check_root(self, root: Path, cache: Path, *, repair: bool) -> Sequence[MemoryFinding]:
         """Check a root that no process has open, even if ``open`` fails on it. With ``repair`` repair the damage that
-        can be repaired. Called on a store that is not open.
+        can be repaired. Called by ``trunkline memory doctor``, on a store that is not open. Without damage the result
+        may be empty.
+
+        Not guaranteed: that all damage is found or can be repaired.
 
         Raises:
             StorageError: another process has the root open.
@@ -182,25 +202,36 @@ class MemoryStore(ABC):
         return ()
 
     async def tend(self) -> None:
-        """Maintain the open root: commit edits by hand, update indexes, pack history. Runs until it is cancelled."""
+        """Maintain the open root: commit edits by hand, update indexes, pack history. Runs until it is cancelled, while
+        other methods are called.
+
+        Raises:
+            Exception: the memory worker ends, and is started again.
+        """
         await anyio.sleep_forever()
 
     @abstractmethod
     async def open(self, context: StoreContext) -> None:
-        """Lock the root, prepare its history and update the index. Called before all other methods.
+        """Lock the root, prepare its history and update the index. Called once, before all other methods except
+        ``health_checks``, ``holder`` and ``check_root``. A root that a killed process left is repaired as far as
+        necessary.
 
         Raises:
-            StorageError: history cannot be prepared, or another process has the root open.
+            StorageError: history cannot be prepared, or another process has the root open. The root is released, and
+                the memory worker does not start.
         """
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Commit the waiting changes and release the root."""
+        """Commit the waiting changes and release the root. Called once; no other method is called afterwards. The root
+        is released even if this raises. Raises OSError if a file of the cache cannot be written.
+        """
 
     @abstractmethod
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
-        """Return the text of a file, as it is now or as it was at a version. Every change acknowledged before the call
-        is seen. The file may change before the caller writes: pass its hash as ``expected``.
+        """Return the text of a file, as it is now or as it was at a version.
+
+        Not guaranteed: that the file stays the same until the caller writes. Pass its hash as ``expected``.
 
         Raises:
             Refusal: ``not_found``: there is no such file or version. ``invalid_path``.
@@ -210,6 +241,12 @@ class MemoryStore(ABC):
         """Return several small files as they are now, in the order of the paths, with a Refusal in place of each file
         that cannot be read. Every turn begins with such a request. A store that can read several files at once
         overrides this method.
+
+        Not guaranteed: one snapshot of all files.
+
+        Raises nothing for a file that cannot be read. The memory worker leaves out a file whose Refusal is
+        ``not_found``, marks one as unread whose Refusal is ``invalid_path``, and refuses the request for any other
+        code.
         """
         found: list[MemoryFile | Refusal] = []
         for path in paths:
@@ -221,8 +258,8 @@ class MemoryStore(ABC):
 
     @abstractmethod
     async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
-        """Commit files together and return the version: all of them or none. Files that already have the new text
-        are not written again. ``expected`` maps a path to the hash that it must have.
+        """Commit files together and return the version: all of them or none. Files that already have the new text are
+        not written again. ``expected`` maps a path to the hash that it must have.
 
         Raises:
             Refusal: ``write_conflict``: a file does not have the expected hash. ``invalid_path``, ``write_failure``.
@@ -280,26 +317,38 @@ class MemoryStore(ABC):
         """
 
     async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
-        """Revert a change by a new commit. A store that cannot revert refuses with ``not_found``."""
+        """Revert a change by a new commit, and return the paths and the versions. Later changes of other lines are
+        kept.
+
+        Raises:
+            Refusal: ``not_found``: there is no such version, it changed nothing at the path, or the store cannot
+                revert. ``write_conflict``: a later change is in the way, or there is nothing to revert.
+                ``invalid_path``, ``write_failure``.
+        """
         raise _cannot("take changes back")
 
     @abstractmethod
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
-        """Return the best hits, at most ``query.limit``. Every change acknowledged before the call is searched. The
-        scores of two stores are not comparable, and a store may ignore the filters of ``SearchMemory`` that it does
-        not know.
+        """Return the best hits, at most ``query.limit``.
+
+        Not guaranteed: that the scores of two stores are comparable, or that a store knows all filters of
+        ``SearchMemory``; it ignores those that it does not know.
 
         Raises:
-            Refusal: ``invalid_path``.
+            Refusal: ``invalid_path``; ``not_found``: the index cannot be read.
         """
 
     @property
     def vectors(self) -> float | None:
-        """The share (0 to 1) of passages that a search by meaning can find; None if searches compare words only."""
+        """The share (0 to 1) of passages that a search by meaning can find; None if searches compare words only. Raises
+        nothing.
+        """
         return None
 
     async def index_stats(self) -> IndexStats:
-        """Return the statistics of the index. Raises Refusal ``not_supported`` if the store has no index."""
+        """Return the statistics of the index. Raises Refusal ``not_supported`` if the store has no index, and
+        ``not_found`` if the index cannot be read.
+        """
         raise Refusal(
             "not_supported", "This memory has no index: its store looks through all of it at every search."
         )
@@ -307,15 +356,19 @@ class MemoryStore(ABC):
     async def reindex(
         self, on_progress: Callable[[IndexProgress], None], *, vectors: bool = False
     ) -> IndexStats:
-        """Rebuild the index and report the progress; with ``vectors`` rebuild the vectors too. Raises as
-        ``index_stats``.
+        """Rebuild the index and return its statistics; with ``vectors`` rebuild the vectors too. ``on_progress`` is
+        called with the progress, in any thread.
+
+        Not guaranteed: that all vectors exist when this returns. If the embedder fails, the missing vectors are made
+        later. Searches may wait for the index.
+
+        Raises Refusal as ``index_stats`` does.
         """
         return await self.index_stats()
 
     @abstractmethod
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
-        """Return the files and folders in a folder, with ``recursive`` at every depth; "" is the root. Every change
-        acknowledged before the call is seen.
+        """Return the files and folders in a folder, with ``recursive`` at every depth; "" is the root.
 
         Raises:
             Refusal: ``not_found``: there is no such folder. ``invalid_path``.
@@ -325,6 +378,9 @@ class MemoryStore(ABC):
         """Return the entries under a folder, at any depth, that memory does not read, such as links. Return nothing if
         the folder does not exist. A guard that keeps its rules in the folder uses this method to detect rules that
         memory does not read.
+
+        Raises:
+            Refusal: ``invalid_path``, also if a part of the folder cannot be read.
         """
         return ()
 
@@ -351,6 +407,7 @@ class MemoryStore(ABC):
 
         Raises:
             Refusal: ``not_found`` for a file or version that does not exist, and if the store cannot do this.
+                ``invalid_path``.
         """
         raise _cannot("say who wrote a line")
 
@@ -360,23 +417,29 @@ class MemoryStore(ABC):
 
         Raises:
             Refusal: ``not_found`` for a version that does not exist, for a path that never existed, and if the store
-                cannot do this.
+                cannot do this. ``invalid_path``.
         """
         raise _cannot("compare versions")
 
     @abstractmethod
     async def export(self, target: Path, *, derived: bool = False) -> int:
-        """Write the archive (a tar of files and history) and return the number of its files.
+        """Write the archive (a tar of files and history) to ``target`` and return the number of its files. With
+        ``derived`` the archive includes the search indexes that the store has. Reading and writing continue meanwhile.
 
-        With ``derived`` the archive includes the search indexes that the store has.
+        Not guaranteed: edits by hand that cannot be committed now. The archive's manifest lists them.
+
+        Raises:
+            OSError: the archive cannot be written. The caller deletes ``target``.
+            Refusal: ``not_found``: history cannot be read.
         """
 
     async def trace(self, target: str) -> Purge:
-        """Return the files that ``target`` names: a path, or the id of a chunk or a conversation. Nothing is changed.
-        The result has no paths if there are no such files.
+        """Return the files that ``target`` names: a path, or the id of a chunk or a conversation. The result has no
+        paths if there are no such files. Edits by hand are committed first; nothing else is changed.
 
         Raises:
-            Refusal: ``invalid_path``; ``not_supported`` if the store cannot trace.
+            Refusal: ``invalid_path``; ``not_supported`` if the store cannot trace; ``not_found``: history cannot be
+                read.
         """
         raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
 
@@ -386,7 +449,15 @@ class MemoryStore(ABC):
         """Remove the files that ``trace`` found from memory and all of history.
 
         ``without`` returns what remains of a version of any other file that names the purged files. Repeating a purge
-        changes nothing, and completes a purge that a crash interrupted. Raises as ``trace``, or as any change.
+        changes nothing, and completes a purge that a crash interrupted.
+
+        Guarantees: when this returns, neither the files of the root nor its history nor the store's indexes hold the
+        purged texts, except the copies that the result lists as ``kept``.
+
+        Not guaranteed: copies outside of the root, such as earlier exports and backups. After an exception the purge
+        may be incomplete; repeat it.
+
+        Raises Refusal as ``trace`` does, and as any change does.
         """
         raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
 
@@ -395,16 +466,26 @@ class MemoryStore(ABC):
     ) -> MemoryImport:
         """Import an archive that ``export`` wrote, or that was made from another system's files, and return the result.
 
-        The store may consume ``archive``. ``on_progress`` is called with the progress, in any thread.
+        The store may consume ``archive``. ``on_progress`` is called with the progress, in any thread. Repeating an
+        import adds only what is new.
+
+        Not guaranteed: that a failed import changed nothing, unless the Refusal is ``bad_archive``. The files that were
+        imported before the failure are kept.
 
         Raises:
-            Refusal: ``bad_archive``, ``not_supported``, or as any change. A bad archive changes nothing.
+            Refusal: ``bad_archive``: the archive cannot be used; nothing was changed. ``not_supported``: the store
+                cannot import. As any change.
+            OSError: the archive cannot be read or unpacked.
         """
         raise Refusal("not_supported", "This memory is kept in a store that cannot bring archives in.")
 
     async def examine(self, *, repair: bool) -> Sequence[MemoryFinding]:
         """Check the stored files for damage and, with ``repair``, repair what can be repaired. The default has no
-        findings.
+        findings. Changes wait meanwhile.
+
+        Not guaranteed: that all damage is found or can be repaired.
+
+        Raises OSError if the root cannot be read or written.
         """
         return ()
 
@@ -428,12 +509,21 @@ class MemoryStore(ABC):
 
     @abstractmethod
     async def list_conversations(self, query: ListConversations) -> ConversationPage:
-        """Return a page of the conversations that match, newest first. Two pages are not one snapshot: a conversation
-        that changes between two calls may appear twice or be skipped."""
+        """Return a page of the conversations that match, newest first.
+
+        Not guaranteed: one snapshot. A conversation that changes between two calls may appear twice or be skipped.
+
+        Raises:
+            Refusal: ``not_found``: the index cannot be read.
+        """
 
     @abstractmethod
     async def find_conversation(self, conversation: str) -> ConversationSummary | None:
-        """Return the summary of a conversation in whichever block it is; None for an unknown id."""
+        """Return the summary of a conversation in whichever block it is; None for an unknown id.
+
+        Raises:
+            Refusal: ``not_found``: the index cannot be read.
+        """
 
 
 def _cannot(what: str) -> Refusal:

@@ -42,18 +42,24 @@ def total_bytes(lines: Iterable[bytes]) -> int:
 
 
 class TextMatcher:
-    """Finds the lines of a text."""
+    """Finds the lines of a text.
+
+    Guarantees: both methods only compute.
+
+    Not guaranteed: that every copy is found. Lines of fewer than 12 bytes are ignored, and only the 200 longest lines
+    are searched for within longer ones.
+    """
 
     def __init__(self, lines: frozenset[bytes]) -> None:
         self._lines = lines
         self._sought = sorted(lines, key=len, reverse=True)[:MAX_SUBSTRING_LINES]
 
     def is_most_of(self, lines: frozenset[bytes]) -> bool:
-        """Report whether at least half of a text consists of this text's lines."""
+        """Report whether at least half of a text consists of this text's lines. Raises nothing."""
         return bool(lines) and 2 * total_bytes(lines & self._lines) >= total_bytes(lines)
 
     def count_lines(self, data: bytes) -> int:
-        """Return how many of the lines are in ``data``."""
+        """Return how many of the lines are in ``data``. Raises nothing."""
         found = significant_lines(data) & self._lines
         return len(found) + sum(line not in found and line in data for line in self._sought)
 

@@ -17,18 +17,29 @@ A = TypeVar("A")
 
 
 class Transport(Protocol):
-    """Sends requests to memory. Every method raises ToolError with a text for the model."""
+    """Sends requests to memory.
+
+    Guarantees: a reply to a change is sent after its commit.
+
+    Not guaranteed: after ``timeout``, whether memory did the work.
+    """
 
     async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
-        """Send a request and return the reply. Paths in both are relative to the memory root."""
+        """Send a request and return the reply. Paths in both are relative to the memory root. Raises ToolError with a
+        text for the model; if memory refused, its cause is the RemoteFault.
+        """
         ...
 
     async def export(self, target: Path) -> int:
-        """Write an archive of all of memory, with its history, to ``target``, and return its size in bytes."""
+        """Write an archive of all of memory, with its history, to ``target``, and return its size in bytes. Raises
+        ToolError with a text for the model.
+        """
         ...
 
     async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
-        """Import an archive. ``kind`` names the system that it is from; with None the system is recognised."""
+        """Import an archive. ``kind`` names the system that it is from; with None the system is recognised. Raises
+        ToolError with a text for the model.
+        """
         ...
 
 
@@ -36,13 +47,13 @@ class NoTransport:
     """Refuses every request. For hosts without memory, and for tests."""
 
     async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
-        """Raise ToolError."""
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
         raise ToolError("Memory cannot be reached from here.", kind="unsupported")
 
     async def export(self, target: Path) -> int:
-        """Raise ToolError."""
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
         raise ToolError("Memory cannot be reached from here.", kind="unsupported")
 
     async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
-        """Raise ToolError."""
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
         raise ToolError("Memory cannot be reached from here.", kind="unsupported")

@@ -83,7 +83,13 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelAdapter(ABC):
-    """One vendor, or one endpoint with a vendor's protocol."""
+    """One vendor, or one endpoint with a vendor's protocol.
+
+    Guarantees: calls may run concurrently and do not mix. An adapter sends a request once: it does not retry, cache,
+    route or apply policies. No error contains a key.
+
+    Not guaranteed: that the vendor does not count a call that failed or was cancelled.
+    """
 
     name: str
     """The adapter's name, used in ``provider_adapter`` and in ``adapter/model``."""
@@ -110,34 +116,43 @@ class ModelAdapter(ABC):
         """Send the request to the model.
 
         Yield text and reasoning as they arrive, then the calls, then exactly one ``Finish``, and nothing after it.
-        Closing the iterator closes the connection. The adapter sends the request once.
+        Arguments of a call that are no JSON object are passed on as text under the key ``""``. Closing the iterator
+        closes the connection.
+
+        Not guaranteed: a complete answer. The events before a ModelError are used; the caller may ask again with them
+        as ``partial``.
 
         Raises:
             ModelError: for every failure, before the first event or in mid-stream; with ``context_overflow`` if the
                 request exceeds the context window, else ``provider_error``. No exception of the vendor's library
-                escapes.
+                escapes: the monitor logs any other exception, and the call fails as ``bad_response``.
         """
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        """Return the available models; empty if the vendor does not list them. Raise ModelError."""
+        """Return the available models; empty if the vendor does not list them. Raises ModelError if the vendor does not
+        answer or refuses.
+        """
         return ()
 
     embeds: bool = False
     """Whether the adapter implements ``embed``."""
 
     async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:
-        """Return vectors for texts, in their order, by the vendor's embedding model of that name ("" for its
-        default).
+        """Return vectors for texts, in their order, by the vendor's embedding model of that name ("" for its default).
+        All vectors of a model have the same length.
 
         Raises:
-            ModelError: for every failure; ``provider_error`` if the vendor has no embeddings.
+            ModelError: for every failure; ``provider_error`` if the vendor has no embeddings. The memory worker asks
+                again later.
         """
         raise ModelError(
             ErrorCode.PROVIDER_ERROR, "refused", f"the model adapter {self.name} makes no vectors"
         )
 
     async def aclose(self) -> None:  # noqa: B027  most adapters have no connections
-        """Close the connections. Called once, when the worker drains."""
+        """Close the connections. Called once, when the worker drains. Raises nothing. The monitor logs an exception and
+        closes the other adapters.
+        """
 
 
 AskModel = Callable[[ModelRequest], AsyncIterator[ModelEvent]]
@@ -145,8 +160,21 @@ AskModel = Callable[[ModelRequest], AsyncIterator[ModelEvent]]
 
 
 class ModelMiddleware(Protocol):
-    """Wraps every model call: budget, retry before the first token, fallback, redaction."""
+    """Wraps every model call: budget, retry before the first token, fallback, redaction.
+
+    Guarantees: every call of a turn and of a ``Completer`` passes the middleware, that of the first plugin outermost.
+    The transcript that the adapter receives is valid, whatever the middleware did to it.
+
+    Not guaranteed: that an event reaches the person unchanged, or at all, because middleware around this one may change
+    it.
+    """
 
     def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
-        """Yield the events of ``proceed(request)``, changed if needed."""
+        """Yield the events of ``proceed(request)``, changed if needed. ``proceed`` may be called several times, or not
+        at all; exactly one ``Finish`` must be yielded, at the end.
+
+        Raises:
+            ModelError: the call fails with this error. The monitor logs any other exception, and the call fails as
+                ``bad_response``.
+        """
         ...

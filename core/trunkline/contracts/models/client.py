@@ -21,7 +21,12 @@ PAUSE = 0.5
 
 
 class CompleterBase(ABC):
-    """A ``Completer`` that builds and checks the request. Subclasses send it."""
+    """A ``Completer`` that builds and checks the request. Subclasses send it.
+
+    Guarantees: ``ask`` receives only requests that a monitor can decode.
+
+    Not guaranteed: that the model is called only once, as for ``Completer``.
+    """
 
     async def complete(
         self,
@@ -34,7 +39,9 @@ class CompleterBase(ABC):
         max_cost: int | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """Return the answer to a text or to messages; see ``Completer``."""
+        """Return the answer to a text or to messages; see ``Completer.complete``. Raises CompletionError as stated
+        there.
+        """
         question = Complete(
             messages=_messages(prompt),
             purpose=purpose,
@@ -48,7 +55,7 @@ class CompleterBase(ABC):
 
     @abstractmethod
     async def ask(self, question: Complete) -> Completion:
-        """Return the answer to a request that a monitor can decode. Raise CompletionError."""
+        """Return the answer to a request. Raises CompletionError as ``Completer.complete`` does."""
 
 
 class BlockCompleter(CompleterBase):
@@ -70,7 +77,9 @@ class BlockCompleter(CompleterBase):
         self._scope = Scope(block=block, conversation=conversation, turn=turn)
 
     async def ask(self, question: Complete) -> Completion:
-        """Send the request to a monitor, and to another one if the first has died."""
+        """Send the request to a monitor, and to another one if the first has died. Raises CompletionError
+        ``engine_unavailable`` if no monitor answers, else with the code that the monitor returned.
+        """
         question = msgspec.structs.replace(question, actor=self._actor)
         for last in (*(False,) * (TRIES - 1), True):
             try:

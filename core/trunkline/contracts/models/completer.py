@@ -11,6 +11,12 @@ from trunkline.errors import CompletionError, ErrorCode
 class Completer(Protocol):
     """Calls the models of this installation on behalf of one block. The model is offered no tools, and nothing is
     stored.
+
+    Guarantees: the request passes the model middleware, such as the budget, as a turn's calls do. Requests may run
+    concurrently.
+
+    Not guaranteed: that the model is called only once: if a monitor dies, another one calls the model again. A call
+    that fails or is cancelled may cost money.
     """
 
     async def complete(
@@ -48,5 +54,5 @@ class NoModel:
     """No model is available: on other hosts, and in tests without a model."""
 
     async def complete(self, prompt: str | Sequence[Message], **options: object) -> Completion:
-        """Raise CompletionError."""
+        """Refuse. Raises CompletionError ``engine_unavailable`` in every case."""
         raise CompletionError(ErrorCode.ENGINE_UNAVAILABLE, "No model can be asked from here.")

@@ -30,11 +30,16 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class PluginSettings(Protocol):
-    """The argument of a hook that adds objects: the plugin's own settings, and read access to the platform's."""
+    """The argument of a hook that adds objects: the plugin's own settings, and read access to the platform's.
+
+    Guarantees: the settings are those with which the process started.
+
+    Not guaranteed: that a later change of ``trunkline.toml`` is seen before a restart.
+    """
 
     @property
     def home(self) -> Path:
-        """The home folder."""
+        """The home folder. Raises nothing."""
         ...
 
     def section(self, kind: type[S]) -> S:
@@ -74,7 +79,10 @@ class HealthCheck:
 class LifespanContext:
     """The worker in which a lifespan runs: its kind, its connection to the bus, and the plugin's name.
 
-    The connection has the permissions of the worker's NATS account: a call that the account may not make fails.
+    Guarantees: the connection has the permissions of the worker's NATS account, and stays open until the lifespan has
+    ended.
+
+    Not guaranteed: that other workers are ready when the lifespan begins. A call that the account may not make fails.
     """
 
     worker: WorkerKind
@@ -83,8 +91,8 @@ class LifespanContext:
 
     def memory(self, block: str, *, actor: str = "", scope: Scope = _NO_SCOPE) -> "Memory":
         """Return the memory of a block. The history records ``actor``, by default the plugin's name, and the
-        conversation and turn of ``scope``. No person's permissions are checked: the lifespan is responsible for whom
-        it shows the content.
+        conversation and turn of ``scope``. No person's permissions are checked: the lifespan is responsible for whom it
+        shows the content. Nothing is requested yet. Raises nothing.
         """
         from trunkline.contracts.memory.bus_transport import block_memory
 
@@ -94,8 +102,16 @@ class LifespanContext:
 class Lifespan(Protocol):
     """A context manager that is open while the worker runs.
 
-    If entering raises, the worker logs the error and runs without the lifespan. A task that the lifespan starts must
-    not raise: an exception there ends the worker.
+    Guarantees: the context is entered before the worker answers requests, and left when the worker ends.
+
+    Not guaranteed: that the context is left if the process is killed.
     """
 
-    def __call__(self, context: LifespanContext) -> AbstractAsyncContextManager[None]: ...
+    def __call__(self, context: LifespanContext) -> AbstractAsyncContextManager[None]:
+        """Return the context manager.
+
+        Raises:
+            Exception: here or on entering. The worker logs the exception and runs without the lifespan. A task that the
+                lifespan starts must not raise: an exception there ends the worker.
+        """
+        ...

@@ -3,13 +3,13 @@ it.
 
 ::
 
-  order.json  the program to run         lock        held by the keeper while it lives
+  order.json  the program to run         lock        held by the supervisor while it lives
   output      the program's output       ended.json  how the program ended
   cancel      the request to end, with the reason
 
-The lock tells whether the program runs. The kernel releases the lock when the keeper dies, so no reused process id
+The lock tells whether the program runs. The kernel releases the lock when the supervisor dies, so no reused process id
 can be mistaken for the program, and after a restart of the machine no lock is held. This module starts no program;
-``keeper.py`` does.
+``trunkline.workers.tools.program_supervisor`` does.
 """
 
 import fcntl
@@ -66,21 +66,30 @@ class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DetachedProgram:
-    """The record of one program, in the folder ``folder``."""
+    """The record of a program that outlives the worker which started it. The record is in the folder ``folder``.
+
+    Guarantees: every process of this home may read the record at any time, also while the program runs. A file of the
+    record is complete when it appears.
+
+    Not guaranteed: that the answers of two calls belong to the same moment, because the program may end between them.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @property
     def name(self) -> str:
-        """The name of the program, which is the name of its folder."""
+        """The name of the program, which is the name of its folder. Raises nothing."""
         return self.folder.name
 
     def create(self, order: ProgramSpec) -> int:
-        """Create the folder with the order. Return a file descriptor that holds the lock, for the keeper to inherit.
+        """Create the folder with the order. Return a file descriptor that holds the lock, for the supervisor to
+        inherit.
+
+        Not guaranteed: that nothing remains after an error. The folder may hold a part of the record.
 
         Raises:
-            ToolError: the record exists already, or the folder cannot be written.
+            ToolError: ``unavailable``: the record exists already, or the folder cannot be written.
         """
         try:
             make_private(self.folder.parent)
@@ -96,20 +105,22 @@ class DetachedProgram:
         return handle
 
     def spec(self) -> ProgramSpec | None:
-        """Return the spec of the program; None if it cannot be read."""
+        """Return the spec of the program; None if it cannot be read. Raises nothing."""
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self.folder / "order.json").read_bytes(), type=ProgramSpec)
         return None
 
     def exit_record(self) -> ExitRecord | None:
-        """Return the record of the program's end; None while the program runs, and if it was lost."""
+        """Return the record of the program's end; None while the program runs, if it was lost, and if the record cannot
+        be read. Raises nothing.
+        """
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self.folder / "ended.json").read_bytes(), type=ExitRecord)
         return None
 
     def status(self) -> ProgramStatus:
-        """Return whether the program runs, has ended, or was lost because its keeper died in a crash or a restart of
-        the machine.
+        """Return whether the program runs, has ended, or was lost because its supervisor died in a crash or a restart
+        of the machine. Raises OSError if the file system cannot lock files.
         """
         held = self._is_held()
         if self.exit_record() is not None:
@@ -117,21 +128,25 @@ class DetachedProgram:
         return "running" if held else "lost"
 
     def write_exit(self, ending: ExitRecord) -> None:
-        """Store how the program ended. Called by the keeper. Raise OSError."""
+        """Store how the program ended. Called by the supervisor. Raises OSError if the record cannot be written."""
         _write(self.folder / "ended.json", msgspec.json.encode(ending))
 
     def request_cancel(self, why: str) -> None:
-        """Ask the keeper to end the program. Raise OSError."""
+        """Ask the supervisor to end the program. The program may still run when this method returns; ``status`` tells.
+        Raises OSError if the request cannot be written.
+        """
         _write(self.folder / "cancel", why.encode())
 
     def cancel_reason(self) -> str:
-        """Return the reason of the request to end the program; "" if there is no request."""
+        """Return the reason of the request to end the program; "" if there is no request. Raises nothing."""
         with suppress(OSError):
             return (self.folder / "cancel").read_text(errors="replace") or "cancelled"
         return ""
 
     def tail(self, lines: int, most: int) -> str:
-        """Return the last ``lines`` lines of the output, and of these at most the last ``most`` characters."""
+        """Return the last ``lines`` lines of the output, and of these at most the last ``most`` characters; "" if there
+        is no output. Raises nothing.
+        """
         kept: deque[str] = deque(maxlen=lines)
         for name in ("output.1", "output"):
             with suppress(OSError), (self.folder / name).open(errors="replace") as file:
@@ -139,7 +154,9 @@ class DetachedProgram:
         return "".join(kept)[-most:]
 
     def remove(self) -> None:
-        """Delete the record. End a running program first: without its record it would run on unseen."""
+        """Delete the record. End a running program first: without its record the program continues to run and can no
+        longer be found. A file that cannot be deleted stays. Raises nothing.
+        """
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _is_held(self) -> bool:
@@ -157,8 +174,8 @@ class DetachedProgram:
 
 
 class OutputFile:
-    """The file into which a keeper writes the program's output. If the disk is full, output is lost, and the program
-    continues.
+    """The file into which a supervisor writes the program's output. If the disk is full, output is lost, and the
+    program continues.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -88,6 +88,12 @@ class SandboxProcess(ABC):
 
     ``killed`` names, once the program has ended, the limit or request that ended it; "" if it ended by itself. Close
     ``stdin`` to signal the end of the input.
+
+    Guarantees: when ``wait`` or ``kill`` returns, or the block is left, the program and every process that it started
+    have ended. The methods may be called concurrently, and again after the end.
+
+    Not guaranteed: the end of a program whose container engine does not answer. Such a program is ended later. Output
+    that is not read before the block is left is lost.
     """
 
     stdin: ByteSendStream
@@ -98,16 +104,17 @@ class SandboxProcess(ABC):
     @abstractmethod
     async def wait(self) -> int | None:
         """Wait until the program and every process that it started have ended. Return the exit code, or 128 plus the
-        number of the signal that ended the program; None if it was killed.
+        number of the signal that ended the program; None if it was killed. Cancelling this method does not end the
+        program.
 
         Raises:
-            ToolError: the program never started, because the sandbox could not be created.
+            ToolError: the program never started because the sandbox could not be created, or the backend failed.
         """
 
     @abstractmethod
     async def kill(self, why: str = "killed") -> None:
         """End the program and every process that it started, and wait until they have ended. Does nothing if the
-        program has ended.
+        program has ended. ``why`` becomes ``killed``, unless a limit has ended the program before. Raises nothing.
         """
 
     async def __aenter__(self) -> Self:
@@ -126,14 +133,26 @@ class SandboxProcess(ABC):
 
 
 class Sandbox(ABC):
-    """A backend that isolates a program by means of the operating system."""
+    """A backend that isolates a program by means of the operating system. The tools worker uses the first installed
+    backend that is available.
+
+    Guarantees: a program reads only what ``start`` names, the system's programs and libraries, and the paths that the
+    owner permits. It changes only ``/tmp`` and what ``start`` lets it write, inherits no environment variable, and
+    reaches no network that ``limits`` does not permit. Programs may run concurrently. If ``start`` or ``run`` raises or
+    is cancelled, its program does not continue to run.
+
+    Not guaranteed: protection against faults of the kernel or of the container engine. A program of a worker that was
+    killed may continue to run for a while: ``serve`` of the next worker, or ``end_all``, ends it.
+    """
 
     name: str
 
     @abstractmethod
     async def unavailable(self) -> str | None:
-        """Return None if the backend can be used on this machine, else a sentence that says what to install or
-        permit.
+        """Return None if the backend can be used on this machine, else a sentence that says what to install or permit.
+        The tools worker uses the answer for 10 seconds.
+
+        Raises nothing. If it does, the tools worker logs the exception and treats the backend as unavailable.
         """
 
     @abstractmethod
@@ -154,8 +173,8 @@ class Sandbox(ABC):
             argv: The program and its arguments; no shell reads them. A program that is not found exits with 127.
             workspace: The one folder that the program may write, unless ``limits`` forbids it; inside the sandbox its
                 path is ``/workspace``. Files with protected names in it appear empty to the program, and so do git
-                settings that hold a password; bare repositories in it are read-only. None: ``/workspace`` is empty
-                and cannot be written.
+                settings that hold a password; bare repositories in it are read-only. None: ``/workspace`` is empty and
+                cannot be written.
             env: The environment; nothing is inherited. ``PATH``, ``HOME`` and ``LANG`` are added if missing.
             folder: The working directory, relative to the workspace.
             read_only: Further files and folders: the path of each inside the sandbox, and its path on this machine.
@@ -163,7 +182,8 @@ class Sandbox(ABC):
             label: The purpose of the program, shown to people in process lists.
 
         Raises:
-            ToolError: the sandbox cannot be used, or an argument is invalid.
+            ToolError: the sandbox cannot be used or created, an argument is invalid, a limit is not permitted, or
+                ``trunkline panic`` has stopped everything.
         """
 
     async def run(
@@ -178,10 +198,11 @@ class Sandbox(ABC):
         limits: SandboxLimits = DEFAULT_LIMITS,
         label: str = "",
     ) -> SandboxResult:
-        """Run a program until it ends or its time limit is reached. The result has its output in either case.
+        """Run a program until it ends or its time limit is reached, with ``stdin`` as its whole input. The result has
+        its output in either case.
 
         Raises:
-            ToolError: as for ``start``.
+            ToolError: as for ``start``; or the program never started, or the backend failed while it ran.
         """
         began = anyio.current_time()
         process = await self.start(
@@ -214,19 +235,26 @@ class Sandbox(ABC):
         this.
 
         ``record`` is a folder that is created for the program's record; read it with
-        ``contracts.sandbox.detached_program.DetachedProgram``. The program runs until it ends, for ``limits.timeout``
-        seconds at most, until it is cancelled through its record, or until panic. Its output is written to the
-        record. If the record is in ``trunkline.contracts.sandbox.detached_program.programs_folder``, the program also
-        ends when its block is stopped.
+        ``trunkline.api.sandbox.DetachedProgram``. The program runs until it ends, for ``limits.timeout`` seconds at
+        most, until it is cancelled through its record, or until panic. Its output is written to the record. If the
+        record is in ``trunkline.api.sandbox.programs_folder``, the program also ends when its block is stopped.
+
+        Guarantees: when this method returns, the program has started and its record exists.
+
+        Not guaranteed: that the program survives a restart of the machine. Its record then has the status ``lost``.
 
         Raises:
             ToolError: as for ``start``; or the record exists already, or this sandbox cannot leave programs running.
+                The program does not run.
         """
         raise ToolError("No program can be left running from here.", kind="unsupported")
 
     async def serve(self) -> None:
-        """Run background work while the worker lives, such as keeping sandboxes ready. It is cancelled at the end and
-        must leave nothing behind.
+        """Run background work while the worker lives, such as keeping sandboxes ready. The method may return early. It
+        is cancelled at the end and must leave nothing behind.
+
+        Raises nothing. If it does, the tools worker logs the exception and does not call this method again. Programs
+        can still be started.
         """
         return
 
@@ -235,6 +263,8 @@ class Sandbox(ABC):
         their number.
 
         ``trunkline panic`` uses this, also for programs of a worker that has died. It takes less than two seconds.
+
+        Raises nothing. If it does, the tools worker logs the exception and ends the programs of the other backends.
         """
         return 0
 
@@ -278,14 +308,24 @@ async def _fed(stream: ByteSendStream, content: bytes) -> None:
 
 
 class NoSandbox(Sandbox):
-    """No sandbox is available, as in tests without one."""
+    """The sandbox of a context without a backend, as in tests. It runs no program."""
 
     name = "none"
 
     async def unavailable(self) -> str | None:
-        """Return that no program can be run."""
+        """Return the sentence that no program can be run. Raises nothing."""
         return "No program can be run from here."
 
-    async def start(self, argv: Sequence[str], **given: object) -> SandboxProcess:
-        """Raise ToolError."""
+    async def start(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Path | None,
+        env: Mapping[str, str],
+        folder: str = "",
+        read_only: Mapping[str, Path] | None = None,
+        limits: SandboxLimits = DEFAULT_LIMITS,
+        label: str = "",
+    ) -> SandboxProcess:
+        """Refuse to start a program. Raises ToolError ``unsupported`` in every case."""
         raise ToolError("No program can be run from here: there is no sandbox.", kind="unsupported")

@@ -69,8 +69,8 @@ class FunctionTool(Tool):
         return _as_text(await _called(self.function, self._given(context, arguments)))
 
     def previewer(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Register a function that describes a call for the person who is asked about it. The function takes the
-        tool's parameters and returns a preview. Use as a decorator.
+        """Register a function that describes a call for the person who is asked about it. The function takes the tool's
+        parameters and returns a preview. Use as a decorator. Raises nothing.
         """
         self._preview = function
         return function
@@ -86,7 +86,9 @@ class FunctionTool(Tool):
         return function
 
     async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
-        """Return the preview of the ``previewer``; None without one."""
+        """Return the preview of the ``previewer``; None without one. Raises what the function raises, and ToolError if
+        the arguments do not fit the schema.
+        """
         if self._preview is None:
             return None
         shown: ApprovalDetail = await _called(self._preview, self._given(context, arguments))

@@ -6,8 +6,12 @@ from trunkline.errors import ToolError
 
 
 class Planning(ABC):
-    """The plan mode of a conversation, in which the agent only reads and plans. Plan mode holds in every worker and
-    after a restart, in addition to the block's own ``plan`` permission.
+    """The plan mode of a conversation, in which the agent only reads and plans.
+
+    Guarantees: plan mode holds in every worker and after a restart, in addition to the block's own ``plan`` permission.
+    It ends only with a person's approval.
+
+    Not guaranteed: that plan mode stops calls that run already.
     """
 
     @abstractmethod
@@ -15,7 +19,7 @@ class Planning(ABC):
         """Start plan mode from the next call on. Does nothing if plan mode holds.
 
         Raises:
-            ToolError: the state could not be stored, so plan mode does not hold.
+            ToolError: ``unavailable``: memory did not confirm the change. Whether plan mode holds is unknown.
         """
 
     @abstractmethod
@@ -23,25 +27,26 @@ class Planning(ABC):
         """End plan mode. Does nothing if plan mode does not hold.
 
         Raises:
-            ToolError: no person has approved the call that ends it, or the state could not be stored.
+            ToolError: ``permission_denied``: no person has approved the call that ends plan mode, and it still holds.
+                Any other kind: memory did not confirm the change. Plan mode may then hold in part; end it again.
         """
 
     @abstractmethod
     async def holds(self) -> bool:
-        """Report whether plan mode holds. Raise ToolError if that cannot be determined."""
+        """Report whether plan mode holds. Raises ToolError if that cannot be determined."""
 
 
 class NoPlanning(Planning):
     """Plan mode is not available: on other hosts, in isolated processes, and in tests without it."""
 
     async def begin(self) -> None:
-        """Raise ToolError."""
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
         raise ToolError("Planning cannot be begun from here.", kind="unsupported")
 
     async def end(self) -> None:
-        """Raise ToolError."""
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
         raise ToolError("Planning cannot be ended from here.", kind="unsupported")
 
     async def holds(self) -> bool:
-        """Raise ToolError."""
+        """Refuse. Raises ToolError ``unsupported`` in every case."""
         raise ToolError("Whether the agent only plans cannot be known from here.", kind="unsupported")

@@ -32,15 +32,19 @@ STAGES: tuple[Stage, ...] = ("schema", "policy", "path", "gate", "execute")
 class ToolContext:
     """The data and the clients that a running tool receives.
 
-    ``workspace`` is the block's folder for files, and ``reach`` limits absolute paths. Open files through
-    ``files()``; never join path strings. ``memory`` is the block's memory. ``model`` calls a model. ``documents``
-    reads and searches documents. ``sandbox`` runs programs with the configured backend; without a backend it raises a
-    ToolError that says what to install. ``person`` asks a person. ``planning`` starts and ends plan mode. ``report``
-    shows a line of progress. ``resumed`` is true if the call is run again after an interruption. ``load`` makes the
-    named tools available to the model from its next step on, for the rest of the conversation, if the call succeeds
-    and the block has those tools; it grants no permission. ``derived`` declares that this result repeats what memory
-    holds, for a tool whose results do so only sometimes. ``permissions`` are the caller's permissions; they only
-    restrict what the block may do.
+    ``workspace`` is the block's folder for files, and ``reach`` limits absolute paths. Open files through ``files()``;
+    never join path strings. ``memory`` is the block's memory. ``model`` calls a model. ``documents`` reads and searches
+    documents. ``sandbox`` runs programs with the configured backend; without a backend it raises a ToolError that says
+    what to install. ``person`` asks a person. ``planning`` starts and ends plan mode. ``report`` shows a line of
+    progress. ``resumed`` is true if the call is run again after an interruption. ``load`` makes the named tools
+    available to the model from its next step on, for the rest of the conversation, if the call succeeds and the block
+    has those tools; it grants no permission. ``derived`` declares that this result repeats what memory holds, for a
+    tool whose results do so only sometimes. ``permissions`` are the caller's permissions; they only restrict what the
+    block may do.
+
+    Guarantees: every client acts for this block and this caller, within their permissions.
+
+    Not guaranteed: that a client works after the call has ended.
     """
 
     block: str
@@ -64,7 +68,7 @@ class ToolContext:
 
     def files(self) -> AbstractContextManager[Folder]:
         """Open the files that the call may use: those of the workspace, and by absolute paths those of the block's
-        scope.
+        scope. Use the result with ``with``.
 
         Raises:
             OSError: the workspace does not exist.
@@ -75,7 +79,8 @@ class ToolContext:
         """Return ``path`` if it is a folder of the workspace. Programs see no other files.
 
         Raises:
-            ToolError: it is not such a folder.
+            ToolError: ``not_found`` or ``invalid_arguments``: it is not such a folder.
+            OSError: the workspace does not exist.
         """
         if is_absolute_path(path):
             raise ToolError(
@@ -114,7 +119,15 @@ class ToolAlias:
 
 
 class Tool(ABC):
-    """A tool of the catalogue. ``aliases`` are other names for this tool, or for it and other tools of its plugin."""
+    """A tool of the catalogue. ``aliases`` are other names for this tool, or for it and other tools of its plugin.
+
+    Guarantees: the arguments fit the spec's schema. Policies, guards and approvals permit the call before the tool
+    runs. Calls may run concurrently, in one worker and in several.
+
+    Not guaranteed: that a repeatable call runs once. A call is repeatable if its effect is ``read`` or the tool is
+    idempotent; after a crash of the worker it runs again, with ``context.resumed``. Any other call never runs again:
+    after a crash its outcome is unknown.
+    """
 
     spec: ToolSpec
     aliases: tuple[ToolAlias, ...] = ()
@@ -126,14 +139,18 @@ class Tool(ABC):
         The call is cancelled at the spec's timeout or when the turn is cancelled.
 
         Raises:
-            ToolError: with a text on which the model can act. Any other exception becomes a fixed sentence.
+            ToolError: with a text on which the model can act. For any other exception the model gets a fixed sentence
+                with an id, and the log has the exception under this id.
         """
 
     async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
         """Describe the call for the person who is asked about it. None shows the arguments.
 
         The method must change nothing and return quickly, because a person waits. Build the result with
-        ``trunkline.diff_preview`` and similar functions. If the method raises an exception, the arguments are shown.
+        ``trunkline.diff_preview`` and similar functions.
+
+        Raises:
+            Exception: there is no preview. The person is shown the arguments.
         """
         return None
 
@@ -150,11 +167,11 @@ class SourcedTool(Tool):
         )
 
     async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
-        """Run the tool."""
+        """Run the wrapped tool. Raises what the wrapped tool raises."""
         return await self._tool(context, arguments)
 
     async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
-        """Return the tool's own preview."""
+        """Return the preview of the wrapped tool. Raises what the wrapped tool raises."""
         return await self._tool.preview(context, arguments)
 
 
@@ -175,16 +192,23 @@ class ToolSource(ABC):
     Each tool's spec names its ``source``: the source's ``name``, a colon and the rest, as in ``mcp:brave``. The tool
     keeps its short name while no other tool has that name; otherwise both are renamed to ``brave__search`` and the
     like.
+
+    Guarantees: ``run`` runs once at a time. A published list replaces the previous one at once.
+
+    Not guaranteed: that every published tool is used. Tools of another source, and tools beyond the first 2000, are
+    left out.
     """
 
     name: str
 
     @abstractmethod
     async def run(self, context: SourceContext) -> None:
-        """Publish tools while the worker runs. The worker cancels this method when it ends.
+        """Publish tools while the worker runs. The worker cancels this method when it ends. If the method returns, the
+        source's tools are removed from the catalogue.
 
-        If the method raises or returns, the source's tools are removed from the catalogue. If it raised, it is run
-        again.
+        Raises:
+            Exception: the source failed. The worker logs the exception, removes the source's tools from the catalogue,
+                and runs this method again after 1 to 60 seconds.
         """
 
 
@@ -204,14 +228,23 @@ Proceed = Callable[[ToolInvocation], Awaitable[ToolOutcome]]
 
 
 class ToolMiddleware(Protocol):
-    """Wraps every tool call, at one stage of the dispatch."""
+    """Wraps every tool call, at one stage of the dispatch.
+
+    Guarantees: every call passes the middleware of every stage, within a stage in the order of the plugins. An
+    exception before the tool has run refuses the call; an exception after it withholds the result.
+
+    Not guaranteed: that a call runs once the middleware has passed it on, because a later guard may refuse it.
+    """
 
     stage: Stage
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        """Return ``await proceed(invocation)``, or refuse.
+        """Return ``await proceed(invocation)``, or refuse. Only middleware of the stages ``schema`` and ``policy`` may
+        pass on other arguments. Call ``proceed`` at most once: a second run of a call that must not run twice is
+        refused.
 
         Raises:
-            ToolError: to refuse with a text for the model. Any other exception refuses too: guards fail closed.
+            ToolError: to refuse with a text for the model. For any other exception the model gets a fixed sentence with
+                an id, and the log has the exception under this id.
         """
         ...

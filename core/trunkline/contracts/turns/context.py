@@ -72,22 +72,42 @@ class ContextSource(Protocol):
     """Contributes context once, at the start of a turn.
 
     A source with the attribute ``files`` receives those files of memory in ``TurnInfo.files``; they are read in one
-    request with everything else that the turn needs. The paths are those of ``Memory``: ``/AGENT.md`` is a file of
-    the whole memory, ``notes.md`` a file of the block.
+    request with everything else that the turn needs. The paths are those of ``Memory``: ``/AGENT.md`` is a file of the
+    whole memory, ``notes.md`` a file of the block.
+
+    Guarantees: the sources of a turn run concurrently, and their parts keep the order of the sources.
+
+    Not guaranteed: that the model receives a whole part, because parts are cut to the budget. A turn that is run again
+    after a crash may ask its sources again.
     """
 
     name: str
 
     async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown | ContextGap]:
-        """Return the parts for this turn, statuses for people, and gaps.
+        """Return the parts for this turn, statuses for people, and gaps. A source that takes more than 5 seconds is
+        cancelled, and the turn runs without its parts.
 
-        If the source raises an exception or takes more than 5 seconds, the turn runs without its parts and the turn's
-        trace records that.
+        Raises:
+            Exception: the turn runs without the parts of this source. The log has the exception, and the turn's trace
+                has a gap.
         """
         ...
 
 
 class TurnMiddleware(Protocol):
-    """Wraps a whole turn, on every worker that runs the turn."""
+    """Wraps a whole turn, on every worker that runs the turn.
 
-    async def __call__(self, turn: TurnInfo, proceed: Callable[[], Awaitable[None]]) -> None: ...
+    Guarantees: the middleware of the first plugin is the outermost.
+
+    Not guaranteed: that a turn passes once. It passes again after a crash, and each time it continues after an
+    approval.
+    """
+
+    async def __call__(self, turn: TurnInfo, proceed: Callable[[], Awaitable[None]]) -> None:
+        """Call ``await proceed()`` once, which runs the turn.
+
+        Raises:
+            Exception: the attempt failed. The monitor logs the exception and runs the turn again from its journal.
+                After three failed attempts the turn ends with the code ``internal``.
+        """
+        ...

@@ -65,9 +65,15 @@ class Letter:
 class LetterChannel(Channel):
     """A channel that takes letters and answers them.
 
+    Guarantees: a letter that is delivered twice is one message. The letters of a sender form one conversation. Letters
+    wait while the gateway is unavailable.
+
+    Not guaranteed: that a letter is answered once: after a crash between the answer and its confirmation the letter is
+    delivered and answered again.
+
     Args:
-      notes: The file in which the channel stores the conversation of each sender. None keeps them in memory, so that
-        all senders begin new conversations when the channel starts.
+        notes: The file in which the channel stores the conversation of each sender. None keeps them in memory, so that
+            all senders begin new conversations when the channel starts.
     """
 
     def __init__(self, notes: Path | None = None) -> None:
@@ -77,8 +83,12 @@ class LetterChannel(Channel):
 
     @abstractmethod
     def letters(self) -> AsyncGenerator[Letter, None]:
-        """Yield letters as they arrive, until cancelled. A letter without an answer is delivered again after a
-        restart; one that is still being answered may be delivered again and is skipped."""
+        """Yield letters as they arrive, until cancelled. A letter without an answer must be delivered again after a
+        restart; one that is still being answered may be delivered again and is skipped.
+
+        Raises:
+            Exception: the channel fails, and is started again as stated for ``Channel.run``.
+        """
 
     @abstractmethod
     async def show(self, letter: Letter, text: str, *, done: bool) -> None:
@@ -86,17 +96,24 @@ class LetterChannel(Channel):
 
         Called with ``done`` once, at the end: the letter is then answered and must not be delivered again. Called
         earlier when a person must decide: ``text`` ends with the question, and further calls may follow.
+
+        Raises:
+            Exception: the channel fails, and is started again as stated for ``Channel.run``. The letter is not
+                answered.
         """
 
     def is_owner(self, letter: Letter) -> bool:
         """Report whether the owner wrote this letter, so that it may decide about calls.
 
-        False unless the channel overrides this method, because any sender of a letter could write "approve".
+        False unless the channel overrides this method, because any sender of a letter could write "approve". Raises
+        nothing.
         """
         return False
 
     async def run(self, gateway: Gateway) -> None:
-        """Send letters one after another, and answer each when its turn ends."""
+        """Send letters one after another, and answer each when its turn ends. Raises what ``letters`` and ``show``
+        raise.
+        """
         self._recall()
         async with anyio.create_task_group() as tasks, aclosing(self.letters()) as letters:
             tasks.start_soon(self._tell_of_approvals, gateway)

@@ -40,7 +40,17 @@ class ProxySandbox(Sandbox):
         answer = await self._calls.call(lambda number: SandboxHostCall(number=number))
         return answer.error
 
-    async def start(self, argv: Sequence[str], **given: object) -> SandboxProcess:
+    async def start(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Path | None,
+        env: Mapping[str, str],
+        folder: str = "",
+        read_only: Mapping[str, Path] | None = None,
+        limits: SandboxLimits = DEFAULT_LIMITS,
+        label: str = "",
+    ) -> SandboxProcess:
         """Refuse: this process cannot receive a running program."""
         raise ToolError(NO_START, kind="unsupported")
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import anyio
 
@@ -164,13 +164,30 @@ class CallSandbox(Sandbox):
             return str(error)
         return None
 
-    async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
+    async def start(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Path | None,
+        env: Mapping[str, str],
+        folder: str = "",
+        read_only: Mapping[str, Path] | None = None,
+        limits: SandboxLimits = DEFAULT_LIMITS,
+        label: str = "",
+    ) -> SandboxProcess:
         """Start a program; see ``Sandbox``. Raises ToolError, which states what to install, when there is no
         backend."""
-        limits = await self._within(given.get("limits", DEFAULT_LIMITS))
+        bounded = await self._within(limits)
         backend = await self._sandboxes.select()
-        label = given.get("label") or self._label
-        process = await backend.start(argv, **{**given, "label": label, "limits": limits})
+        process = await backend.start(
+            argv,
+            workspace=workspace,
+            env=env,
+            folder=folder,
+            read_only=read_only,
+            limits=bounded,
+            label=label or self._label,
+        )
         if (
             self._sandboxes.kill_switch.is_engaged
         ):  # engaged during the start: panic may have missed the program
@@ -178,12 +195,32 @@ class CallSandbox(Sandbox):
             self._sandboxes.kill_switch.raise_if_engaged()
         return process
 
-    async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Path | None,
+        env: Mapping[str, str],
+        folder: str = "",
+        read_only: Mapping[str, Path] | None = None,
+        stdin: bytes = b"",
+        limits: SandboxLimits = DEFAULT_LIMITS,
+        label: str = "",
+    ) -> SandboxResult:
         """See ``Sandbox``. When the panic command ended the program before this worker noticed the panic, the error
         says so.
         """
-        limits = await self._within(given.get("limits", DEFAULT_LIMITS))
-        result = await super().run(argv, **{**given, "limits": limits})
+        bounded = await self._within(limits)
+        result = await super().run(
+            argv,
+            workspace=workspace,
+            env=env,
+            folder=folder,
+            read_only=read_only,
+            stdin=stdin,
+            limits=bounded,
+            label=label,
+        )
         panicked = result.killed and self._sandboxes.kill_switch.is_engaged
         return replace(result, killed="panic") if panicked else result
 
