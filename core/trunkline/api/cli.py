@@ -1,4 +1,4 @@
-"""Commands of plugins: groups, output, confirmation, and requests to the platform or to memory."""
+"""Commands of plugins: groups, output, confirmation, local times, and requests to the platform or to memory."""
 
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trunkline.cli.output import print_json as print_json
     from trunkline.cli.output import print_table as print_table
     from trunkline.cli.output import print_text as print_text
+    from trunkline.cli.time_type import LocalTime as LocalTime
     from trunkline.home.listeners import Listener as Listener
     from trunkline.home.listeners import registered_listener as registered_listener
 else:

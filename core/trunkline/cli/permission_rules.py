@@ -7,6 +7,7 @@ import click
 
 from trunkline.cli.command import Group
 from trunkline.cli.completion_types import BlockName
+from trunkline.cli.time_type import LocalTime
 
 if TYPE_CHECKING:
     from trunkline.cli._support.rules import RuleFile
@@ -75,7 +76,7 @@ def list_rules(block: str | None, as_json: bool) -> int:
 )
 @click.option(
     "--until",
-    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]),
+    type=LocalTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]),
     help="The rule expires at this time (local).",
 )
 @click.option("--conversation", metavar="ID", help="Only in this conversation.")
@@ -161,7 +162,6 @@ def _conditions(
     """Return the conditions of a rule, from the options. The tools worker validates them."""
     from typing import cast
 
-    from trunkline._util.local_time import local_to_utc
     from trunkline.contracts.policies.messages import Conditions, Day
 
     return Conditions(
@@ -170,7 +170,7 @@ def _conditions(
         time_window=time_window,
         days=cast("tuple[Day, ...]", tuple(days.lower().split(","))) if days else (),
         zone=zone,
-        until=until and local_to_utc(until),
+        until=until,
         conversation=conversation,
     )
 

@@ -51,6 +51,10 @@ class ReaderProcess:
                 cwd="/",
                 start_new_session=True,
             )
+        except BaseException:
+            ours.close()
+            os.close(self._life)
+            raise
         finally:
             theirs.close()
             os.close(life)

@@ -1,7 +1,8 @@
 """Dead letters: messages that no worker could read or handle. Lists them and sends inbox messages again.
 
 Only inbox messages are sent again. An inbox message left its queue when it became a dead letter, and a second delivery
-is harmless, because a turn runs once, by its id. ``REFUSAL_REASONS`` gives the reason for all other messages.
+is harmless, because a turn runs once, by its id. ``REFUSAL_REASONS`` and ``PREFIX_REASONS`` give the reasons for
+all other messages.
 """
 
 import base64
@@ -32,13 +33,16 @@ REFUSAL_REASONS: Mapping[str, str] = {
     APPROVAL_DUE.subject.template: "a gateway acts on it when it is due; a question that is open can still be answered",
     AUDIT.subject.template: "its stream has the line; sent again, it would be recorded twice",
     SPANS.subject.template: "its stream has the spans; sent again, they would be shown twice",
+}
+"""The reasons why messages of stored topics are not sent again, by the template of their subject."""
+
+PREFIX_REASONS: Mapping[str, str] = {
     "trunkline.cmd.": "it is a request: its caller received an error, and has repeated the request or given up",
     "trunkline.ctl.": "a control message applies only at the moment when it is sent",
     "trunkline.x.": "it belongs to a plugin, and only the plugin can decide whether it may arrive twice",
     "trunkline.evt.": "it is an event that nothing stores; a late reader requests the state instead",
 }
-"""The reasons why messages are not sent again: by the template of their topic, or by the prefix of their
-subject."""
+"""The reasons why messages of other topics are not sent again, by the prefix of their subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,13 +141,9 @@ async def check_retriable(bus: Bus, buried: StoredDeadLetter) -> dict[str, str]:
 
 def refusal_reason(subject: str) -> str:
     """Return the reason why a message with this subject, which is not an inbox subject, is not sent again."""
-    for topic in (JOURNAL, EFFECT, FEED, TURN_FACT, SPANS):
-        if _matches(subject, topic.subject):
-            return REFUSAL_REASONS[topic.subject.template]
-    return next(
-        (why for start, why in REFUSAL_REASONS.items() if subject.startswith(start)),
-        "nobody reads its subject",
-    )
+    of_topic = (why for template, why in REFUSAL_REASONS.items() if _matches(subject, Subject(template)))
+    of_prefix = (why for prefix, why in PREFIX_REASONS.items() if subject.startswith(prefix))
+    return next(of_topic, None) or next(of_prefix, "nobody reads its subject")
 
 
 def _matches(subject: str, template: Subject) -> bool:

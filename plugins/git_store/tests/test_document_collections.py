@@ -1,12 +1,15 @@
 """Documents of a conversation: found by memory's own engine, bounded, repaired, and deleted for good by clear."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
+import apsw
 import pytest
 
 from trunkline_bus import Refusal
-from trunkline_git_store.document_collections import collection
+from trunkline_git_store.document_collections import collection, collection_store
 from trunkline_git_store.document_collections.collection_store import CollectionStore
 
 pytestmark = pytest.mark.anyio
@@ -120,3 +123,37 @@ async def test_a_hit_includes_its_surrounding_text(collections: CollectionStore)
     (one,) = await collections.search("conv", "quetzal", 8)
     assert one.text == birds
     assert one.citation == "a.md, line 7"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Refusal("not_found", "history cannot be read"), apsw.BusyError("locked"), OSError(5, "disk")],
+    ids=["refusal", "database", "disk"],
+)
+async def test_cleanup_survives_a_conversation_that_cannot_be_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The other conversations are cleaned up; the conversation itself is checked again in the next round."""
+    monkeypatch.setattr(collection_store, "CLEANUP_INTERVAL", 0.02)
+    collections = CollectionStore(tmp_path)
+    for conversation in ("conv_1", "conv_2", "conv_3"):
+        await collections.put(conversation, "a.md", "text")
+    for folder in within(tmp_path):
+        os.utime(folder / "conversation", (0, 0))
+    broken = {"conv_2"}
+
+    async def exists(conversation: str) -> bool:
+        if conversation in broken:
+            raise error
+        return False
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(collections.run_cleanup, exists, float("inf"))
+        with anyio.fail_after(30):
+            while len(within(tmp_path)) > 1:  # noqa: ASYNC110  a folder has no event
+                await anyio.sleep(0.02)
+            broken.clear()
+            while within(tmp_path):  # noqa: ASYNC110
+                await anyio.sleep(0.02)
+        tasks.cancel_scope.cancel()
+    await collections.aclose()

@@ -1,7 +1,7 @@
 """Finding what is meant: vectors are made in the background, kept by text, and never needed."""
 
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -106,6 +106,26 @@ async def test_a_write_does_not_wait_for_its_vector(tmp_path: Path) -> None:
         vectors = (await store.index_stats()).vectors
         assert vectors is not None and vectors.missing > 0 and "out of reach" in vectors.fault
         embedder.fault = None
+        await complete(store)
+        assert await paths(store, "lorry") == ["garage.md"]
+
+
+async def test_an_unreadable_history_delays_the_vectors(
+    tmp_path: Path, git: Callable[..., str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The store is still tended while the index cannot be built, and the vectors follow without another change."""
+    async with tended(tmp_path, None) as store:
+        await write(store, garage="The automobile stands outside.")
+    for file in (tmp_path / "cache").glob("memory.db*"):
+        file.unlink()
+    oid = git("rev-parse", "HEAD:garage.md").strip()
+    blob = tmp_path / "memory/.git/objects" / oid[:2] / oid[2:]
+    blob.rename(tmp_path / "lost")
+    async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
+        with anyio.fail_after(60):
+            while "the vectors are behind" not in caplog.text:  # noqa: ASYNC110  a log has no event
+                await anyio.sleep(0.05)
+        (tmp_path / "lost").rename(blob)
         await complete(store)
         assert await paths(store, "lorry") == ["garage.md"]
 

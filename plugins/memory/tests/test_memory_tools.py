@@ -107,6 +107,15 @@ async def test_search_filters_and_explains_its_hits(context: ToolContext) -> Non
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("name", ["since", "until"])
+async def test_a_search_refuses_a_time_outside_the_calendar(context: ToolContext, name: str) -> None:
+    """UTC has the years 1 to 9999."""
+    with pytest.raises(ToolError, match="years 1 to 9999") as caught:
+        await used(read_tools.memory_search, context, query="x", **{name: "9999-12-31T23:00:00-05:00"})
+    assert caught.value.kind == "invalid_arguments"
+
+
+@pytest.mark.anyio
 async def test_an_invalid_search_names_its_problem(context: ToolContext) -> None:
     """An invalid time or an invalid kind gets one sentence for the model."""
     for wrong, said in (({"since": "soon"}, "2026-05-01"), ({"kinds": ["thought"]}, "thought")):

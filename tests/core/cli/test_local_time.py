@@ -42,6 +42,42 @@ def test_a_written_time_is_local_unless_it_has_an_offset() -> None:
     assert local_to_utc(AT.astimezone()).utcoffset() == timedelta(0)
 
 
+@pytest.mark.usefixtures("ahead")
+def test_a_time_at_the_end_of_the_calendar_keeps_its_offset() -> None:
+    """The local clock cannot show the last hours of the year 9999."""
+    last = datetime(9999, 12, 31, 23, 0, tzinfo=UTC)
+    assert format_local_time(last) == "9999-12-31 23:00+00:00"
+    assert format_local_time(datetime.fromisoformat("9999-12-31T23:00:00-05:00")) == "9999-12-31 23:00-05:00"
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:00:00-05:00", "0001-01-01T00:00:00+05:00"])
+def test_a_written_time_outside_the_calendar_is_refused(text: str) -> None:
+    """UTC has the years 1 to 9999."""
+    with pytest.raises(ValueError, match="years 1 to 9999"):
+        local_to_utc(datetime.fromisoformat(text))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", "--since", "9999-12-31T23:00:00-05:00"),
+        ("audit", "--since", "99999999999d"),
+        ("memory", "search", "x", "--since", "0001-01-01"),
+        ("memory", "search", "x", "--until", "0001-01-01"),
+        ("memory", "chunks", "list", "--after", "0001-01-01"),
+        ("memory", "chunks", "list", "--before", "0001-01-01"),
+        ("learning", "facts", "--since", "0001-01-01"),
+        ("learning", "facts", "--until", "0001-01-01"),
+        ("permissions", "rules", "add", "deny", "*", "read", "*", "--until", "0001-01-01"),
+    ],
+)
+def test_commands_refuse_a_time_outside_the_calendar(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """The message quotes the time; there is no traceback."""
+    run = run_trunkline(tmp_path, *words, TZ=ZONE)
+    assert run.returncode in (1, 2), run.stderr
+    assert words[-1] in run.stderr and "Traceback" not in run.stderr, run.stderr
+
+
 def test_an_invalid_time_zone_offset_is_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     """POSIX allows larger offsets than a day; Python has no time zone for them."""
     monkeypatch.setenv("TZ", "UTC+25")

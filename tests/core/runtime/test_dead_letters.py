@@ -1,6 +1,7 @@
 """Dead letters: the listing, and sending them again."""
 
 import base64
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.contracts.workers.subjects import CLAIM_STORE, DEAD_LETTER_SUBJECT, DEAD_LETTER_TOPIC
 from trunkline.errors import TrunklineError
 from trunkline.runtime.dead_letters import (
+    PREFIX_REASONS,
     REFUSAL_REASONS,
     StoredDeadLetter,
     check_retriable,
@@ -157,6 +159,13 @@ async def test_every_stored_topic_is_decided_about() -> None:
         ("trunkline.journal.turn.conv_1.turn_1", "owner"),
         ("trunkline.journal.effect.call_1", "ledger"),
         ("trunkline.feed.turn.conv_1.turn_1", "position"),
+        ("trunkline.turn.moved.conv_1", "sent again as the inbox message"),
+        ("trunkline.evt.turn.main.finished", "count it twice"),
+        ("trunkline.evt.approval.apr_1", "asked again"),
+        ("trunkline.turn.timer.apr_1.end", "another time"),
+        ("trunkline.turn.due.apr_1.end", "when it is due"),
+        ("trunkline.evt.audit.main.noted", "recorded twice"),
+        ("trunkline.evt.trace.4bf92f3577b34da6.spans", "shown twice"),
         ("trunkline.cmd.memory.read", "request"),
         ("trunkline.ctl.tools.call_1.cancel", "moment"),
         ("trunkline.x.dice.rolled", "plugin"),
@@ -167,6 +176,19 @@ async def test_every_stored_topic_is_decided_about() -> None:
 async def test_other_dead_letters_are_refused_with_a_reason(tmp_path: Path, subject: str, word: str) -> None:
     """The reason is of that kind of message."""
     assert word in refusal_reason(subject)
+
+
+@pytest.mark.parametrize("template", REFUSAL_REASONS)
+def test_each_topic_has_its_own_reason(template: str) -> None:
+    """A subject of the topic gets the reason that the table gives for the topic."""
+    subject = re.sub(r"\{\w+\}", "x1", template)
+    assert refusal_reason(subject) == REFUSAL_REASONS[template]
+
+
+@pytest.mark.parametrize("prefix", PREFIX_REASONS)
+def test_each_prefix_has_its_own_reason(prefix: str) -> None:
+    """A subject that no stored topic has gets the reason for its prefix."""
+    assert refusal_reason(f"{prefix}some.subject") == PREFIX_REASONS[prefix]
 
 
 async def test_an_invalid_dead_letter_is_still_listed(tmp_path: Path) -> None:

@@ -40,20 +40,19 @@ class AuditFilter:
         """Report whether the entry matches."""
         named = ("block", "tool", "effect", "event", "decision")
         conditions = ((getattr(self, name), getattr(entry, name)) for name in named)
-        return entry.at >= self.since and all(request in (None, has) for request, has in conditions)
+        return entry.at >= self.since and all(wanted in (None, actual) for wanted, actual in conditions)
 
 
 def parse_since(text: str) -> datetime:
     """Parse ``30m``, ``2h``, ``7d``, or a date, which is local without an offset. Raises ConfigError."""
-    if found := _AGO.fullmatch(text):
-        return datetime.now(UTC) - timedelta(seconds=int(found[1]) * _UNITS[found[2]])
     try:
-        given = datetime.fromisoformat(text)
-    except ValueError:
+        if found := _AGO.fullmatch(text):
+            return datetime.now(UTC) - timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+        return local_to_utc(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
         raise ConfigError(
             f"{text!r} is no time.", hint="Say 30m, 2h, 7d, or a date such as 2026-11-22."
         ) from None
-    return local_to_utc(given)
 
 
 async def read_entries(bus: Bus, wanted: AuditFilter) -> list[AuditEntry]:

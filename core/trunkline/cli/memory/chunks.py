@@ -7,6 +7,7 @@ import click
 
 from trunkline.cli.command import Group
 from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, OWNER, with_memory
+from trunkline.cli.time_type import LocalTime
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.chunk import Chunk
@@ -59,8 +60,8 @@ def command() -> None:
 @click.option("--tag", "tags", multiple=True, help="Only chunks with this tag; repeatable.")
 @click.option("--type", "kind", help="Only chunks of this type.")
 @click.option("--conversation", help="Only chunks of this conversation.")
-@click.option("--after", type=click.DateTime(), help="Only chunks made at or after this time (local).")
-@click.option("--before", type=click.DateTime(), help="Only chunks made at or before this time (local).")
+@click.option("--after", type=LocalTime(), help="Only chunks made at or after this time (local).")
+@click.option("--before", type=LocalTime(), help="Only chunks made at or before this time (local).")
 @click.option("--archived", is_flag=True, help="List archived chunks instead.")
 @click.option(
     "--limit",
@@ -82,7 +83,6 @@ def list_chunks(
     as_json: bool,
 ) -> int:
     """List chunks, newest first. The exit status is 1 when there are none."""
-    from trunkline._util.local_time import local_to_utc
     from trunkline.cli.output import print_json, print_text
     from trunkline.contracts.memory.chunks import ListChunks
     from trunkline.contracts.memory.subjects import MEMORY_CHUNKS
@@ -93,8 +93,8 @@ def list_chunks(
         tags=tags,
         chunk_type=kind,
         conversation_id=conversation,
-        created_after=after and local_to_utc(after),
-        created_before=before and local_to_utc(before),
+        created_after=after,
+        created_before=before,
         archived=archived,
         limit=limit,
     )

@@ -7,6 +7,7 @@ import click
 
 from trunkline.cli.command import Command
 from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, with_memory
+from trunkline.cli.time_type import LocalTime
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.search import MemoryHit, MemoryHits
@@ -31,8 +32,8 @@ trunkline memory search todo --names
     "--speaker", default="", help="Only messages of this speaker: a name, or user, assistant, tool."
 )
 @click.option("--conversation", default="", help="Only in this conversation.")
-@click.option("--since", type=click.DateTime(), help="Only messages since this time (local).")
-@click.option("--until", type=click.DateTime(), help="Only messages before this time (local).")
+@click.option("--since", type=LocalTime(), help="Only messages since this time (local).")
+@click.option("--until", type=LocalTime(), help="Only messages before this time (local).")
 @click.option(
     "--confidence",
     default=0.0,
@@ -67,7 +68,6 @@ def command(
     """Search memory, best first. QUERY needs no quotes. The exit status is 1 when nothing is found."""
     import msgspec
 
-    from trunkline._util.local_time import local_to_utc
     from trunkline.cli.output import print_json
     from trunkline.contracts.memory.search import SearchMemory
     from trunkline.contracts.memory.subjects import MEMORY_SEARCH
@@ -76,7 +76,7 @@ def command(
         {
             "query": " ".join(words), "path": path, "limit": limit, "kind": "filename" if names else "content",
             "kinds": kinds, "tags": tags, "speaker": speaker, "conversation": conversation,
-            "since": since and local_to_utc(since), "until": until and local_to_utc(until),
+            "since": since, "until": until,
             "min_confidence": confidence,
         },
         SearchMemory,

@@ -403,5 +403,8 @@ class Memory:
 
 
 def _in_utc(when: datetime | None) -> datetime | None:
-    """Return the time in UTC. A time without a zone is local."""
-    return None if when is None else local_to_utc(when)
+    """Return the time in UTC. A time without a zone is local. Raises ToolError ``invalid_arguments``."""
+    try:
+        return None if when is None else local_to_utc(when)
+    except ValueError as error:
+        raise ToolError(f"Memory cannot be searched like this: {error}.", kind="invalid_arguments") from error

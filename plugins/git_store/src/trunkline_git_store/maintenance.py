@@ -8,7 +8,7 @@ import anyio.to_thread
 import apsw
 import pygit2
 
-from trunkline.api.bus import Refusal
+from trunkline.api.bus import Backoff, Refusal
 from trunkline_git_store import heap
 from trunkline_git_store.commit_batch import OWNER
 from trunkline_git_store.components import StoreComponents
@@ -26,6 +26,10 @@ PACK_INTERVAL = 30.0
 INDEX_DELAY = 0.5
 """Seconds for which the search index gathers changes. A query sees all of them, because the index is updated
 first."""
+
+RETRY_DELAY, MAX_RETRY_DELAY = 1.0, 60.0
+"""Seconds until the index or the vectors are updated again after a failure. For the vectors, each pause is twice as
+long as the one before."""
 
 GIT_INDEX_DELAY = 0.5
 """Seconds that git's index may lag behind the last commit, for a memory of ordinary size."""
@@ -101,21 +105,25 @@ class StoreMaintenance:
                 await self._executor.use_path_index(self._components.trail.catch_up)
             except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
                 _log.warning("the memory index is behind and will be updated later: %s", error)
-                await anyio.sleep(1)
+                await anyio.sleep(RETRY_DELAY)
                 continue
             await self._changed.wait()
             await anyio.sleep(INDEX_DELAY)
             self._changed = anyio.Event()
 
     async def _vector_loop(self) -> None:
-        """The vectors that are missing, whenever something changed."""
+        """Compute the missing vectors after each change. After a failure, try again without a change."""
+        backoff = Backoff(RETRY_DELAY, MAX_RETRY_DELAY)
         while (backfill := self._components.backfill) is not None:
             changed = self._changed
             try:
                 await backfill.run(self._executor.query_index)
                 await self._executor.query_index(backfill.prune)
-            except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
+            except (Refusal, apsw.Error, pygit2.GitError, OSError, KeyError) as error:
                 _log.warning("the vectors are behind and will be computed later: %s", error)
+                await backoff.sleep()
+                continue
+            backoff.reset()
             await anyio.sleep(INDEX_DELAY)
             await changed.wait()
 

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import anyio
 import anyio.to_thread
+import apsw
 import pygit2
 
 from trunkline import StorageError
@@ -74,8 +75,11 @@ class CollectionStore(DocumentCollections):
         cancelled."""
         while True:
             for conversation, idle in await self._thread(self._idle):
-                if idle > unused or (idle > GRACE_SECONDS and not await lives(conversation)):
-                    await self.clear(conversation)
+                try:
+                    if idle > unused or (idle > GRACE_SECONDS and not await lives(conversation)):
+                        await self.clear(conversation)
+                except (Refusal, StorageError, apsw.Error, pygit2.GitError, OSError, KeyError) as error:
+                    _log.warning("the documents of %s are cleaned up later: %s", conversation, error)
             await anyio.sleep(CLEANUP_INTERVAL)
 
     async def aclose(self) -> None:
@@ -121,7 +125,7 @@ class CollectionStore(DocumentCollections):
         """The conversations that have documents, and for how many seconds nobody has used them."""
         found = []
         for place in self._folder.glob("*/conversation"):
-            with suppress(OSError):
+            with suppress(OSError, UnicodeDecodeError):
                 found.append((place.read_text("utf-8"), time.time() - place.stat().st_mtime))
         return found
 

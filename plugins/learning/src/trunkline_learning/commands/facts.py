@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trunkline.api.cli import COMMAND_SECONDS, OWNER, Command, with_memory
+from trunkline.api.cli import COMMAND_SECONDS, OWNER, Command, LocalTime, with_memory
 
 if TYPE_CHECKING:
     from trunkline.api.bus import Bus
@@ -44,8 +44,8 @@ trunkline learning facts --conversation conv_01J… --since 2026-05-01 --json
 @click.option(
     "--role", type=click.Choice(["user", "assistant"]), help="Only facts stated by a person or by the agent."
 )
-@click.option("--since", type=click.DateTime(), help="Only facts since this time (local).")
-@click.option("--until", "before", type=click.DateTime(), help="Only facts before this time (local).")
+@click.option("--since", type=LocalTime(), help="Only facts since this time (local).")
+@click.option("--until", "before", type=LocalTime(), help="Only facts before this time (local).")
 @click.option(
     "--limit",
     default=50,
@@ -69,10 +69,9 @@ def command(
     Of two contradicting facts, each is shown with the other. The exit status is 1 when there is none.
     """
     from trunkline.api.cli import print_json, print_text
-    from trunkline.api.text import format_local_time, local_to_utc
+    from trunkline.api.text import format_local_time
 
     tags = ("learned", f"said-by-{role}") if role else ("learned",)
-    since, before = (time and local_to_utc(time) for time in (since, before))
     wanted = FactFilter(query, tags, conversation, since, before, limit)
     found = with_memory(lambda bus: _find(bus, block, wanted))
     if as_json:
