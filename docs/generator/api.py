@@ -40,8 +40,11 @@ TOOL_NAMES = (
 WITHOUT_MEMBERS = ("trunkline.api.cli", "trunkline.api.testing")
 """Modules whose classes are listed without their members: the commands are click's, the suites' members are tests."""
 
-PARTS = ("Guarantees:", "Not guaranteed:", "Raises ")
-"""The beginnings of the paragraphs of a method's docstring that are shown besides the first one."""
+SECTIONS = {"Args:": "", "Raises:": "Raises "}
+"""The sections of a docstring, with what precedes the name of an entry."""
+
+CALLS = ("__call__", "__aiter__")
+"""The special methods that are shown: a protocol may consist of one."""
 
 MADE_BY_AUTHORS = {"Letter", "HealthCheck", "HealthResult", "ConfigSection", "SandboxLimits", "ToolOutcome"}
 """Classes without methods whose fields a plugin fills."""
@@ -70,40 +73,78 @@ def _members(name: str, value: Any) -> str:
     """The methods of a class, and the fields of one that has methods or that authors make; "" for everything else."""
     if not inspect.isclass(value) or issubclass(value, (BaseException, msgspec.Struct)):
         return ""
-    methods = [line for key, one in _public_methods(value).items() for line in _method(key, one)]
     fields = [
         f"* {code(field.name)}: {shown(field.type)}{', optional' if _has_default(field) else ''}"
         for field in (dataclasses.fields(value) if dataclasses.is_dataclass(value) else ())
         if not field.name.startswith("_")
     ]
+    methods = [line for key, one in _public_methods(value).items() for line in _method(key, one)]
     if not methods and not (fields and name in MADE_BY_AUTHORS):
         return ""
-    return "\n\n".join([f"### {code(name)}", prose(value), "\n".join([*fields, *methods])])
+    members = "\n".join([*fields, *methods, *_inherited(value)])
+    return "\n\n".join([f"### {code(name)}", *_paragraphs(value), members])
 
 
 def _public_methods(kind: type) -> dict[str, Any]:
-    """Methods and properties by name, in the order of the source; those of a base of ours come after its own."""
+    """Methods and properties by name, in the order of the source; those of a base that is not public come last."""
     found: dict[str, Any] = {}
     for base in kind.__mro__:
-        if base.__module__.startswith("trunkline"):
+        if base is kind or (base.__module__.startswith("trunkline") and base not in _public_bases(kind)):
             for key, one in vars(base).items():
                 plain = one.__func__ if isinstance(one, (staticmethod, classmethod)) else one
-                if not key.startswith("_") and (inspect.isfunction(plain) or isinstance(plain, property)):
+                shown_name = not key.startswith("_") or (key in CALLS and plain.__doc__)
+                if shown_name and (inspect.isfunction(plain) or isinstance(plain, property)):
                     found.setdefault(key, plain)
     return found
 
 
-def _method(name: str, method: Any) -> list[str]:
-    """A method with what it does, and below it what it guarantees, what it does not guarantee, and its errors."""
-    _, *others = prose(method).split("\n\n")
-    lines = [f"* {code(_call(name, method))}: {first_paragraph(method)}"]
-    for paragraph in others:
-        if paragraph.startswith("Raises:\n"):
-            entries = re.split(r"\n(?= {4}\w)", paragraph)[1:]
-            lines += [re.sub(r"^(\w+)", r"  * Raises `\1`", " ".join(entry.split())) for entry in entries]
-        elif paragraph.startswith(PARTS):
-            lines.append(f"  * {' '.join(paragraph.split())}")
+def _inherited(kind: type) -> list[str]:
+    """A line for each public base with the methods that the class has from it."""
+    own, lines = set(_public_methods(kind)), []
+    for base in _public_bases(kind):
+        names = [key for key in _public_methods(base) if key not in own]
+        own.update(names)
+        lines += [f"* From {code(base.__name__)}: {', '.join(map(code, names))}."] if names else []
     return lines
+
+
+def _public_bases(kind: type) -> list[type]:
+    return [base for base in kind.__mro__[1:] if base in _public_classes()]
+
+
+@cache
+def _public_classes() -> frozenset[type]:
+    values = (
+        getattr(importlib.import_module(one), name) for one in public_modules() for name, _ in _names(one)
+    )
+    return frozenset(value for value in values if inspect.isclass(value))
+
+
+def _method(name: str, method: Any) -> list[str]:
+    """A method with what it does, and below it its further paragraphs: arguments, guarantees and errors."""
+    first, *others = _paragraphs(method)
+    lines = [f"* {code(_call(name, method))}: {' '.join(first.split())}"]
+    for paragraph in others:
+        entries = (
+            paragraph.split("\n") if paragraph.startswith("* ") else [f"* {' '.join(paragraph.split())}"]
+        )
+        lines += [f"  {entry}" for entry in entries]
+    return lines
+
+
+def _paragraphs(thing: object) -> list[str]:
+    """The paragraphs of a docstring. Each entry of the sections ``Args`` and ``Raises`` is an item of a list."""
+    return [_section_entries(paragraph) for paragraph in prose(thing).split("\n\n")]
+
+
+def _section_entries(paragraph: str) -> str:
+    title, *_ = paragraph.split("\n")
+    if title not in SECTIONS:
+        return paragraph
+    entries = re.split(r"\n(?= {2,4}\w)", paragraph)[1:]
+    return "\n".join(
+        re.sub(r"^([\w*]+):", rf"* {SECTIONS[title]}`\1`:", " ".join(one.split())) for one in entries
+    )
 
 
 def _call(name: str, method: Any) -> str:
@@ -111,11 +152,28 @@ def _call(name: str, method: Any) -> str:
     if isinstance(method, property):
         return name
     parameters = [
-        one.replace(annotation=one.empty)
+        one.replace(annotation=one.empty, default=_brief(one.default))
         for one in inspect.signature(method).parameters.values()
         if one.name not in ("self", "cls")
     ]
     return f"{name}{inspect.Signature(parameters)}"
+
+
+class _Source:
+    """A default that is shown by this text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _brief(default: Any) -> Any:
+    """The default of a parameter. An object that equals a new one of its class is shown without its fields."""
+    kind = type(default)
+    record = dataclasses.is_dataclass(kind) or isinstance(default, msgspec.Struct)
+    return _Source(f"{kind.__name__}()") if record and default == kind() else default
 
 
 def _has_default(field: "dataclasses.Field[Any]") -> bool:

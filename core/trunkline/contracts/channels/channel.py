@@ -34,6 +34,7 @@ class TurnStream(Protocol):
         Raises:
             RemoteFault: while iterating: ``not_found``: there is no such turn.
             Unavailable: while iterating: the feed cannot be read. Continue with ``Gateway.watch`` after ``position``.
+            BusError: the iteration cannot begin, because the bus is unreachable.
         """
         ...
 
@@ -116,12 +117,13 @@ class Gateway(Protocol):
         """Iterate over the calls that wait for a decision, then over each change of one: requested, reminded of
         (``reminded_at``), decided. The iteration does not end by itself. Close it to end it.
 
-        Guarantees: a change is neither missed nor repeated while the iteration runs. It waits while the bus is
-        unreachable.
+        Guarantees: once the iteration has begun, no change is missed or repeated. While the bus is unreachable it
+        waits.
 
-        Not guaranteed: that a call which was decided before the iteration saw it appears.
+        Not guaranteed: that a call appears which was decided before the iteration saw it.
 
-        Raises nothing of its own while iterating.
+        Raises:
+            BusError: the iteration cannot begin, because the bus is unreachable.
         """
         ...
 

@@ -68,11 +68,18 @@ STOPPING = 30.0
 
 
 class GatewayClient:
-    """The gateway's client for channels and commands. ``channel`` is the channel's name and a subject key.
-    ``timeout`` is how long to retry, in seconds. ``shows`` is the channel's description of the form in which people
-    see an answer; the client adds it to each message.
+    """The gateway's client for channels and commands. ``channel`` is the channel's name and a subject key. ``timeout``
+    is how long to retry, in seconds. ``shows`` is the channel's description of the form in which people see an answer;
+    the client adds it to each message.
 
-    Every method raises RemoteFault with a code and a sentence for people, or Unavailable if no gateway answers.
+    Guarantees: what a request changes is stored when its method returns. A request that may be repeated is sent again
+    until a gateway answers or ``timeout`` has passed.
+
+    Not guaranteed: after Unavailable, whether the request was carried out. A change of a block is sent only once,
+    because a second archive request would archive again.
+
+    Errors: every method raises RemoteFault with a code and a sentence for people, or Unavailable if no gateway answers.
+    The methods of ``Gateway`` raise what ``Gateway`` states.
     """
 
     def __init__(self, bus: Bus, channel: str, *, timeout: float = 20.0, shows: str = "") -> None:
@@ -93,7 +100,7 @@ class GatewayClient:
         return await self._call_until_answered(gateway.SEND_MESSAGE, message)
 
     def watch(self, conversation: str, turn: str, *, after: str = "") -> FeedReader:
-        """Return a reader of the turn's events after ``after``. Raise ValueError if ``after`` is not a position."""
+        """Return a reader of the turn's events after ``after``. Raises ValueError if ``after`` is not a position."""
         return FeedReader(self._bus, conversation, turn, after=after, looks=self._looks)
 
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
@@ -194,7 +201,7 @@ class GatewayClient:
         return (await self._call_until_answered(gateway.SHOW_BLOCK, ShowBlock(name=name))).block
 
     async def answerer(self, block: str | None = None) -> Answerer:
-        """Return the model that answers in a block; None selects the default block. Raise Unavailable if no monitor
+        """Return the model that answers in a block; None selects the default block. Raises Unavailable if no monitor
         answers in time.
         """
         return await _answered(

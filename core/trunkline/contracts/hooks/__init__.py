@@ -5,6 +5,15 @@ There are four ways to take part: **add** objects (the hook has a plural noun as
 middleware), and **observe** (subscribe on the bus, from a lifespan). An implementation declares only the arguments
 that it needs. ``settings`` is the plugin's own ``PluginSettings``. Each example below is a complete plugin; the tests
 load it and check that its objects are registered.
+
+Guarantees: an implementation of a hook that adds is called at most once in a worker for the same arguments. Its objects
+come after those of Trunkline's own plugins, in the order of the distributions' names.
+
+Not guaranteed: that an implementation is called. A worker calls only the hooks that it needs.
+
+Errors: an exception, and an object of the wrong form, affects only the implementation, and ``trunkline doctor`` reports
+it. Its objects are missing; in place of a guard's objects every call that it guards is refused. A hook that decides is
+skipped, but ``trunkline_stop_turn`` ends the turn.
 """
 
 from trunkline.contracts.hooks.channels import trunkline_channels, trunkline_render

@@ -113,11 +113,11 @@ class ModelAdapter(ABC):
 
     @abstractmethod
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Send the request to the model.
+        """Send the request to the model, and yield the answer.
 
-        Yield text and reasoning as they arrive, then the calls, then exactly one ``Finish``, and nothing after it.
-        Arguments of a call that are no JSON object are passed on as text under the key ``""``. Closing the iterator
-        closes the connection.
+        Guarantees: text and reasoning are yielded as they arrive, then the calls, then exactly one ``Finish``, and
+        nothing after it. Arguments of a call that are no JSON object are passed on as text under the key ``""``.
+        Closing the iterator closes the connection.
 
         Not guaranteed: a complete answer. The events before a ModelError are used; the caller may ask again with them
         as ``partial``.

@@ -17,14 +17,12 @@ class Person(ABC):
     @abstractmethod
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask the person, and return one of the options or the person's own words. Every channel shows the question,
-        for days if the person does not answer.
+        for days if the person does not answer. A call may ask 20 times. An answer has at most 32 000 characters.
 
-        A call that may be repeated does not wait: this method ends it as if cancelled, and the call is run again from
-        its beginning once there is an answer, which this method then returns. So ask before any other work, and ask the
-        same question each time. A call that must not run twice waits inside this method, for ``[tools] hold`` seconds
-        at most.
-
-        A call may ask 20 times. An answer has at most 32 000 characters.
+        Not guaranteed: that the code before this call runs once. A call that may be repeated does not wait: this method
+        ends it as if cancelled, and the call is run again from its beginning once there is an answer, which this method
+        then returns. So ask before any other work, and ask the same question each time. A call that must not run twice
+        waits inside this method, for ``[tools] hold`` seconds at most.
 
         Raises:
             NoAnswer: the person declined, did not answer in time, cannot be asked from here, or was asked too often.

@@ -103,10 +103,8 @@ class LetterChannel(Channel):
         """
 
     def is_owner(self, letter: Letter) -> bool:
-        """Report whether the owner wrote this letter, so that it may decide about calls.
-
-        False unless the channel overrides this method, because any sender of a letter could write "approve". Raises
-        nothing.
+        """Report whether the owner wrote this letter, so that it may decide about calls. False unless the channel
+        overrides this method, because any sender of a letter could write "approve". Raises nothing.
         """
         return False
 
