@@ -18,9 +18,9 @@ class RedactingFormatter(logging.Formatter):
     """
 
     def __init__(
-        self, form: str | None = None, times: str | None = None, *, config: "Config | None" = None
+        self, fmt: str | None = None, datefmt: str | None = None, *, config: "Config | None" = None
     ) -> None:
-        super().__init__(form, times)
+        super().__init__(fmt, datefmt)
         self._config = config
 
     @cached_property

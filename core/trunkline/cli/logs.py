@@ -31,9 +31,9 @@ NOISY_LOGGERS = ("httpx2",)
 
 
 @contextmanager
-def set_up_logs(config: "Config", form: str = "auto") -> Iterator[None]:
-    """Log from the configured level on, within the context. ``form`` is auto, json or text."""
-    as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
+def set_up_logs(config: "Config", format: str = "auto") -> Iterator[None]:
+    """Log from the configured level on, within the context. ``format`` is auto, json or text."""
+    as_json = format == "json" or (format == "auto" and not sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         JsonLinesFormatter(config=config)

@@ -15,6 +15,8 @@ FORMAT_VERSION = 2
 """The home version that this program writes. Each step in ``migration_steps.py`` raises it."""
 
 FORMAT_FILE = "form.json"
+"""The name must not change: an older program reads this file to refuse a newer home. Without it, the program would take
+the home for one of version 0 and migrate it."""
 
 
 class NewerFormatError(StorageError):
@@ -22,9 +24,12 @@ class NewerFormatError(StorageError):
 
 
 class FormatRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the file: the home version, and the version of Trunkline that wrote it."""
+    """The content of the file: the home version, and the version of Trunkline that wrote it.
 
-    form: int
+    The stored key is ``form``, which older programs read.
+    """
+
+    format: int = msgspec.field(name="form")
     version: str
 
 
@@ -37,7 +42,7 @@ def read_format(home: Path) -> FormatRecord | None:
     try:
         return msgspec.json.decode((home / FORMAT_FILE).read_bytes(), type=FormatRecord)
     except (FileNotFoundError, NotADirectoryError):
-        return FormatRecord(form=0, version="") if _is_used(home) else None
+        return FormatRecord(format=0, version="") if _is_used(home) else None
     except (OSError, msgspec.MsgspecError) as error:
         raise StorageError(
             f"{home / FORMAT_FILE} cannot be read: {error}.",
@@ -50,19 +55,19 @@ def require_known_format(home: Path, known: int = FORMAT_VERSION) -> None:
     StorageError.
     """
     mark = read_format(home)
-    if mark is not None and mark.form > known:
+    if mark is not None and mark.format > known:
         raise NewerFormatError(
             f"{home} was written by Trunkline {mark.version!r}, which is newer: it has home version "
-            f"{mark.form}, and this one ({trunkline.__version__}) supports up to {known}.",
+            f"{mark.format}, and this one ({trunkline.__version__}) supports up to {known}.",
             hint="Update Trunkline, or restore a backup of before the update into another home. Nothing was changed.",
         )
 
 
-def write_format(home: Path, form: int) -> None:
+def write_format(home: Path, format: int) -> None:
     """Write the version record atomically and durably. Raises OSError."""
     draft = home / f".{FORMAT_FILE}.{os.getpid()}"
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(msgspec.json.encode(FormatRecord(form=form, version=trunkline.__version__)) + b"\n")
+        file.write(msgspec.json.encode(FormatRecord(format=format, version=trunkline.__version__)) + b"\n")
         file.flush()
         os.fsync(file.fileno())
     draft.replace(home / FORMAT_FILE)

@@ -72,7 +72,7 @@ def _format_of(home: Path) -> int | None:
         mark = read_format(home)
     except StorageError:
         return None
-    return mark.form if mark is not None else None
+    return mark.format if mark is not None else None
 
 
 def _lay_file(sources: LayeredValues, *, rename: bool) -> None:

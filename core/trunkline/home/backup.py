@@ -51,7 +51,7 @@ class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     created: datetime
     holds: tuple[str, ...]
-    form: int = 0
+    format: int = msgspec.field(default=0, name="form")
     """The format of the home (``config/home_format.py``); 0 if the backup is older than format numbers."""
 
 
@@ -88,7 +88,7 @@ def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: 
         version=trunkline.__version__,
         created=datetime.now(UTC),
         holds=tuple(holds),
-        form=_form(home),
+        format=_home_format(home),
     )
     part = target.with_name(f".{target.name}.part")
     with storage_errors(target):
@@ -109,9 +109,9 @@ def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: 
     return label
 
 
-def _form(home: Home) -> int:
+def _home_format(home: Home) -> int:
     mark = read_format(home.path)
-    return mark.form if mark is not None else FORMAT_VERSION
+    return mark.format if mark is not None else FORMAT_VERSION
 
 
 @contextmanager
@@ -184,9 +184,9 @@ def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Resto
         moves_aside = _plan_moves_aside(home, places, restored, replace)
         moves_in = tuple((place, Path(scratch) / part) for part, place in places.items())
         plan = RestorePlan(
-            out=moves_aside, into=moves_in, form=current_format(home.path), aside=restored.aside
+            out=moves_aside, into=moves_in, format=current_format(home.path), aside=restored.aside
         )
-        apply_plan(home.path, plan, restored.label.form)
+        apply_plan(home.path, plan, restored.label.format)
     return restored
 
 
@@ -233,10 +233,10 @@ def _label(tar: tarfile.TarFile, archive: Path) -> BackupManifest:
             f"{archive} is not a backup of Trunkline.",
             hint='"trunkline backup" makes them. What "trunkline memory export" wrote is unpacked with tar.',
         ) from error
-    if label.schema > SCHEMA or label.form > FORMAT_VERSION:
+    if label.schema > SCHEMA or label.format > FORMAT_VERSION:
         raise TrunklineError(
             f"{archive} was made by Trunkline {label.version!r}, which is newer: format version {label.schema}, home "
-            f"version {label.form}. This one, {trunkline.__version__}, supports up to {SCHEMA} and {FORMAT_VERSION}.",
+            f"version {label.format}. This one, {trunkline.__version__}, supports up to {SCHEMA} and {FORMAT_VERSION}.",
             hint="Update Trunkline, then restore. Nothing was changed.",
         )
     return label

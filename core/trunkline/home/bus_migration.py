@@ -16,6 +16,7 @@ from trunkline_bus import Bus, StreamUnavailable, Topology
 from trunkline_bus.streams.admin import stream_state
 
 KEY, WRITER = "trunkline.form", "trunkline.version"
+"""Keys of the metadata of the journal stream. Older programs read ``trunkline.form`` to refuse newer streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +60,21 @@ async def migrate_bus(
     found = await read_bus_format(bus)
     if found is None:
         return []
-    form, version = found
-    if form > steps[-1].to:
+    format, version = found
+    if format > steps[-1].to:
         raise NewerFormatError(
             f"The streams at {bus.link.settings.redacted_url} were written by Trunkline {version!r}, which is newer: "
-            f"they have bus version {form}, and this one ({trunkline.__version__}) supports up to {steps[-1].to}.",
+            f"they have bus version {format}, and this one ({trunkline.__version__}) supports up to {steps[-1].to}.",
             hint="Update Trunkline on this machine too, or use another bus. Nothing was changed.",
         )
-    todo = [step for step in steps if step.to > form]
+    todo = [step for step in steps if step.to > format]
     for step in todo:
         await step.run(bus)
     return todo
 
 
-def with_format(topology: Topology, form: int = BUS_FORMAT) -> Topology:
+def with_format(topology: Topology, format: int = BUS_FORMAT) -> Topology:
     """Return the topology whose journal stream records the format."""
-    mark = {KEY: str(form), WRITER: trunkline.__version__}
+    mark = {KEY: str(format), WRITER: trunkline.__version__}
     streams = (replace(one, metadata=mark) if one.name == JOURNAL_STREAM else one for one in topology.streams)
     return replace(topology, streams=tuple(streams))

@@ -35,7 +35,7 @@ def migrate(home: Home, steps: Sequence[MigrationStep] = MIGRATION_STEPS) -> lis
         if mark is None:
             write_format(home.path, newest)
             return []
-        todo = [step for step in steps if step.to > mark.form]
+        todo = [step for step in steps if step.to > mark.format]
         for step in todo:
             log.info("migrating the home to format %d: %s", step.to, step.description)
             _copy(home, step)

@@ -4,8 +4,8 @@ To add a step, append it and raise ``FORMAT_VERSION`` in ``config/home_format.py
 
 A step is a function of the home. It may be interrupted at any point and is then run again from its beginning, so
 running it twice must be safe: check whether a file exists, write whole files and rename them. ``copies`` names the
-parts that are copied to ``before-<form>`` first: ``memory``, ``trunkline.toml`` or ``bus``. It may be empty only if the
-step rewrites nothing. ``tests/core/runtime/test_migration.py`` runs every step twice, and interrupts a step in the
+parts that are copied to ``before-<format>`` first: ``memory``, ``trunkline.toml`` or ``bus``. It may be empty only if
+the step rewrites nothing. ``tests/core/runtime/test_migration.py`` runs every step twice, and interrupts a step in the
 middle.
 """
 

@@ -26,12 +26,12 @@ class RestorePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     out: tuple[tuple[Path, Path], ...]
     into: tuple[tuple[Path, Path], ...]
-    form: int | None
+    format: int | None = msgspec.field(name="form")
     aside: Path | None = None
 
 
-def apply_plan(home: Path, plan: RestorePlan, form: int) -> None:
-    """Carry out all moves and record the format ``form``. An OSError rolls all moves back."""
+def apply_plan(home: Path, plan: RestorePlan, format: int) -> None:
+    """Carry out all moves and record the format. An OSError rolls all moves back."""
     _write(home / PLAN_FILE, msgspec.json.encode(plan, enc_hook=str))
     try:
         for place, away in plan.out:
@@ -41,7 +41,7 @@ def apply_plan(home: Path, plan: RestorePlan, form: int) -> None:
                 place.rmdir()
             make_private(place.parent)
             _move(source, place)
-        write_format(home, form)
+        write_format(home, format)
     except OSError:
         roll_back(home)
         raise
@@ -77,8 +77,8 @@ def roll_back(home: Path) -> bool:
         if away.exists():
             _remove(place)
             _move(away, place)
-    if plan.form is not None:
-        write_format(home, plan.form)
+    if plan.format is not None:
+        write_format(home, plan.format)
     if plan.aside is not None and plan.aside.is_dir() and not any(plan.aside.iterdir()):
         plan.aside.rmdir()
     (home / PLAN_FILE).unlink()
@@ -88,7 +88,7 @@ def roll_back(home: Path) -> bool:
 def current_format(home: Path) -> int | None:
     """Return the format of a home; None if the home is empty."""
     mark = read_format(home)
-    return None if mark is None else mark.form
+    return None if mark is None else mark.format
 
 
 def _move(source: Path, target: Path) -> None:

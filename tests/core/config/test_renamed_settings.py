@@ -184,7 +184,7 @@ def test_the_file_is_rewritten_and_the_old_one_kept(older: Path) -> None:
     assert home.config_file.read_text() == rename_settings(SETTINGS)
     assert (older / f"before-{RENAMED_IN}" / "trunkline.toml").read_text() == SETTINGS
     mark = read_format(older)
-    assert mark is not None and mark.form == FORMAT_VERSION
+    assert mark is not None and mark.format == FORMAT_VERSION
     with pytest.raises(NewerFormatError, match="which is newer"):
         require_known_format(older, known=RENAMED_IN - 1)
 
@@ -202,7 +202,7 @@ def test_a_file_that_cannot_be_written_is_named(older: Path, monkeypatch: pytest
         migrate(home)
     assert "trunkline config" in refused.value.hint
     mark = read_format(older)
-    assert mark is not None and mark.form == RENAMED_IN - 1
+    assert mark is not None and mark.format == RENAMED_IN - 1
 
 
 def test_a_newer_home_is_distinguished_from_a_misspelling(older: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_migrated_older_home_works(older: Path) -> None:
     """A turn runs on it; the owner's rules, the block and the installed plugins' pins are there."""
     assert trunkline(older, "say", "hello").returncode == 0
     mark = read_format(older)
-    assert mark is not None and mark.form == FORMAT_VERSION
+    assert mark is not None and mark.format == FORMAT_VERSION
     [rule] = json.loads(trunkline(older, "permissions", "rules", "list", "--json").stdout)["policies"]
     assert rule["id"] == "deny-memory-diary" and rule["policy"]["resource"] == "memory:/diary/*"
     assert list(read_pins(older)) == ["trunkline-weather"]

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.topology import topology
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.errors import TrunklineError
-from trunkline.home.backup import read_backup_manifest, restore_backup
+from trunkline.home.backup import BackupManifest, read_backup_manifest, restore_backup
 from trunkline.home.bus_migration import (
     BUS_FORMAT,
     BusMigrationStep,
@@ -27,6 +28,7 @@ from trunkline.home.bus_migration import (
 from trunkline.home.migration import migrate
 from trunkline.home.migration_steps import MIGRATION_STEPS, MigrationStep
 from trunkline.home.paths import Home
+from trunkline.home.restore_transaction import RestorePlan
 from trunkline.testing.platform import clean_environ, platform
 from trunkline.workers.monitor.journal import RAW_JOURNAL
 from trunkline.workers.monitor.replay import replay
@@ -65,12 +67,12 @@ def test_a_new_home_has_this_version_and_an_older_one_is_migrated(tmp_path: Path
     assert read_format(fresh.path) is None
     assert migrate(fresh) == []
     older = used(tmp_path / "older")
-    assert read_format(older.path).form == 0  # type: ignore[union-attr]
+    assert read_format(older.path).format == 0  # type: ignore[union-attr]
     assert migrate(older) == list(MIGRATION_STEPS)
     assert migrate(older) == []
     for home in (fresh, older):
         mark = read_format(home.path)
-        assert mark is not None and mark.form == FORMAT_VERSION == MIGRATION_STEPS[-1].to and mark.version
+        assert mark is not None and mark.format == FORMAT_VERSION == MIGRATION_STEPS[-1].to and mark.version
 
 
 def test_every_step_may_be_run_twice(tmp_path: Path) -> None:
@@ -122,9 +124,11 @@ def test_doctor_shows_the_home_version(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
+from datetime import UTC, datetime
 from pathlib import Path
 from test_migration import shouting
 from trunkline.home.paths import Home
+from trunkline.home.restore_transaction import RestorePlan
 from trunkline.home.migration import migrate
 migrate(Home.at(Path({home!r})), shouting(int({after})))
 """
@@ -166,13 +170,25 @@ def test_a_migration_step_is_resumed_after_a_crash(after: int, tmp_path: Path) -
     program = KILLED.format(tests=str(Path(__file__).parent), home=str(home.path), after=after)
     done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
-    assert read_format(home.path).form == 2  # type: ignore[union-attr]
+    assert read_format(home.path).format == 2  # type: ignore[union-attr]
     migrate(home, shouting())
-    assert read_format(home.path).form == 3  # type: ignore[union-attr]
+    assert read_format(home.path).format == 3  # type: ignore[union-attr]
     assert tree(home.memory) == tree(whole.memory)
     assert (home.memory / "line-0.md").read_text() == "ONE"
     assert (home.path / "before-3" / "memory" / "line-0.md").read_text() == "one"
     assert not list(home.path.glob(".restore-*"))
+
+
+def test_stored_records_keep_the_keys_that_older_programs_read(tmp_path: Path) -> None:
+    """The home, a restore plan and a backup store the format as ``form``; an older program refuses a newer one."""
+    write_format(tmp_path, 7)
+    assert json.loads((tmp_path / "form.json").read_bytes())["form"] == 7
+    plan = RestorePlan(out=(), into=(), format=7)
+    manifest = BackupManifest(schema=1, version="0", created=datetime.now(UTC), holds=(), format=7)
+    for record in (plan, manifest):
+        stored = msgspec.json.encode(record, enc_hook=str)
+        assert json.loads(stored)["form"] == 7
+        assert msgspec.json.decode(stored, type=type(record)) == record
 
 
 # Backups -----------------------------------------------------------------------------------------------------
@@ -183,7 +199,7 @@ def test_backups_of_other_forms(tmp_path: Path) -> None:
     restored into a home that a newer version wrote."""
     assert cli(tmp_path / "home", "say", "hello").returncode == 0
     assert cli(tmp_path / "home", "backup", str(tmp_path / "now.tar")).returncode == 0
-    assert read_backup_manifest(tmp_path / "now.tar").form == FORMAT_VERSION
+    assert read_backup_manifest(tmp_path / "now.tar").format == FORMAT_VERSION
     older, newer = (
         relabelled(tmp_path, "older", form=None),
         relabelled(tmp_path, "newer", form=FORMAT_VERSION + 1),
@@ -193,9 +209,9 @@ def test_backups_of_other_forms(tmp_path: Path) -> None:
         restore_backup(target, newer)
     assert "Update Trunkline" in refused.value.hint and not target.path.exists()
     restore_backup(target, older)
-    assert read_format(target.path).form == 0  # type: ignore[union-attr]
+    assert read_format(target.path).format == 0  # type: ignore[union-attr]
     assert cli(target.path, "say", "hello").returncode == 0
-    assert read_format(target.path).form == FORMAT_VERSION  # type: ignore[union-attr]
+    assert read_format(target.path).format == FORMAT_VERSION  # type: ignore[union-attr]
     write_format(target.path, FORMAT_VERSION + 1)
     before = tree(target.path)
     with pytest.raises(NewerFormatError):

@@ -39,7 +39,7 @@ class ArchiveManifest(msgspec.Struct, frozen=True, kw_only=True):
     Trunkline.
     """
 
-    form: str = "trunkline-memory"
+    format: str = msgspec.field(default="trunkline-memory", name="form")
     schema: int = SCHEMA
     version: str
     created: datetime = msgspec.field(default_factory=lambda: datetime.now(UTC))

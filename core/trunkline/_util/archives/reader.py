@@ -107,7 +107,7 @@ def _manifest(tar: tarfile.TarFile) -> ArchiveManifest:
         raise InvalidArchive("its manifest cannot be read") from error
     if manifest.schema > SCHEMA:
         raise InvalidArchive(
-            f"it was made by Trunkline {manifest.version[:40]!r}, which is newer (form {manifest.schema}; this one "
+            f"it was made by Trunkline {manifest.version[:40]!r}, which is newer (format {manifest.schema}; this one "
             f"supports up to {SCHEMA})",
             hint="Nothing was changed. Update Trunkline, then import.",
         )

@@ -93,19 +93,19 @@ async def streams_version(context: CheckContext) -> HealthResult | None:
     found = await read_bus_format(context.bus) if context.bus is not None else None
     if found is None:
         return None
-    form, version = found
-    if form > BUS_FORMAT:
+    format, version = found
+    if format > BUS_FORMAT:
         return failure(
-            f"The streams have bus version {form}, written by Trunkline {version!r}; this Trunkline "
+            f"The streams have bus version {format}, written by Trunkline {version!r}; this Trunkline "
             f"reads versions up to {BUS_FORMAT}.",
             "Update Trunkline on this machine.",
         )
-    if form < BUS_FORMAT:
+    if format < BUS_FORMAT:
         return warning(
-            f"The streams have bus version {form}; this Trunkline writes version {BUS_FORMAT}.",
+            f"The streams have bus version {format}; this Trunkline writes version {BUS_FORMAT}.",
             "Restart the platform (or the worker that manages the streams); it migrates them.",
         )
-    return ok(f"The streams have bus version {form}")
+    return ok(f"The streams have bus version {format}")
 
 
 async def streams_capacity(context: CheckContext) -> HealthResult | None:

@@ -48,9 +48,9 @@ async def home_version(context: CheckContext) -> HealthResult:
         return failure(error.sentence, error.hint)
     if mark is None:
         return ok("The first start creates the home")
-    if mark.form < FORMAT_VERSION:
-        return ok(f"The home has version {mark.form}; the next start migrates it to {FORMAT_VERSION}")
-    return ok(f"The home has version {mark.form}")
+    if mark.format < FORMAT_VERSION:
+        return ok(f"The home has version {mark.format}; the next start migrates it to {FORMAT_VERSION}")
+    return ok(f"The home has version {mark.format}")
 
 
 async def home_permissions(context: CheckContext) -> HealthResult | None:

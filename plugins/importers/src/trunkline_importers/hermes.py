@@ -75,9 +75,9 @@ def _decoded(value: object) -> object:
         return None
 
 
-def _written(source: Source, path: str, id: str, form: str) -> ImportedConversation:
+def _written(source: Source, path: str, id: str, format: str) -> ImportedConversation:
     head: Mapping[str, Any] = {}
-    if form == "jsonl":
+    if format == "jsonl":
         lines = [as_mapping(line) for line in source.lines(path)]
     else:
         head = as_mapping(source.json(path))
