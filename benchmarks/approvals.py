@@ -161,7 +161,8 @@ def report_one_turn(quarters: Sequence[float], calls: int) -> str:
         (f"quarter {number}", milliseconds(cost), f"{cost / quarters[0]:.2f}")
         for number, cost in enumerate(quarters, 1)
     ]
-    return f"{machine.describe_machine()}\n\n{table((f'{calls} approvals in one turn', 'CPU ms a yes', 'ratio'), rows)}"
+    head = (f"{calls} approvals in one turn", "CPU ms per approval", "ratio")
+    return f"{machine.describe_machine()}\n\n{table(head, rows)}"
 
 
 def report(figures: Figures, pending: int) -> str:
@@ -170,8 +171,8 @@ def report(figures: Figures, pending: int) -> str:
         (name, len(seconds), *(milliseconds(percentile(seconds, share)) for share in (0.5, 0.95, 0.99)))
         for name, seconds in figures.items()
     ]
-    kept = percentile(figures["resumed"], 0.95) < PROMISED
-    verdict = f"Click to resume, p95 below {milliseconds(PROMISED)} ms: {'kept' if kept else 'NOT KEPT'}."
+    met = percentile(figures["resumed"], 0.95) < PROMISED
+    verdict = f"Click to resume, p95 below {milliseconds(PROMISED)} ms: {'met' if met else 'missed'}."
     head = (f"with {pending} pending, ms", "times", "p50", "p95", "p99")
     return f"{machine.describe_machine()}\n\n{table(head, rows)}\n\n{verdict}"
 

@@ -141,13 +141,13 @@ def main() -> None:
         ]
         for one in figures["calls"]
     ]
-    print(table(("calls in one answer", "s", "CPU ms a call", "ratio", "others answered", "p95 ms"), rows))
+    print(table(("calls in one answer", "s", "CPU ms per call", "ratio", "others answered", "p95 ms"), rows))
     quarters = figures["steps"]
     rows = [
         [f"quarter {number}", milliseconds(cost), f"{cost / quarters[0]:.2f}"]
         for number, cost in enumerate(quarters, 1)
     ]
-    print("\n" + table((f"{given.steps} steps in one turn", "CPU ms a step", "ratio"), rows))
+    print("\n" + table((f"{given.steps} steps in one turn", "CPU ms per step", "ratio"), rows))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from tests.chaos.chaos_run import Outcome
 from tests.chaos.faults import Kind
 from tests.chaos.stream_gaps import Gap, longest
 
-GAPS = ["streams", "gap p50 / p95 / max s", "struck alone", "gap p50 / p95 / max s"]
+GAPS = ["streams", "gap p50 / p95 / max s", "occurred alone", "gap p50 / p95 / max s"]
 """Of all streams that were in the middle at a fault, and of those where everybody was up and it was the only fault."""
 
 KINDS: tuple[Kind, ...] = ("kill", "stop", "drain", "cut", "full")
@@ -31,7 +31,7 @@ def _faults(outcome: Outcome) -> str:
         rows.append([victim, *counts, sum(counts), *_spreads(gaps)])
     counts = [sum(n for (_, k), n in outcome.faults.items() if k == kind) for kind in kinds]
     rows.append(["all", *counts, outcome.struck, *_spreads(outcome.gaps)])
-    return table(["victim", *kinds, "faults", *GAPS], rows)
+    return table(["process", *kinds, "faults", *GAPS], rows)
 
 
 def _kinds(outcome: Outcome) -> str:
@@ -49,8 +49,8 @@ def _worst(outcome: Outcome) -> str:
     worst = longest(outcome.gaps)
     sorts = {
         "all": worst,
-        "struck alone": [gap for gap in worst if gap.alone],
-        "piled up": [gap for gap in worst if not gap.alone],
+        "occurred alone": [gap for gap in worst if gap.alone],
+        "occurred with others": [gap for gap in worst if not gap.alone],
     }
     rows = [[name, len(found), _spread([gap.seconds for gap in found])] for name, found in sorts.items()]
     return table(["longest gap of each fault", "faults", "gap p50 / p95 / max s"], rows)
@@ -64,7 +64,7 @@ def _aims(outcome: Outcome) -> str:
     rows = [
         ("lost or doubled", 0, bad, _met(bad == 0)),
         ("gap p95, s", AIM_GAP, f"{p95:.2f}", _met(p95 <= AIM_GAP)),
-        ("asked again per fault", AIM_AGAIN, f"{again:.2f}", _met(again <= AIM_AGAIN)),
+        ("model calls repeated per fault", AIM_AGAIN, f"{again:.2f}", _met(again <= AIM_AGAIN)),
     ]
     return table(["aim", "at most", "here", ""], rows)
 
@@ -95,7 +95,7 @@ def _totals(outcome: Outcome) -> str:
         ("ended", _counts(account.reasons)),
         ("steered messages", outcome.steered),
         ("clients that watched", outcome.clients),
-        ("shown after p50 / p95 / max s, struck alone", _spreads(outcome.shown)[-1]),
+        ("shown after p50 / p95 / max s, occurred alone", _spreads(outcome.shown)[-1]),
         ("lost", count["lost"]),
         ("doubled", count["doubled"]),
         ("other promises broken", count["broken"]),
@@ -104,8 +104,8 @@ def _totals(outcome: Outcome) -> str:
         ("decisions of people", account.decisions),
         ("takeovers", account.takeovers),
         ("model calls", account.asked),
-        ("model calls judged by what they were given", account.judged),
-        ("asked again per fault", f"{account.again / faults:.2f}"),
+        ("model calls checked", account.judged),
+        ("model calls repeated per fault", f"{account.again / faults:.2f}"),
         ("starts that failed", outcome.failed_starts),
         ("HTTP streams ended by a passing error", len(outcome.passing)),
     )

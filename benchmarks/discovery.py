@@ -223,7 +223,7 @@ async def run(counts: Sequence[int], turns: int) -> dict[str, list[dict[str, int
     """All figures, by number of tools and way."""
     figures = {}
     for count in counts:
-        for way, label in (("off", "all shown"), ("on", "discovery")):
+        for way, label in (("off", "all sent"), ("on", "discovery")):
             progress(f"{count} tools, {label}")
             figures[f"{count}, {label}"] = await measure(count, way, turns)
     progress("")
@@ -247,7 +247,7 @@ def main() -> None:
     if given.json:
         print(json.dumps({"figures": figures, "places": places, "default": default}, indent=2))
         return
-    head = ("tools", "turn", "model calls", "largest call", "tokens sent", "of these cached", "read anew")
+    head = ("tools", "turn", "model calls", "largest call", "tokens sent", "of these cached", "not cached")
     print(table(head, _rows(figures)))
     shown = sum(1 for place in places if 0 < place <= 20)
     first = sum(1 for place in places if place == 1)

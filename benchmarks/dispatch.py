@@ -135,7 +135,7 @@ def main() -> None:
         [name, *(milliseconds(one[key]) for key in ("best", "p50", "p95", "cpu"))]
         for name, one in figures.items()
     ]
-    print(table(("a call", "best ms", "p50 ms", "p95 ms", "worker's CPU ms"), rows))
+    print(table(("call", "best ms", "p50 ms", "p95 ms", "worker's processor time, ms"), rows))
     added = figures["read"]["p50"] - figures["asked"]["p50"]
     print(f"\nDispatch of a read adds {milliseconds(added)} ms to a request and its answer.")
     verdict = "met" if figures["read"]["p50"] <= AIMED else "missed"

@@ -214,8 +214,8 @@ def report(writes: Sequence[WriteTimes], costs: Sequence[KnobCost]) -> str:
         ]
         for cost in costs
     ]
-    head = ["knob", "default", "choice", "load", "turns/s against default", "CPU a turn against default",
-            "first token, 1 client, ms more"]  # fmt: skip
+    head = ["setting", "default", "choice", "load", "turns/s, ratio to default", "CPU per turn, ratio to default",
+            "first token, 1 client, added ms"]  # fmt: skip
     note = f"Turns: {CLIENTS} clients, a process for each worker, choice and default in turn; medians of the rounds."
     return "\n\n".join([f"{machine.describe_machine()}.", written, note, table(head, lines)])
 

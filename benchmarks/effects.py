@@ -24,8 +24,8 @@ from tests.effects.fault_plan import BOUNDARIES, KINDS
 from tests.effects.outcome_checker import Case
 
 HEAD = (
-    "injected", "effect once", "effect never", "told done", "told not done", "told unknown",
-    "nobody can know", "of these told so", "effect twice",
+    "calls with a fault", "effect once", "effect never", "reported done", "reported not done", "reported unknown",
+    "a worker died between start and end", "of these reported as unknown", "effect twice",
 )  # fmt: skip
 
 SHOWN = 20
@@ -41,8 +41,8 @@ def report(verdict: Verdict) -> str:
     whole = ["all", *_row(struck)]
     broken = Counter(finding.sort for finding in verdict.findings)
     sums = [
-        ("calls that were held", len(verdict.cases)),
-        ("struck at their boundary", len(struck)),
+        ("calls paused at a boundary", len(verdict.cases)),
+        ("calls with a fault", len(struck)),
         *((sort, broken[sort]) for sort in ("doubled", "lost", "unreported", "false")),
     ]
     return "\n\n".join(

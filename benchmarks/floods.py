@@ -274,7 +274,7 @@ def report(found: list[dict[str, Any]]) -> str:
     """The figures as Markdown."""
     head = (
         "flood",
-        "what came of it",
+        "result",
         "s",
         "CPU s",
         "others: answered, failed, worst ms",

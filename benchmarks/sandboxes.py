@@ -138,7 +138,7 @@ def main() -> None:
     if given.json:
         print(json.dumps({"load": load, "figures": figures}, indent=2))
         return
-    head = ("true", "p50, ms", "p95, ms", "CPU, ms", f"{given.parallel} at once, s")
+    head = ("`true`", "p50, ms", "p95, ms", "processor, ms", f"{given.parallel} at once, s")
     rows = [
         (name, *(milliseconds(one[key]) for key in ("p50", "p95", "cpu")), f"{one['at_once']:.2f}")
         for name, one in figures.items()

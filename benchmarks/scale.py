@@ -74,18 +74,22 @@ def _monitors(provider: str, counts: list[int], seconds: float) -> list[str]:
         show_progress(f"{count} monitors, {CONVERSATIONS} conversations")
         runs.append(anyio.run(monitors, provider, count, seconds))
     slots = f"{SLOTS} turns at once in each monitor, {CONVERSATIONS} conversations"
-    _print_table(f"Monitors: a model that waits 1 s, {slots}", ("monitors", *PACE), _paces(runs))
+    _print_table(f"Monitors: a model that waits 1 s, {slots}", _pace_head("monitors"), _paces(runs))
     moved = [
         (run.count, _shares(run.shares[0]), _shares(run.shares[1]), f"{run.joined:.1f}", f"{run.left:.1f}", run.again)
         for run in runs
         if len(run.shares) > 1
     ]  # fmt: skip
-    head = ("monitors", "partitions", "after a join", "join s", "leave s", "asked again")
+    head = ("monitors", "partitions", "after a join", "join s", "leave s", "model calls repeated")
     _print_table("One more monitor joins, and is stopped again: until each has its share", head, moved)
     return _named("monitors", runs)
 
 
-PACE = ("turns/s", "to the first", "turns in all", "their cores", "all our cores", "cores of others")
+def _pace_head(workers: str) -> tuple[str, ...]:
+    return (
+        workers, "turns/s", "relative to the first row", "maximum",
+        f"cores of the {workers}", "cores of the benchmark", "cores of others",
+    )  # fmt: skip
 
 
 def _paces(runs: list[ScaleRun]) -> list[tuple[object, ...]]:
@@ -95,7 +99,7 @@ def _paces(runs: list[ScaleRun]) -> list[tuple[object, ...]]:
         pace, first = run.pace, runs[0].pace.rate
         ratio = f"{pace.rate / first:.2f}" if first else ""
         cores = (f"{value:.2f}" for value in (pace.workers, pace.ours, pace.others))
-        rows.append((run.count, f"{pace.rate:.1f}", ratio, run.turns, *cores))
+        rows.append((run.count, f"{pace.rate:.1f}", ratio, SLOTS * run.count, *cores))
     return rows
 
 
@@ -105,7 +109,7 @@ def _failover(provider: str, kills: int) -> list[str]:
     show_progress(f"{kills} monitors killed")
     gaps, run = anyio.run(failovers, provider, kills)
     rows = [(kills, run.turns, len(gaps), *_spread(gaps))] if gaps else []
-    head = ("killed", "turns", "turns cut", "p50 s", "p95 s", "max s")
+    head = ("killed", "turns", "turns interrupted", "p50 s", "p95 s", "max s")
     _print_table("A monitor of three is killed: from the kill until the turn has its next owner", head, rows)
     return _named("failover", [run])
 
@@ -116,11 +120,11 @@ def _tools(provider: str, counts: list[int], seconds: float) -> list[str]:
         show_progress(f"{count} tools workers")
         runs.append(anyio.run(tools, provider, count, seconds))
     slots = f"{SLOTS} calls at once in each worker, {CALLERS} conversations for each"
-    _print_table(f"Tools: a tool that takes 1 s, {slots}", ("tools workers", *PACE), _paces(runs))
+    _print_table(f"Tools: a tool that takes 1 s, {slots}", _pace_head("tools workers"), _paces(runs))
     killed = [(run.count, _shares(run.spread), run.unknown) for run in runs]
     _print_table(
         "One of the tools workers is killed",
-        ("tools workers", "calls of each before", "told unknown"),
+        ("tools workers", "calls of each before", "reported as unknown"),
         killed,
     )
     return _named("tools", runs)

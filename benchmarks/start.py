@@ -17,7 +17,7 @@ from benchmarks.figures import table
 from trunkline.config.editor import write_settings
 from trunkline.testing.platform import clean_environ
 
-HEAD = ("ready, s", "processor, s", "against the first")
+HEAD = ("ready, s", "processor, s", "ratio to the first row")
 
 SETTINGS = {
     "gateway.port": 0,
@@ -89,7 +89,7 @@ def _beside_bad(starts: int) -> str:
         "none": plugin_starts.many_plugins(1),
         **{dist: plugin_starts.one_bad_plugin(dist) for dist in plugin_starts.HARMLESS},
     }
-    return table(["beside", *HEAD], plugin_starts.rows(plugin_starts.starts(fills, SETTINGS, starts), "none"))
+    return table(["bad plugin", *HEAD], plugin_starts.rows(plugin_starts.starts(fills, SETTINGS, starts), "none"))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def _saturation(run: TurnMeasurements) -> str:
     for way in run.ways:
         rate, clients = run.saturation(way)
         rows.append([way, f"{rate:.0f}", clients, milliseconds(sum(run.cpu(way).values()))])
-    return table(["at saturation", "turns/s", "clients", "CPU ms a turn, all processes"], rows)
+    return table(["at saturation", "turns/s", "clients", "CPU ms per turn, all processes"], rows)
 
 
 def _processes(run: TurnMeasurements) -> str:
@@ -101,7 +101,7 @@ def _processes(run: TurnMeasurements) -> str:
         for process, seconds in run.cpu(way).items():
             size = run.resident[way].get(process)
             rows.append([way, process, "-" if size is None else f"{size:.0f}", milliseconds(seconds)])
-    return table(["way", "process", "resident MiB", "CPU ms a turn"], rows)
+    return table(["way", "process", "resident MiB", "CPU ms per turn"], rows)
 
 
 def _journal(run: TurnMeasurements) -> str:
@@ -109,13 +109,13 @@ def _journal(run: TurnMeasurements) -> str:
     cpu = journal.records * (journal.cpu_writer + journal.cpu_server)
     whole = sum(run.cpu(run.ways[-1]).values())
     rows = [
-        ["records a turn", f"{journal.records:.1f}"],
-        ["of them before the model is asked", f"{journal.before:.1f}"],
-        ["bytes a turn", f"{journal.size:.0f}"],
-        ["waited for each, ms", milliseconds(journal.waited)],
+        ["records per turn", f"{journal.records:.1f}"],
+        ["of these before the model is called", f"{journal.before:.1f}"],
+        ["bytes per turn", f"{journal.size:.0f}"],
+        ["wait per record, ms", milliseconds(journal.waited)],
         ["the same in memory, without the disk, ms", milliseconds(journal.waited_in_memory)],
         ["added to the first token, ms", milliseconds(journal.before * journal.waited)],
-        ["CPU a turn, writer and server, ms", milliseconds(cpu)],
+        ["CPU per turn, writer and server, ms", milliseconds(cpu)],
         ["share of a turn's CPU", f"{cpu / whole:.0%}"],
     ]
     return table(["cost of the journal", "value"], rows)

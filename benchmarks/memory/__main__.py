@@ -69,7 +69,7 @@ def main() -> None:
             lambda name: Bench(Path(folder) / name, options.scale, options.data),
             backend_options={"use_uvloop": True},
         )
-    print(table(("what", "measured", "aim", "kept"), [row.cells() for row in rows]))
+    print(table(("what", "measured", "aim", "met"), [row.cells() for row in rows]))
 
 
 if __name__ == "__main__":

@@ -19,16 +19,16 @@ NOTE = "A note of some length. " * 20
 
 @dataclass(frozen=True)
 class BenchRow:
-    """A line of the table; ``kept`` is None where nothing is aimed at."""
+    """A line of the table; ``met`` is None where nothing is aimed at."""
 
     what: str
     measured: str
     aim: str = ""
-    kept: bool | None = None
+    met: bool | None = None
 
     def cells(self) -> tuple[str, str, str, str]:
         """As the table shows it."""
-        return self.what, self.measured, self.aim, {True: "yes", False: "NO", None: ""}[self.kept]
+        return self.what, self.measured, self.aim, {True: "yes", False: "NO", None: ""}[self.met]
 
 
 @dataclass(frozen=True)

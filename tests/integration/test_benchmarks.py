@@ -49,10 +49,10 @@ def test_a_turn_is_measured_in_every_way() -> None:
 def test_the_tokens_of_many_tools_are_counted() -> None:
     """All shown and found, by turn, and how well tools are found."""
     found = figures("benchmarks.discovery", "--tools", "5", "60", "--turns", "3")
-    assert set(found["figures"]) == {f"{n}, {way}" for n in (5, 60) for way in ("all shown", "discovery")}
+    assert set(found["figures"]) == {f"{n}, {way}" for n in (5, 60) for way in ("all sent", "discovery")}
     assert all(0 < turn["cached"] < turn["tokens"] for turns in found["figures"].values() for turn in turns)
     first = {name: turns[0]["tokens"] for name, turns in found["figures"].items()}
-    assert first["60, discovery"] < first["60, all shown"] and first["5, discovery"] > first["5, all shown"]
+    assert first["60, discovery"] < first["60, all sent"] and first["5, discovery"] > first["5, all sent"]
     assert found["default"]["tools"] <= 12 and found["default"]["tokens"] <= 2_500
     assert sum(0 < place <= 20 for place in found["places"]) > 0.9 * len(found["places"])
 
