@@ -224,7 +224,7 @@ async def test_outcomes_from_a_disconnection_arrive(tmp_path: Path) -> None:
     assert outcome.wrong == []
     assert outcome.answered == 2
     assert outcome.doubled == []
-    assert "out of reach" in outcome.reported
+    assert "is unreachable" in outcome.reported
     assert "was not run" in outcome.reported
     assert outcome.afterwards == "done after"
 

@@ -319,7 +319,7 @@ class Outcome:
     @property
     def broken(self) -> bool:
         """Report whether a guarantee was violated."""
-        kind = "out of reach" in self.reported and self.afterwards == "done after"
+        kind = "is unreachable" in self.reported and self.afterwards == "done after"
         return self.answered != self.order.calls or bool(self.wrong or self.doubled) or not kind
 
 

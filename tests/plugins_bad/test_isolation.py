@@ -392,7 +392,7 @@ async def test_policies_and_scopes_apply_to_an_isolated_plugin(
             found, "blocks/main/block.toml", '[permissions]\nscope = "system"\napprovals = "none"\n'
         )
         assert (await call(found, "look", path=str(tmp_path / "far"))).output == "far away"
-        assert "no agent may touch" in (await call(found, "look", path=str(found.home.token_file))).output
+        assert "no agent may use" in (await call(found, "look", path=str(found.home.token_file))).output
         deny = '{"subject": "*", "resource": "tool:native:acme-host:*", "action": "read", "effect": "deny"}'
         await owner_says(found, "policies/no-acme.json", deny)
         assert "no-acme" in (await call(found, "look", path="x")).output

@@ -29,7 +29,7 @@ class ClaimCheckStore:
             return data
         body = await self._store.get(claim)
         if body is None:
-            raise DecodeError("claim_missing", f"the object {claim[:100]!r} of this message is gone")
+            raise DecodeError("claim_missing", f"the object {claim[:100]!r} of this message is missing")
         return body
 
     async def erase(self, headers: Mapping[str, str] | None) -> None:

@@ -171,7 +171,9 @@ class _ReplyStream:
 
     def _check_index(self, index: str | None) -> None:
         if index is not None and index != str(self._count):
-            raise CallTimeout(f"a reply of {self._endpoint.name} was lost when a connection broke; ask again")
+            raise CallTimeout(
+                f"a reply of {self._endpoint.name} was lost when a connection broke; repeat the request"
+            )
         self._count += 1
 
     async def stop(self, link: NatsConnection) -> None:

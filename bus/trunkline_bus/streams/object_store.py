@@ -123,7 +123,7 @@ class ObjectStore:
             yield record.data
             count += 1
         if count < info.chunks:
-            raise DecodeError("object_broken", f"piece {count} of the object {info.name[:100]!r} is gone")
+            raise DecodeError("object_broken", f"piece {count} of the object {info.name[:100]!r} is missing")
 
     async def info(self, name: str) -> ObjectInfo | None:
         """Return the metadata of ``name``; None if the object does not exist or was deleted, or if the bucket does not

@@ -64,7 +64,8 @@ def _must_run(config: "Config") -> None:
 
     if config.settings.bus.url is None and running_pid(Home.of(config)) is None:
         raise Unavailable(
-            f"Nothing runs on {config.home}.", hint='Start it with "trunkline up", or look once with --once.'
+            f"Nothing runs on {config.home}.",
+            hint='Start it with "trunkline up", or print one snapshot with --once.',
         )
 
 
@@ -106,7 +107,7 @@ async def _screen(look: "Look") -> None:
                 with anyio.fail_after(REFRESH_SECONDS * 5):
                     screen.update(_drawn(await look()), refresh=True)
             except (BusError, TimeoutError) as error:
-                screen.update(Text(f"The bus does not answer; looking again. ({error})"), refresh=True)
+                screen.update(Text(f"The bus does not answer; retrying. ({error})"), refresh=True)
             await anyio.sleep(REFRESH_SECONDS)
 
 

@@ -100,7 +100,7 @@ def open_regular(source: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise UnreadableDocument("it is a link; name what it leads to") from error
+            raise UnreadableDocument("it is a symbolic link; name its target") from error
         raise UnreadableDocument((error.strerror or "it cannot be read").lower()) from error
 
 

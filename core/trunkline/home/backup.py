@@ -292,7 +292,7 @@ def _require_expected_place(memory: Path, home: Home) -> None:
     if memory != load_config(home.path).settings.runtime.memory_root.resolve():
         raise TrunklineError(
             f"The backup's settings put memory at {memory}, outside of {home.path}.",
-            hint=f"If that is what you want: TRUNKLINE_RUNTIME__MEMORY_ROOT='{memory}' trunkline restore ...",
+            hint=f"To restore it there: TRUNKLINE_RUNTIME__MEMORY_ROOT='{memory}' trunkline restore ...",
         )
 
 
@@ -310,7 +310,7 @@ def _plan_moves_aside(
         names = ", ".join(str(path) for path in existing)
         raise TrunklineError(
             f"{home.path} is not empty: {names}.",
-            hint="Restore into another home (TRUNKLINE_HOME), or give --replace: what is there is moved aside.",
+            hint="Restore into another home (TRUNKLINE_HOME), or use --replace to move the contents aside.",
         )
     if existing:
         restored.aside = home.path / f"{ASIDE}-{datetime.now(UTC):%Y%m%dT%H%M%S}"

@@ -72,7 +72,7 @@ def missing_folder_loader(folder: Path) -> Callable[[], object]:
 
     def load() -> object:
         raise PluginError(
-            f"{folder} is not a folder.", hint="Make it, or take it out of runtime.tool_sources."
+            f"{folder} is not a folder.", hint="Create it, or remove it from runtime.tool_sources."
         )
 
     return load

@@ -35,8 +35,8 @@ def is_isolated(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -
     apart = _should_isolate(candidate, config, pins)
     if apart and not is_block_name(candidate.name):
         raise PluginError(
-            f"It is to run in a process of its own, but its name {candidate.name!r} cannot stand in a subject.",
-            hint="Call its entry point by a-z, 0-9 and -, at most 32 of them.",
+            f"It runs in a process of its own, but a subject cannot contain its name {candidate.name!r}.",
+            hint="Name its entry point with a-z, 0-9 and -, at most 32 characters.",
         )
     return apart
 

@@ -57,8 +57,8 @@ def read_pins(home: Path) -> dict[str, Pin]:
         return {}
     except (OSError, ValueError) as error:
         raise PluginError(
-            f"{file} cannot be read ({error}), so what plugins may do is not known.",
-            hint="Mend it or bring it back from a backup. Without it, installed plugins are held to their own word.",
+            f"{file} cannot be read ({error}), so the accepted manifests of plugins are unknown.",
+            hint="Repair the file or restore it from a backup. Without it, the plugins' own manifests apply.",
         ) from error
 
 

@@ -39,7 +39,7 @@ def import_within(seconds: float, load: Callable[[], object]) -> object:
         thread.join(ENDING)
         raise ImportTimeout(
             f"Its import took longer than {seconds:g} s.",
-            hint="Mend it (import what is heavy inside the functions that use it), or raise [plugins] import_timeout.",
+            hint="Fix the plugin (import large modules inside functions), or raise [plugins] import_timeout.",
         )
     if isinstance(job.error, TrunklineError):
         raise job.error

@@ -94,7 +94,7 @@ def _check(marked: MarkedFunction, relay: pluggy.HookRelay) -> None:
     if inspect.iscoroutinefunction(marked.function) or inspect.isasyncgenfunction(marked.function):
         raise PluginError(
             f"{marked.hook} is `async def`, but hooks are synchronous declarations.",
-            hint="Write `def`, and do what is asynchronous in the objects that it yields.",
+            hint="Write `def`, and do asynchronous work in the objects that the hook yields.",
         )
     if marked.options is None:
         raise PluginError(f"{marked.hook} is not marked.", hint="Write @trunkline.hookimpl above it.")
@@ -114,4 +114,4 @@ def _check_arguments(marked: MarkedFunction, allowed: tuple[str, ...]) -> None:
     for parameter in parameters:
         if parameter.default is parameter.empty and parameter.name not in allowed:
             may = f"It may take: {', '.join(allowed)}." if allowed else "It takes none."
-            raise PluginError(f"{marked.hook} cannot be given the argument {parameter.name}.", hint=may)
+            raise PluginError(f"{marked.hook} has no argument {parameter.name}.", hint=may)

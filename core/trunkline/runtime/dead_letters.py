@@ -175,7 +175,7 @@ def _claim(body: bytes) -> dict[str, str]:
 def _refusal(buried: StoredDeadLetter, why: str) -> TrunklineError:
     return TrunklineError(
         f"Dead letter {buried.id} is not sent again: {why}.",
-        hint=f'Look at it: "trunkline dead-letters show {buried.id}".',
+        hint=f'To show it: "trunkline dead-letters show {buried.id}".',
     )
 
 

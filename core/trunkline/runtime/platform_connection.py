@@ -64,7 +64,7 @@ async def _running_instance(config: Config) -> BusSettings | None:
         return None
     raise Unavailable(
         f"A process (pid {pid}) holds {home.path} but does not become ready.",
-        hint="Look at its log, or stop it and try again.",
+        hint="Read its log, or stop it and try again.",
     )
 
 

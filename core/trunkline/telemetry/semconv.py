@@ -123,24 +123,24 @@ TOKEN_USAGE: Final = MetricSpec(
     _TOKENS,
 )  # fmt: skip
 OPERATION_DURATION: Final = MetricSpec(
-    "gen_ai.client.operation.duration", "histogram", "s", "How long a model call took.", _SECONDS
+    "gen_ai.client.operation.duration", "histogram", "s", "Duration of a model call.", _SECONDS
 )
 FIRST_CHUNK: Final = MetricSpec(
     "gen_ai.client.operation.time_to_first_chunk", "histogram", "s",
-    "From asking a model to the first piece of its answer.", _FIRST_SECONDS,
+    "Time from the request to a model until the first part of its answer.", _FIRST_SECONDS,
 )  # fmt: skip
 TURNS_STARTED: Final = MetricSpec(
-    "trunkline.turns.started", "counter", "{turn}", "Turns that began.", plain=True
+    "trunkline.turns.started", "counter", "{turn}", "Turns that started.", plain=True
 )
 TURNS_PARKED: Final = MetricSpec(
     "trunkline.turns.parked",
     "counter",
     "{turn}",
-    "Times that a turn started to wait for a decision.",
+    "Number of times that a turn was parked to wait for a decision.",
     plain=True,
 )
 TURNS_RESUMED: Final = MetricSpec(
-    "trunkline.turns.resumed", "counter", "{turn}", "Times that a turn was taken up again.", plain=True
+    "trunkline.turns.resumed", "counter", "{turn}", "Number of times that a parked turn resumed.", plain=True
 )
 TURNS_FINISHED: Final = MetricSpec(
     "trunkline.turns.finished", "counter", "{turn}", "Turns that ended, by reason and error."
@@ -149,7 +149,7 @@ TURN_DURATION: Final = MetricSpec(
     "trunkline.turn.duration",
     "histogram",
     "s",
-    "From a turn's begin to its end, waiting included.",
+    "Duration of a turn from its start to its end, waiting included.",
     _TURN_SECONDS,
 )
 TOOL_CALLS: Final = MetricSpec(
@@ -159,7 +159,7 @@ APPROVALS_ASKED: Final = MetricSpec(
     "trunkline.approvals.asked",
     "counter",
     "{approval}",
-    "Tool calls that a person had to decide about.",
+    "Tool calls that needed a decision of a person.",
     plain=True,
 )
 APPROVALS_DECIDED: Final = MetricSpec(
@@ -169,19 +169,19 @@ UNREADABLE_RECORDS: Final = MetricSpec(
     "trunkline.journal.unreadable",
     "counter",
     "{record}",
-    "Records of a later version, not counted.",
+    "Journal records of a later version, which the turn metrics do not count.",
     plain=True,
 )
 
 # Metrics of a tools worker
 TOOL_DURATION: Final = MetricSpec(
-    "gen_ai.execute_tool.duration", "histogram", "s", "How long a tool call took in its worker.", _SECONDS
+    "gen_ai.execute_tool.duration", "histogram", "s", "Duration of a tool call in its worker.", _SECONDS
 )
 
 # Metrics of the platform
-WORKERS: Final = MetricSpec("trunkline.workers", "gauge", "{worker}", "Workers that live.")
+WORKERS: Final = MetricSpec("trunkline.workers", "gauge", "{worker}", "Workers whose heartbeat is current.")
 RESTARTS: Final = MetricSpec(
-    "trunkline.worker.restarts", "gauge", "{restart}", "How often workers that live now had crashed before."
+    "trunkline.worker.restarts", "gauge", "{restart}", "Restarts of the running workers after crashes."
 )
 INBOX_MESSAGES: Final = MetricSpec(
     "trunkline.inbox.messages",
@@ -191,12 +191,20 @@ INBOX_MESSAGES: Final = MetricSpec(
     plain=True,
 )
 INBOX_LAG: Final = MetricSpec(
-    "trunkline.inbox.oldest", "gauge", "s", "How long ago the oldest of these was accepted.", plain=True
+    "trunkline.inbox.oldest",
+    "gauge",
+    "s",
+    "Age of the oldest accepted message whose turn has not ended.",
+    plain=True,
 )
 DEAD_LETTERS: Final = MetricSpec(
-    "trunkline.dead_letters", "gauge", "{message}", "Messages that nobody could read or handle.", plain=True
+    "trunkline.dead_letters",
+    "gauge",
+    "{message}",
+    "Messages that could not be decoded or handled.",
+    plain=True,
 )
-STREAM_SIZE: Final = MetricSpec("trunkline.stream.size", "gauge", "By", "What a stream takes on the server.")
+STREAM_SIZE: Final = MetricSpec("trunkline.stream.size", "gauge", "By", "Size of a stream on the server.")
 
 METRICS: Final = tuple(value for value in tuple(globals().values()) if isinstance(value, MetricSpec))
 """All metrics."""

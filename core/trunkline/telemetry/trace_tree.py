@@ -77,7 +77,7 @@ def span_notes(span: SpanRecord) -> str:
     if found.get(semconv.REPEATED):
         notes.append("from the ledger")
     if span.unfinished or found.get(semconv.UNFINISHED):
-        notes.append("not ended: its worker died, or is still at it")
+        notes.append("not ended: its worker ended early, or the span still runs")
     notes += [f"linked to trace {link}" for link in span.links]
     if span.status == "error":
         notes.append(f"error: {span.message or found.get(semconv.ERROR_TYPE, '')}".rstrip(": "))

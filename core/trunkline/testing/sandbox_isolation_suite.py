@@ -200,7 +200,7 @@ class SandboxIsolationSuite(SandboxFixture):
         async with self.opened(workspace.parent) as sandbox:
             script = "pwd; ls -A; (: > kept) 2>/dev/null || echo no"
             ran = await sandbox.run(("sh", "-c", script), workspace=None, env={})
-            with pytest.raises(ToolError, match="no workspace"):
+            with pytest.raises(ToolError, match="needs a workspace"):
                 await sandbox.run(("pwd",), workspace=None, env={}, folder="inner")
         assert ran.stdout == b"/workspace\nno\n"
 

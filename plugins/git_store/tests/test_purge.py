@@ -150,7 +150,7 @@ async def test_purge_records_are_never_purged(chunks: Chunks, write: Write, root
     await write("secret.md", "zebra")
     await write("audit/purges.jsonl", '{"target": "x", "paths": ["x"]}')
     for target in ("audit", "audit/purges.jsonl"):
-        with pytest.raises(Refusal, match="not purged"):
+        with pytest.raises(Refusal, match="cannot be purged"):
             await purge(chunks, target)
     await purge(chunks, "secret.md")
     lines = (root / "audit/purges.jsonl").read_text().splitlines()

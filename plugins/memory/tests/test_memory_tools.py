@@ -314,7 +314,7 @@ async def no_change_is_possible(context: ToolContext, path: str) -> None:
         lambda: context.memory.delete(path),
         lambda: context.memory.revert(path),
     ):
-        with pytest.raises(ToolError, match="the owner's to change"):
+        with pytest.raises(ToolError, match="only the owner can change it"):
             await change()
 
 
@@ -338,9 +338,9 @@ async def test_an_agent_cannot_lift_its_own_limits(path: str, context: ToolConte
 @pytest.mark.parametrize("folder", ["/blocks", "/blocks/main", "/archive/main_2026", "/BLOCKS/other/"])
 async def test_an_agent_cannot_take_a_block_away_with_its_limits(folder: str, context: ToolContext) -> None:
     """Deleting the folder around the configuration would lift the limits too."""
-    with pytest.raises(ToolError, match="the owner's to change"):
+    with pytest.raises(ToolError, match="only the owner can change it"):
         await context.memory.delete(folder)
-    with pytest.raises(ToolError, match="the owner's to change"):
+    with pytest.raises(ToolError, match="only the owner can change it"):
         await context.memory.revert(folder)
 
 

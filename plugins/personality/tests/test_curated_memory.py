@@ -38,7 +38,7 @@ def test_MN_T8_replace_and_remove_need_one_match() -> None:
                 edit(old)
     assert entries.replaced("Rex", "Dog: Max").texts[2] == "Dog: Max"
     assert entries.removed("coffee").texts == ("Likes green tea.", "Dog: Rex")
-    with pytest.raises(ToolError, match="Another entry says that"):
+    with pytest.raises(ToolError, match="Another entry has the same text"):
         entries.replaced("Rex", "likes green tea.")
 
 

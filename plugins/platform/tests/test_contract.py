@@ -31,7 +31,7 @@ async def test_an_answer_is_the_result_and_a_missing_one_is_an_error(tmp_path: P
     arguments = {"question": "Which?", "options": ["a", "b"]}
     context = tool_context(tmp_path, person=Owner())
     assert await person_tools.ask_human(context, arguments) == "The owner answered: b"
-    with pytest.raises(NoAnswer, match="Nobody can be asked"):
+    with pytest.raises(NoAnswer, match="No person can be asked"):
         await person_tools.ask_human(tool_context(tmp_path), arguments)
 
 

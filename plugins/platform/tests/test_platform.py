@@ -73,7 +73,7 @@ async def test_MB_F18_a_message_is_sent_through_a_channel_after_approval(tmp_pat
     async with platform(tmp_path, config=config, plugins=[Channels()]) as running:
         for name, why in (
             ("nobody", "No channel nobody"),
-            ("mute", "cannot tell"),
+            ("mute", "can send its owner only answers"),
             ("a.>", "not the name of a channel"),
         ):
             ended = await running.say(f'/tool send_channel_message channel="{name}" content=x')

@@ -67,7 +67,7 @@ async def test_robots_txt_is_respected(site: Any, context: ToolContext, make_pag
     with pytest.raises(ToolError, match="asks programs not to crawl"):
         await crawl(site, context, "/private/x")
     site.pages["/robots.txt"] = make_page("", status="503 Busy")
-    with pytest.raises(ToolError, match="does not say now"):
+    with pytest.raises(ToolError, match="is not available now"):
         await crawl(site, context)
     site.pages["/robots.txt"] = make_page("", status="302 Found", Location="https://evil.example/robots.txt")
     assert "open" in await crawl(site, context)

@@ -116,7 +116,7 @@ def test_a_missing_path_is_reported_with_a_hint(memory: Run, notes: Path) -> Non
         assert (done.returncode, done.stdout) == (1, ""), arguments
         assert f'"{command}' in done.stderr.partition("Hint: ")[2], (arguments, done.stderr)
     assert memory("blame", "documents/garden.md", "--lines", "7-9").stderr == "There are no such lines.\n"
-    assert "it is a link" in memory("add", str(notes / "link.md")).stderr
+    assert "it is a symbolic link" in memory("add", str(notes / "link.md")).stderr
 
 
 def test_a_usage_error_is_reported_before_history_is_touched(memory: Run, notes: Path) -> None:

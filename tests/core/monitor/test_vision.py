@@ -87,7 +87,9 @@ async def test_MN_F16_without_a_vision_model_the_error_names_the_setting() -> No
     async with looking(**{"adapters.engine.url": "http://127.0.0.1:1"}) as (running, models):
         outcome = await describe(running)
         assert outcome.status == "error"
-        assert "No model is set" in outcome.output and 'vision_model = "openai/' in outcome.output
+        assert (
+            "No vision model is configured" in outcome.output and 'vision_model = "openai/' in outcome.output
+        )
         assert "block.toml" in outcome.output
         for adapter in ("blind", "offline", "engine"):
             await prefer(running, "blocks/main/block.toml", f'vision_model = "{adapter}/x"\n')
@@ -96,7 +98,10 @@ async def test_MN_F16_without_a_vision_model_the_error_names_the_setting() -> No
             assert (
                 f"model {adapter}/x cannot be used: the adapter {adapter} takes no pictures" in outcome.output
             )
-            assert "No model is set" not in outcome.output and 'vision_model = "openai/' in outcome.output
+            assert (
+                "No vision model is configured" not in outcome.output
+                and 'vision_model = "openai/' in outcome.output
+            )
         assert models.blind.requests == models.seeing.requests == []
 
 

@@ -51,7 +51,7 @@ def test_absolute_paths_lead_to_the_roots_and_no_further(world: Path) -> None:
         assert folder.read_bytes(f"{world}/ws/main/../other/theirs") == b"ws/other/theirs"
         assert folder.read_bytes(f"{world}/ws/back/theirs") == b"ws/other/theirs"
         for path in ("far/open", "ws/other/out/open", "ws/other/leak", "ws/../far/open", "ws/back/out/open"):
-            with pytest.raises(PathRefused, match="outside of what this block may reach"):
+            with pytest.raises(PathRefused, match="outside of the folders that this block may use"):
                 folder.read_bytes(f"{world}/{path}")
             with pytest.raises(PathRefused):
                 folder.write_atomic(f"{world}/{path}", b"evil")
@@ -99,14 +99,14 @@ def test_a_closed_path_is_closed_under_every_name(world: Path, path: str) -> Non
     reach = PathScope((Path("/"),), (world / "absent",))
     with (
         open_beneath(world / "ws/main", reach) as folder,
-        pytest.raises(PathRefused, match="no agent may touch"),
+        pytest.raises(PathRefused, match="no agent may use"),
     ):
         folder.mkdir(f"{world}/absent/x")
     (world / "far/home").rename(world / "far/elsewhere")
     reach = PathScope((Path("/"),), (world / "far/elsewhere",))
     with (
         open_beneath(world / "ws/main", reach) as folder,
-        pytest.raises(PathRefused, match="no agent may touch"),
+        pytest.raises(PathRefused, match="no agent may use"),
     ):
         folder.read_bytes(f"{world}/far/elsewhere/keys/token")
     assert (world / "far/elsewhere/keys/token").read_text() == "far/home/keys/token"

@@ -45,7 +45,7 @@ def test_an_open_span_ends_with_its_last_child() -> None:
     assert all(one.attributes[semconv.UNFINISHED] and not one.unfinished for one in found[dead])
     again = SpanBatch(spans=tuple(found[dead]), instance=dead.instance, host=dead.host, pid=dead.pid)
     assert not find_orphan_spans([*batches, again])
-    assert "its worker died" in tree_lines(found[dead])[0].notes
+    assert "its worker ended early" in tree_lines(found[dead])[0].notes
 
 
 async def streaming(running: ProcessPlatform, conversation: str, turn: str) -> None:

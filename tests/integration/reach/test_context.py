@@ -11,7 +11,7 @@ from .tool_platform import Reached
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 SAID = {
-    "ask": "Nobody can be asked from here. Put the question into your answer.",
+    "ask": "No person can be asked here. Put the question into your answer.",
     "tell": "No message can be sent to a person from here. Put it into your answer.",
     "plan": "Planning cannot be begun from here.",
     "plans": "Whether the agent only plans cannot be known from here.",

@@ -83,7 +83,8 @@ def encrypt(source: BinaryIO, target: BinaryIO, to: Recipients) -> None:
     recipients = [_recipient(text) for text in to.recipients]
     if not recipients:
         raise ArchiveEncryptionError(
-            "Nobody could open the archive.", hint="Name a recipient, or give a passphrase."
+            "The archive has no recipient, so it could not be opened.",
+            hint="Name a recipient, or give a passphrase.",
         )
     import pyrage
 
@@ -171,7 +172,7 @@ def _unlock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -
         raise _wrong("it is not locked with a passphrase, or damaged")
     salt, work, sealed, mac = _bytes(found[1]), int(found[2]), _bytes(found[3]), _bytes(found[4])
     if work > MAX_SCRYPT_WORK:
-        raise _wrong("trying a passphrase on it would take too long")
+        raise _wrong("deriving the key from the passphrase would take too long")
     try:
         key = ChaCha20Poly1305(_scrypt(passphrase, salt, work)).decrypt(bytes(12), sealed, None)
         if not hmac.compare_digest(mac, _mac(key, head[: head.rindex(b" ")])):

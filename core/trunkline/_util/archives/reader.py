@@ -183,7 +183,7 @@ class _Unpacking:
     def _check(self, sums: bytes) -> None:
         wrong = checksum_mismatches(sums, self._digests)
         if wrong:
-            raise InvalidArchive(f"{wrong[0][:200]!r} is not what it was when the archive was made")
+            raise InvalidArchive(f"{wrong[0][:200]!r} differs from its checksum in the archive")
 
 
 def safe_name(member: tarfile.TarInfo) -> PurePosixPath:

@@ -66,7 +66,7 @@ def check_names(path: str, names: Sequence[str]) -> tuple[str, ...]:
         )
     if any(_plain(name) == GIT for name in names):
         raise PathRefused(
-            f"{path!r} belongs to git, whose files make it run programs. It can be neither read nor written."
+            f"{path!r} is a file of git. Such files can make git run programs, so tools neither read nor write them."
         )
     return tuple(names)
 

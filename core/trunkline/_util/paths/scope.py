@@ -46,7 +46,7 @@ class PathScope:
                 names = tuple(name for name in real.removeprefix(inside).split("/") if name)
                 return Path(root), check_names(path, () if real == root else names)
         roots = ", ".join(map(str, self.roots))
-        raise PathRefused(f"{path!r} leads outside of what this block may reach ({roots}).")
+        raise PathRefused(f"{path!r} is outside of the folders that this block may use ({roots}).")
 
     def contains_closed(self, real: str) -> bool:
         """Report whether a resolved path is closed, or contains a closed path."""
@@ -68,7 +68,7 @@ class PathScope:
 def refuse_closed(path: str) -> NoReturn:
     """Raise PathRefused for a closed path."""
     raise PathRefused(
-        f"{path!r} holds what no agent may touch: Trunkline's own files, keys, or the system's."
+        f"{path!r} contains files that no agent may use: Trunkline's own files, keys, or system files."
     )
 
 

@@ -153,7 +153,9 @@ def _fetch_dependencies(
     )
     done = pip.fetch("install", *asked, *wanted)
     if done.returncode:
-        raise _failure(f"What {plugin.name} needs does not go with what is installed, or cannot be had", done)
+        raise _failure(
+            f"The requirements of {plugin.name} conflict with installed packages or are not available", done
+        )
     items = json.loads(report.read_text())["install"]
     lines = [_pinned(item) for item in items if _name(item) != plugin.name]
     return [_download(pip, folder, line) for line in lines]

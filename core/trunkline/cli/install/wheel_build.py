@@ -101,7 +101,8 @@ class _Build:
         if done.returncode:
             needs = ", ".join(requires)
             raise PluginError(
-                f"What builds {self._project.name} ({one_line(needs)}) cannot be had: {done.stderr.strip()[-500:]}",
+                f"The build requirements of {self._project.name} ({one_line(needs)}) are not available: "
+                f"{done.stderr.strip()[-500:]}",
                 hint="Check the network, or build with the packages installed here: --no-build-isolation.",
             )
 
@@ -112,7 +113,7 @@ class _Build:
         if _is_regular(self._requires):
             with suppress(OSError, msgspec.DecodeError):
                 return msgspec.json.decode(self._requires.read_bytes(), type=tuple[str, ...])
-        raise self._failed("did not say what it needs")
+        raise self._failed("did not report its requirements")
 
     async def _run(self, hook: str) -> None:
         description = {

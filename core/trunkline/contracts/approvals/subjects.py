@@ -9,14 +9,14 @@ APPROVAL: Topic[Approval] = Topic(
     subject=Subject("trunkline.evt.approval.{approval}"),
     payload=Approval,
     stream=APPROVAL_STREAM,
-    doc="A call waits for a person's decision, or was decided. The stream has the last state of each.",
+    doc="A call waits for a person's decision, or has one. The stream contains the last state of each approval.",
 )
 APPROVAL_TIMER: Topic[ApprovalDue] = Topic(
     name="approval timers",
     subject=Subject("trunkline.turn.timer.{approval}.{what}"),
     payload=ApprovalDue,
     stream=TIMER_STREAM,
-    doc="A message schedule: what the server publishes about an approval at its time.",
+    doc="A message schedule: the server publishes the reminder and the deadline of an approval at their times.",
 )
 APPROVAL_DUE: Topic[ApprovalDue] = Topic(
     name="approvals due",

@@ -204,7 +204,7 @@ class Channel(ABC):
             Unavailable: this channel cannot reach its owner now, or never can, as by default. Nothing was sent. For any
                 other exception the sender is told that a part may have arrived, and the log has the exception.
         """
-        raise Unavailable(f"The channel {self.name} cannot tell its owner anything that answers no message.")
+        raise Unavailable(f"The channel {self.name} can send its owner only answers to messages.")
 
     @abstractmethod
     async def run(self, gateway: Gateway) -> None:

@@ -279,5 +279,5 @@ async def _answered(ask: Callable[[], Awaitable[Rep]]) -> Rep:
         raise
     except BusError as error:
         raise Unavailable(
-            f"No gateway answers: {error}", hint="Start one with `trunkline up`, or look at its log."
+            f"No gateway answers: {error}", hint="Start one with `trunkline up`, or read its log."
         ) from error

@@ -96,7 +96,7 @@ class CallerAccess:
         holds_settings = not parts or (parts[0] in (BLOCKS_FOLDER, "archive") and len(parts) < 3)
         if paths.is_owner_only(path) or holds_settings:
             raise ToolError(
-                f"{self.path_in_block(path)} is the owner's to change: it says or holds what agents are allowed. "
+                f"{self.path_in_block(path)} contains the permissions of agents, so only the owner can change it. "
                 "Nothing was changed.",
                 kind="permission_denied",
             )

@@ -108,7 +108,7 @@ class BusTransport:
             ) from error
         except CallTimeout as error:
             raise ToolError(
-                "Memory did not answer in time. Whether it did the work is unknown: look.", kind="timeout"
+                "Memory did not answer in time. It may have completed the operation; check.", kind="timeout"
             ) from error
         except BusError as error:
             raise ToolError("Memory cannot be reached right now.", kind="unavailable") from error

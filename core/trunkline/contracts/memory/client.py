@@ -221,7 +221,7 @@ class Memory:
         """
         if not path.strip("/."):
             raise ToolError(
-                "Name the file or folder whose change is to be taken back.", kind="invalid_arguments"
+                "Name the file or folder whose change is to be reverted.", kind="invalid_arguments"
             )
         request = RevertMemory(path=self._root_path(path), actor=SELF, version=version, to=to)
         done = await self.transport.call(MEMORY_REVERT, request)

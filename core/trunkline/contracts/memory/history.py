@@ -171,7 +171,7 @@ async def _shown_difference(
 ) -> MemoryDifference:
     if any(access.depends_on_content(path) for file in reply.files for path in _paths(file)):
         raise ToolError(
-            f"{access.path_in_block(request.path)} holds what was learned, which is compared by no tool.",
+            f"{access.path_in_block(request.path)} contains learned data, which tools cannot compare.",
             kind="permission_denied",
         )
     return reply

@@ -57,4 +57,4 @@ async def import_memory(
                 on_progress(said)
     finally:
         await objects.delete(name)
-    raise Unavailable("Memory ended before the import was done.", hint="Import again: what is in stays in.")
+    raise Unavailable("Memory ended before the import was done.", hint="Import again; imported data remains.")

@@ -325,7 +325,7 @@ class MemoryStore(ABC):
                 revert. ``write_conflict``: a later change is in the way, or there is nothing to revert.
                 ``invalid_path``, ``write_failure``.
         """
-        raise _cannot("take changes back")
+        raise _cannot("revert changes")
 
     @abstractmethod
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
@@ -350,7 +350,7 @@ class MemoryStore(ABC):
         ``not_found`` if the index cannot be read.
         """
         raise Refusal(
-            "not_supported", "This memory has no index: its store looks through all of it at every search."
+            "not_supported", "This memory has no index: its store reads all files for each search."
         )
 
     async def reindex(
@@ -409,7 +409,7 @@ class MemoryStore(ABC):
             Refusal: ``not_found`` for a file or version that does not exist, and if the store cannot do this.
                 ``invalid_path``.
         """
-        raise _cannot("say who wrote a line")
+        raise _cannot("report the author of a line")
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """Return the difference at a path between ``old`` and ``new`` (None: the last commit). Without ``old`` it is
@@ -441,7 +441,7 @@ class MemoryStore(ABC):
             Refusal: ``invalid_path``; ``not_supported`` if the store cannot trace; ``not_found``: history cannot be
                 read.
         """
-        raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
+        raise Refusal("not_supported", "The store of this memory cannot rewrite its history.")
 
     async def purge(
         self, purge: Purge, without: Callable[[str, bytes, Purge], bytes | None], *, actor: str
@@ -459,7 +459,7 @@ class MemoryStore(ABC):
 
         Raises Refusal as ``trace`` does, and as any change does.
         """
-        raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
+        raise Refusal("not_supported", "The store of this memory cannot rewrite its history.")
 
     async def bring_in(
         self, archive: Path, request: ImportMemory, on_progress: Callable[[ImportProgress], None]

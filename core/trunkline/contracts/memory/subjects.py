@@ -27,5 +27,5 @@ MEMORY_OPERATIONS: tuple[MemoryOperation[Any, Any], ...] = tuple(
 
 MEMORY_CHANGED: Topic[MemoryChanged] = Topic(
     name="memory changes", subject=Subject("trunkline.evt.memory.{part}.changed"), payload=MemoryChanged,
-    doc="A commit was made, of ``conversations`` alone or of other ``files`` too.",
+    doc="A commit was made: ``conversations`` if it changes only conversations, else ``files``.",
 )  # fmt: skip

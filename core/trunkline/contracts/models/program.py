@@ -44,7 +44,7 @@ async def _printed(process: anyio.abc.Process) -> AsyncIterator[str]:
     async for piece in TextReceiveStream(process.stdout, errors="replace"):
         yield piece
     if status := await process.wait():
-        raise ModelError(ErrorCode.PROVIDER_ERROR, "interrupted", f"it left with the status {status}")
+        raise ModelError(ErrorCode.PROVIDER_ERROR, "interrupted", f"it exited with status {status}")
 
 
 async def _end(process: anyio.abc.Process) -> None:

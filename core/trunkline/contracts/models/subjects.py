@@ -6,7 +6,7 @@ from trunkline_bus import Endpoint, Subject
 
 COMPLETE = Endpoint(
     "model.complete", Subject("trunkline.cmd.model.complete"), Complete, Completion, streaming=True,
-    doc="One answer of a model, without tools. If the caller leaves early, the call to the vendor ends.",
+    doc="One answer of a model, without tools. If the caller cancels the request, the call to the provider ends.",
 )  # fmt: skip
 ANSWERER = Endpoint(
     "model.answerer", Subject("trunkline.cmd.model.answerer"), GetAnswerer, Answerer, root=False,

@@ -67,9 +67,7 @@ def check_program(
     if folder.startswith("/") or ".." in PurePosixPath(folder).parts or "\0" in folder:
         raise ToolError(f"{folder!r} is not a folder below the workspace.", kind="invalid_arguments")
     if workspace is None and folder not in ("", "."):
-        raise ToolError(
-            f"{folder!r} cannot be there: the program was given no workspace.", kind="invalid_arguments"
-        )
+        raise ToolError(f"{folder!r} needs a workspace, and the program has none.", kind="invalid_arguments")
     plain = str(PurePosixPath(folder)) if folder not in ("", ".") else ""
     return ProgramRequest(tuple(argv), workspace, whole, plain, dict(read_only or {}), limits, label)
 
@@ -91,7 +89,7 @@ def _refuse_words(argv: list[str], env: dict[str, str]) -> None:
         ) from error
     if any("\0" in word for word in words):
         raise ToolError(
-            "An argument or environment variable holds a NUL character, which no program can be given.",
+            "An argument or environment variable contains a NUL character, which no program can receive.",
             kind="invalid_arguments",
         )
     if max(sizes) > MAX_ARGUMENT_BYTES or sum(sizes) + 16 * len(sizes) > MAX_ARGV_BYTES:

@@ -38,8 +38,8 @@ def describe_run(ran: SandboxResult, limits: SandboxLimits) -> str:
     why = _ENDED.get(ran.killed, "It was ended from outside, with all that it had begun.")
     kind = _KINDS.get(ran.killed, "cancelled")
     raise ToolError(
-        f"{why.format(seconds=ran.seconds, memory=limits.memory)} What it was to do may be done in part: look before "
-        f"you run it again.{format_output(ran)}",
+        f"{why.format(seconds=ran.seconds, memory=limits.memory)} Part of its work may be done: check before you "
+        f"run it again.{format_output(ran)}",
         kind=kind,
     )
 

@@ -247,7 +247,7 @@ class Sandbox(ABC):
             ToolError: as for ``start``; or the record exists already, or this sandbox cannot leave programs running.
                 The program does not run.
         """
-        raise ToolError("No program can be left running from here.", kind="unsupported")
+        raise ToolError("This sandbox cannot leave programs running.", kind="unsupported")
 
     async def serve(self) -> None:
         """Run background work while the worker lives, such as keeping sandboxes ready. The method may return early. It
@@ -286,7 +286,7 @@ async def _to_its_end(
         await process.kill("timeout" if scope.cancelled_caught else "killed")
     if trouble is not None:
         raise ToolError(
-            f"{trouble} It said: {err.content().decode(errors='replace').strip()}", kind="failed"
+            f"{trouble} Its error output: {err.content().decode(errors='replace').strip()}", kind="failed"
         ) from trouble
     return None if process.killed else code
 

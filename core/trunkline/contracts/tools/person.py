@@ -46,7 +46,7 @@ class Nobody(Person):
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask nobody. Raises NoAnswer in every case."""
-        raise NoAnswer("Nobody can be asked from here. Put the question into your answer.")
+        raise NoAnswer("No person can be asked here. Put the question into your answer.")
 
     async def tell(self, channel: str, text: str) -> None:
         """Send nothing. Raises ToolError ``unsupported`` in every case."""

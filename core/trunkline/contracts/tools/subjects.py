@@ -42,7 +42,7 @@ DELEGATED_CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
 )  # fmt: skip
 REMOTE_LIST_TOOLS = Endpoint(
     "remote.list", Subject("trunkline.cmd.remote.{remote}.list"), ListTools, ToolCatalogue,
-    root=False, doc="The tools of another host. Served by that host, asked by the tools worker.",
+    root=False, doc="The tools of another host. That host serves them, and the tools worker requests them.",
 )  # fmt: skip
 REMOTE_CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "remote.call", Subject("trunkline.cmd.remote.{remote}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
@@ -50,7 +50,7 @@ REMOTE_CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
 )  # fmt: skip
 CHECK_LIVENESS = Endpoint(
     "tools.alive", Subject("trunkline.cmd.tools.{worker}.alive"), CheckLiveness, LivenessReply, traced=False,
-    doc="Whether that tools worker is alive and runs a call. Without an answer the worker and its calls have ended.",
+    doc="Report whether that tools worker runs a call. No answer means that the worker and its calls have ended.",
 )  # fmt: skip
 END_TASKS = Endpoint(
     "tools.end", Subject("trunkline.cmd.tools.{worker}.end"), EndTasks, TasksEnded,

@@ -14,7 +14,7 @@ INBOX: Topic[InboxItem] = Topic(
     stored=Subject("trunkline.turn.part.{partition}.{conversation}"),
     payload=InboxItem,  # type: ignore[arg-type]
     stream=INBOX_STREAM,
-    doc="What a turn is asked to do: messages, steering, cancels, decisions. Durable until done.",
+    doc="The input of a turn: messages, steering, cancels, decisions. Each item is durable until it is processed.",
 )
 MOVED_INBOX: Topic[InboxItem] = Topic(
     name="moved inbox items",
@@ -43,7 +43,7 @@ FEED: Topic[FeedItem] = Topic(
     subject=Subject("trunkline.feed.turn.{conversation}.{turn}"),
     payload=FeedItem,
     stream=FEED_STREAM,
-    doc="The events that a turn shows while it runs.",
+    doc="The events that clients receive while a turn runs.",
 )
 TURN_FACT: Topic[TurnFact] = Topic(
     name="turn facts",

@@ -14,7 +14,7 @@ from trunkline_bus import (
 
 SPANS: Topic[SpanBatch] = Topic(
     name="spans", subject=Subject("trunkline.evt.trace.{trace}.spans"), payload=SpanBatch, stream=SPAN_STREAM,
-    doc="Spans by trace: finished spans, and once each span that takes longer.",
+    doc="Spans by trace: each span when it ends, and before that once if it takes long.",
 )  # fmt: skip
 
 PANIC: Topic[Panic] = Topic(

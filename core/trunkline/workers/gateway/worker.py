@@ -100,7 +100,7 @@ class GatewayWorker(Worker):
         await self._server.ended.wait()
         if self._closing.is_set():  # drained
             await anyio.sleep_forever()
-        raise TrunklineError("The HTTP server stopped by itself.", hint="Its log says why.")
+        raise TrunklineError("The HTTP server stopped by itself.", hint="The reason is in its log.")
 
     async def drain(self) -> None:
         await self._server.drain()

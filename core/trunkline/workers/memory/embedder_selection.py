@@ -44,8 +44,8 @@ def select_embedder(plugins: Plugins, wanted: str | None) -> Embedder | None:
     names = [owned.item.name for owned in plugins.embedders()]
     names += [f"{owned.item.name}/MODEL" for owned in plugins.models() if owned.item.embeds]
     raise ConfigError(
-        f"[memory] embedder is {wanted!r}, but nothing of that name turns texts into vectors.",
+        f"[memory] embedder is {wanted!r}, but no installed embedder has that name.",
         hint=f"Choose one of {', '.join(names)}, or leave it out."
         if names
-        else "Leave it out: words alone do.",
+        else "Remove the setting: search then uses words only.",
     )

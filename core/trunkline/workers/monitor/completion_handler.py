@@ -135,7 +135,7 @@ class CompletionHandler:
         profile.raise_if_unreadable()
         name = question.model or profile.block.vision_model or profile.preferences.vision_model
         if name is None:
-            raise Refusal(NO_VISION_MODEL, f"No model is set that looks at pictures. {_VISION_HINT}")
+            raise Refusal(NO_VISION_MODEL, f"No vision model is configured. {_VISION_HINT}")
         choice = self._models.choose(name)
         if not choice.adapter.sees:
             reason = f"The vision model {name} cannot be used: the adapter {choice.adapter.name} takes no pictures."

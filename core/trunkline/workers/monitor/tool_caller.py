@@ -124,9 +124,7 @@ class UnattendedToolCaller(ToolCaller):
         if not outcome.is_waiting:
             return _failed(command, f"{text} It was not run.", "no_answer")
         await self.cancel(command.key, "nobody can be asked here")
-        text = (
-            f"{text} It was stopped in its middle, and may have had an effect; check before doing it again."
-        )
+        text = f"{text} The running call was stopped and may have had an effect; check before you repeat it."
         return _in_doubt(command, text)
 
 

@@ -89,7 +89,7 @@ def _answer_text(answer: QuestionAnswer | None) -> str:
             "Nobody answered in time. Do not ask the same again; continue without the answer, or say what is missing."
         )
     if answer.text is None:
-        raise NoAnswer(f"It was left unanswered by {describe_decider(answer.by)}. Do not ask the same again.")
+        raise NoAnswer(f"{describe_decider(answer.by)} left the question unanswered. Do not ask it again.")
     return answer.text
 
 

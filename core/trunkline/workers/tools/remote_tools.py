@@ -176,7 +176,7 @@ class RemoteTool(Tool):
             )
         except BusError as error:
             raise ToolError(
-                f"The host {self._remote} is out of reach, so {self._name} was not run there. "
+                f"The host {self._remote} is unreachable, so {self._name} was not run there. "
                 f"Try again when {self._remote} is connected.",
                 kind="unavailable",
             ) from error
@@ -210,11 +210,11 @@ class RemoteTool(Tool):
             except BusError as error:
                 log.info("call %s waits for remote %s: %s", context.call, self._remote, error)
             request = msgspec.structs.replace(request, again=True)
-            context.report(f"{self._remote} is out of reach; its result is waited for")
+            context.report(f"{self._remote} is unreachable; waiting for its result")
             await anyio.sleep(PAUSE)
         raise OutcomeUnknown(
-            f"The host {self._remote} has been out of reach for {self._timeout:g} seconds since it was asked to run "
-            f"{self._name}. It may have run it. Find out what is the case before you call it again."
+            f"The host {self._remote} has been unreachable for {self._timeout:g} seconds since it received the call of "
+            f"{self._name}. The tool may have run. Check that before you call it again."
         )
 
 
@@ -229,7 +229,7 @@ def _text_of(outcome: ToolOutcome, remote: str) -> str:
             raise OutcomeUnknown(outcome.output)
         case "approval":
             raise ToolError(
-                f"{remote} requires a person's approval, which cannot be given from here. Nothing was run.",
+                f"{remote} requires a person's approval, which this home cannot give. Nothing was run.",
                 kind="permission_denied",
             )
         case "error":

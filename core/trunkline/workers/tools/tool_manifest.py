@@ -106,5 +106,5 @@ def _output(name: str, result: SandboxResult) -> str:
             else f"ended with the exit code {result.exit_code}"
         )
         stderr = result.stderr.decode(errors="replace").strip()[-2000:]
-        raise ToolError(f"{name} {why}.{f' It said: {stderr}' if stderr else ''}", kind="failed")
+        raise ToolError(f"{name} {why}.{f' Its error output: {stderr}' if stderr else ''}", kind="failed")
     return result.stdout.decode(errors="replace")

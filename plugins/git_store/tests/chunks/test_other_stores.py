@@ -67,7 +67,7 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     await writer.forget(ForgetChunk(id=green, actor="ada", block="main"), Scope())
     assert await recalled("apples") == ()
     request = PurgeMemory(target=red, confirm=red, actor="owner")
-    with pytest.raises(Refusal, match="written anew"):
+    with pytest.raises(Refusal, match="cannot rewrite its history"):
         await PurgeService(store, (), None, PurgedTurnRule()).purge(request, Scope())
     await store.aclose()
 

@@ -155,7 +155,7 @@ def read_entries(path: Path) -> dict[str, Any]:
     entries = data.get("mcpServers", {}) if isinstance(data, dict) else None
     if not isinstance(entries, dict):
         raise InvalidEntryError(
-            'it has to look like {"mcpServers": {"name": {"command": "...", "args": []}}}'
+            'it must have the form {"mcpServers": {"name": {"command": "...", "args": []}}}'
         )
     return entries
 
@@ -309,7 +309,7 @@ def _protocol(entry: Mapping[str, Any]) -> str:
 def _registration(given: Any) -> ClientRegistration:
     if not isinstance(given, dict):
         raise InvalidEntryError(
-            'oauth has to look like {"client_id": "...", "client_secret": {"env": "NAME"}}'
+            'oauth must have the form {"client_id": "...", "client_secret": {"env": "NAME"}}'
         )
     client, metadata = given.get("client_id", ""), given.get("client_metadata_url")
     if not isinstance(client, str) or not (metadata is None or isinstance(metadata, str)):

@@ -48,7 +48,7 @@ class CuratedMemory:
         others = (*self.texts[:at], *self.texts[at + 1 :])
         if any(_alike(entry) == _alike(other) for other in others):
             raise ToolError(
-                "Another entry says that already. Remove this one instead. Nothing was changed.",
+                "Another entry has the same text. Remove this one instead. Nothing was changed.",
                 kind="conflict",
             )
         return self._within_budget((*self.texts[:at], entry, *self.texts[at + 1 :]), "this replacement")
@@ -68,7 +68,7 @@ class CuratedMemory:
             )
         if len(found) > 1:
             raise ToolError(
-                f"{len(found)} entries hold {old.strip()!r}: give more of the entry that is meant.\n{self.listing}",
+                f"{len(found)} entries contain {old.strip()!r}: give more of the intended entry.\n{self.listing}",
                 kind="no_match",
             )
         return found[0]

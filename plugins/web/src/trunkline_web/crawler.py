@@ -187,7 +187,7 @@ class Crawler:
             return RobotsPolicy()
         if answer.status >= 500:
             raise ToolError(
-                f"{first.host} does not say now what programs may read (robots.txt: {answer.status}), so it is not "
+                f"The robots.txt of {first.host} is not available now ({answer.status}), so the site is not "
                 f"crawled. Try again later, or read single pages with fetch_webpage.",
                 kind="unavailable",
             )

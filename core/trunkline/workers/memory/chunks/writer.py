@@ -105,7 +105,7 @@ class ChunkWriter:
 
     def _validate(self, request: Remember) -> None:
         if not request.conversation_id.strip():
-            raise Refusal("invalid_value", "Say in which conversation this was said.")
+            raise Refusal("invalid_value", "Name the conversation of the text.")
         _check_confidence(request.confidence)
         _check_tags(request.tags)
         self._kinds.check_chunk_type(request.chunk_type or "note", request.fields)
@@ -185,7 +185,7 @@ class ChunkWriter:
         if not 0 <= request.strength <= 1:
             raise Refusal("invalid_value", "The strength of a link is between 0 and 1.")
         if request.source_id == request.target_id:
-            raise Refusal("invalid_value", "A chunk is not linked to itself.")
+            raise Refusal("invalid_value", "A chunk cannot be linked to itself.")
         if not request.remove:
             await self._reader.row(request.target_id, request.block, request.actor)
         reason = f"{'Unlink' if request.remove else 'Link'} {request.source_id} {request.link_type} {request.target_id}"

@@ -155,10 +155,10 @@ class PurgeService:
 def _validate(request: PurgeMemory) -> None:
     if request.confirm != request.target:
         raise Refusal(
-            "not_confirmed", f"Repeat {request.target!r} to confirm: what is purged cannot come back."
+            "not_confirmed", f"Repeat {request.target!r} to confirm: purged data cannot be restored."
         )
     if request.target.strip("/").split("/")[0] == PURGE_LOG_PATH.split("/")[0]:
-        raise Refusal("invalid_path", f"{PURGE_LOG_PATH} says what may not come back: it is not purged.")
+        raise Refusal("invalid_path", f"{PURGE_LOG_PATH} records the purges and cannot be purged.")
 
 
 def _sum_by_place(erased: Sequence[Erased]) -> tuple[Erased, ...]:

@@ -163,4 +163,4 @@ def _places(path: str) -> tuple[str, ...]:
 def check_system_name(system: str) -> None:
     """Refuse a system's name that would be no name of a folder."""
     if not system or not all(letter.isascii() and (letter.isalnum() or letter == "-") for letter in system):
-        raise Refusal("bad_archive", "The archive cannot be used: it does not say whose memory it was.")
+        raise Refusal("bad_archive", "The archive cannot be used: its manifest names no system.")

@@ -44,7 +44,7 @@ def _purged_targets(data: bytes) -> Iterator[PurgedTarget]:
                 yield msgspec.json.decode(line, type=PurgedTarget)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise InvalidArchive(
-                f"{PURGE_LOG_PATH}:{number} of this memory cannot be read, so what was purged here could come back",
+                f"{PURGE_LOG_PATH}:{number} of this memory cannot be read, so purged data could come back",
                 hint=f'Nothing was changed. "trunkline memory history {PURGE_LOG_PATH}" shows its versions; '
                 "revert it first.",
             ) from None

@@ -87,8 +87,8 @@ class ServedBlock:
             case "approval" if outcome.is_waiting:
                 await self._stop(call, "nobody can be asked here")
                 raise CallRefusedError(
-                    f"{name} asks a person a question. Over MCP no one can be asked, so it was stopped in its middle. "
-                    "It may have had an effect; check before you call it again."
+                    f"{name} asks a person a question. MCP clients cannot answer it, so the running call was stopped. "
+                    "The call may have had an effect; check before you call it again."
                 )
             case "approval":
                 raise CallRefusedError(self._approval_text(name))

@@ -99,5 +99,5 @@ def _entry(
 def _pair(text: str) -> tuple[str, str]:
     name, mark, value = text.partition("=")
     if not mark or not name:
-        raise click.UsageError(f"{text!r} has to look like NAME=VALUE.")
+        raise click.UsageError(f"{text!r} must have the form NAME=VALUE.")
     return name, value

@@ -69,7 +69,7 @@ class ReplProcess:
             with anyio.fail_after(SEND_SECONDS):
                 await self._process.stdin.send(data)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:  # TimeoutError too
-            raise ProcessEndedError("the process is gone") from error
+            raise ProcessEndedError("the process has ended") from error
 
     async def receive(self) -> Frame:
         """The next frame. Raises Ended, and Hostile for what is no frame."""
@@ -82,7 +82,7 @@ class ReplProcess:
             anyio.BrokenResourceError,
             anyio.ClosedResourceError,
         ) as error:
-            raise ProcessEndedError("the process is gone") from error
+            raise ProcessEndedError("the process has ended") from error
 
     async def read_stderr(self) -> str:
         """The last words of a process that did not begin: what stands on its standard error."""
