@@ -99,7 +99,7 @@ def test_a_delegation_is_bound_to_the_names_of_block_and_agent(
     delegations: dict[str, tuple[str, ...]],
 ) -> None:
     """Both become parts of subjects."""
-    with pytest.raises(ValueError, match=r"is no name of a block|cannot be the user of"):
+    with pytest.raises(ValueError, match=r"is not the name of a block|cannot be the user of"):
         accounts_config((CHANNEL,), delegations=delegations)
 
 

@@ -92,7 +92,7 @@ def read_toml(text: str) -> dict[str, Any]:
             dots in a line, is nested too deeply, or contains a number with too many digits.
     """
     if len(text) > MAX_CHARACTERS:
-        raise UnreadableToml(f"it has {len(text)} characters; {MAX_CHARACTERS} is the most")
+        raise UnreadableToml(f"it has {len(text)} characters; the limit is {MAX_CHARACTERS}")
     for number, line in enumerate(text.split("\n"), start=1):
         if line.count(".") > MAX_DOTS:
             raise UnreadableToml(

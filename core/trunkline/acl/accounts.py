@@ -33,7 +33,7 @@ def accounts_config(
     _checked(tuple(delegations))
     for block in (block for blocks in delegations.values() for block in blocks):
         if not is_block_name(block):
-            raise ValueError(f"{block!r} is no name of a block; write it in a-z, 0-9 and -")
+            raise ValueError(f"{block!r} is not the name of a block; write it in a-z, 0-9 and -")
     everybody = all_roles(_checked(channels), tuple(remotes), _checked(plugins), delegations)
     keys = {remote_role(name).name: key for name, key in remotes.items()}
     users = "\n".join(_user(role, everybody, keys.get(role.name)) for role in everybody)

@@ -31,7 +31,7 @@ def write_settings(file: Path, changes: Mapping[str, Any]) -> None:
         before = file.read_text(encoding="utf-8") if file.exists() else ""
         replace_file(file, apply_settings(before, changes))
     except TOMLKitError as error:
-        raise ConfigError(f"{file} is not valid TOML: {error}.", hint="Mend that line first.") from error
+        raise ConfigError(f"{file} is not valid TOML: {error}.", hint="Correct that line first.") from error
     except OSError as error:
         raise ConfigError(
             f"{file} cannot be written: {error.strerror}.", hint="Nothing was changed."

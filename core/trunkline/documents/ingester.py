@@ -179,7 +179,7 @@ class Ingester:
     async def _take(self, one: SourceFile, held: MemoryFile | None) -> IngestedFile | None:
         """Read one file and return the text to write; None when memory already has it. Raises UnreadableDocument."""
         if not is_text(one.target):
-            raise UnreadableDocument("its name is no text in UTF-8 (convmv converts it)")
+            raise UnreadableDocument("its name is not valid UTF-8 (convmv converts it)")
         reader = self._readers.reader_for(one.source.name)
         if reader is not None:
             return await self._converted(one, reader, held)

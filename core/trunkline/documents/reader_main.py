@@ -76,7 +76,7 @@ def _read(job: reader_protocol.ReadJob, file: BinaryIO) -> Document:
     if size > MOST_TEXT:
         raise UnreadableDocument(f"it holds more than {MOST_TEXT // MIB} million characters")
     if size == 0:
-        raise UnreadableDocument("it holds no text")
+        raise UnreadableDocument("it contains no text")
     return document
 
 

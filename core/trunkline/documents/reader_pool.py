@@ -77,7 +77,7 @@ class ReaderProcess:
             raise UnreadableDocument(f"reading it took longer than {self._bounds.read_timeout:g} s") from None
         except (EOFError, OSError):
             want = f"or needs more than {self._bounds.read_memory_mb} MB of memory"
-            raise UnreadableDocument(f"it breaks its reader, {want} ({self._end()})") from None
+            raise UnreadableDocument(f"it crashes its reader, {want} ({self._end()})") from None
         if answer.spent:
             self.kill()
         if isinstance(answer, reader_protocol.ReadFailure):

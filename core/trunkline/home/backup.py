@@ -231,7 +231,7 @@ def _label(tar: tarfile.TarFile, archive: Path) -> BackupManifest:
     except msgspec.MsgspecError as error:
         raise TrunklineError(
             f"{archive} is not a backup of Trunkline.",
-            hint='"trunkline backup" makes them. What "trunkline memory export" wrote is unpacked with tar.',
+            hint='"trunkline backup" writes backups. To import an export of memory: trunkline memory import.',
         ) from error
     if label.schema > SCHEMA or label.format > FORMAT_VERSION:
         raise TrunklineError(

@@ -175,7 +175,7 @@ class HookRunner:
             folder := file_plugins.writable_folder_of(Path(candidate.where), writable)
         ):
             raise PluginError(
-                f"It lies in {folder}, where agents can write, so its code is not to be trusted.",
+                f"It lies in {folder}, where agents can write, so its code cannot be trusted.",
                 hint="Point runtime.tool_sources to a folder that only you can write to.",
             )
 

@@ -60,7 +60,7 @@ def parse_manifest(text: str, owner: str) -> PluginManifest:
     except msgspec.DecodeError as error:
         raise PluginError(
             f"The {MANIFEST_FILE} of {owner} cannot be understood: {error}.",
-            hint=f"Mend it. It may hold: {', '.join(PluginManifest.__struct_fields__)}.",
+            hint=f"Correct it. The allowed keys are: {', '.join(PluginManifest.__struct_fields__)}.",
         ) from error
 
 

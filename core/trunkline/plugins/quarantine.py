@@ -207,7 +207,7 @@ class Quarantine:
         except (OSError, SettingsFileError) as error:
             raise PluginError(
                 f"Which plugins are in quarantine is not known: {error}",
-                hint=f"Mend {self._file}. If you delete it, all plugins are let out.",
+                hint=f"Repair {self._file}. Deleting it releases all plugins from quarantine.",
             ) from error
 
     def _write(self, register: QuarantineRegister) -> None:

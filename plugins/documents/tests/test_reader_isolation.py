@@ -65,7 +65,7 @@ async def done(deed: str, **bounds: Any) -> str:
         ("raise_error", "it is broken (ValueError: half of it is missing)"),
         ("dive", "it is broken: it is nested too deeply"),
         ("flood", "it holds more than 16 million characters"),
-        ("nothing", "it holds no text"),
+        ("nothing", "it contains no text"),
         ("print_much", "quiet"),
         ("half_letters", "a?bc"),
     ],

@@ -270,7 +270,7 @@ def a_newer_form(folder: Path) -> None:
         (borrowed_objects, "alternates"),
         (attributes, "info/attributes"),
         (a_submodule, "modules/x"),
-        (a_link, "no plain file"),
+        (a_link, "not a regular file"),
         (a_link_for_gits_file, "a link in place"),
         (git_in_history, "not a valid name"),
         (dots_in_history, "not a valid name"),
@@ -395,7 +395,7 @@ async def test_a_file_of_holes_is_refused(
     together = (tmp_path / "front.tar").read_bytes().rstrip(b"\0")
     together += b"\0" * (-len(together) % 512) + (tmp_path / "evil.tar").read_bytes()
     (tmp_path / "holes.tar").write_bytes(together)
-    assert "no plain file" in await refused(store, tmp_path / "holes.tar", tmp_path, root)
+    assert "not a regular file" in await refused(store, tmp_path / "holes.tar", tmp_path, root)
 
 
 def write_holes(folder: Path) -> None:

@@ -242,7 +242,7 @@ SAID = {
     "is no wheel": "is not a valid wheel",
     "has a manifest that cannot be understood": "cannot be understood",
     "is an address": "cannot be installed from a URL",
-    "is not there": "acme-nowhere cannot be had",
+    "is not there": "acme-nowhere is not available",
 }
 
 

@@ -80,9 +80,7 @@ def test_a_passphrase_comes_from_a_file_or_a_variable(memory: Run, tmp_path: Pat
     )
     assert not (tmp_path / "x.age").exists()
     wrong = memory("two", "import", "all.age", "--passphrase-env", "PHRASE", ok=False, PHRASE="wrong")
-    assert "the passphrase is another one" in wrong.stderr and "wrong" not in wrong.stderr.replace(
-        "wrong one", ""
-    )
+    assert "the passphrase is wrong" in wrong.stderr and "wrong" not in wrong.stderr.replace("wrong one", "")
     memory("two", "import", "all.age", "--passphrase-env", "PHRASE", PHRASE="correct horse")
 
 
@@ -118,7 +116,7 @@ def test_a_folder_with_borrowed_or_shallow_history_is_refused(tmp_path: Path) ->
         names = [name.removeprefix("memory/.git/") for name in tar.getnames()]
     assert not [name for name in names if "hooks" in name or "config" in name or "logs" in name]
     (root / ".git/objects/info/alternates").write_text("/elsewhere\n")
-    with pytest.raises(TrunklineError, match="not whole"), prepare_import(root, [], tmp_path / "cache"):
+    with pytest.raises(TrunklineError, match="is incomplete"), prepare_import(root, [], tmp_path / "cache"):
         pass
 
 
@@ -180,7 +178,7 @@ def zipped(file: Path, name: str, data: bytes = b"x", *, link: bool = False) -> 
 def test_a_zip_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
     """Nothing is written outside of the folder it is unpacked into."""
     (tmp_path / "in").mkdir()
-    with pytest.raises(TrunklineError, match="leads out"):
+    with pytest.raises(TrunklineError, match="a path outside of the archive"):
         extract_archive(zipped(tmp_path / "x.zip", name), tmp_path / "in")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "x.zip"]
 
@@ -189,7 +187,7 @@ def test_a_zip_of_links_bombs_or_noise_is_refused(tmp_path: Path) -> None:
     """The archive contains links, data that expands far beyond its limit, duplicates, a truncated member, an
     encrypted one, or noise."""
     cases = {
-        "no plain file": zipped(tmp_path / "link.zip", "passwd", b"/etc/passwd", link=True),
+        "not a regular file": zipped(tmp_path / "link.zip", "passwd", b"/etc/passwd", link=True),
         "far more": zipped(tmp_path / "bomb.zip", "zeros", b"\0" * 90_000_000),
         "no archive": tmp_path / "noise.zip",
         "damaged": tmp_path / "cut.zip",

@@ -59,7 +59,7 @@ async def test_non_public_addresses_are_refused(address: str) -> None:
 async def test_the_internet_is_open_on_the_ports_of_the_web(address: str) -> None:
     """Ports 80 and 443, and those that the owner adds."""
     assert list(map(str, await HostGuard().resolve_allowed(address, 443))) == [address]
-    with pytest.raises(HostRefused, match="port 22: open are 80, 443"):
+    with pytest.raises(HostRefused, match="port 22: the allowed ports are 80, 443"):
         await HostGuard().resolve_allowed(address, 22)
     assert await HostGuard(ports=[8443]).resolve_allowed(address, 8443)
 

@@ -105,7 +105,7 @@ async def test_a_code_is_valid_once(tmp_path: Path) -> None:
 async def test_a_wrong_code_learns_nothing_and_may_not_be_tried_often(tmp_path: Path) -> None:
     """The joiner detects that the hub's proof does not match and sends no key; a wrong proof invalidates the code."""
     async with waiting(tmp_path / "hub") as door:
-        with pytest.raises(Unavailable, match="does not know the code"):
+        with pytest.raises(Unavailable, match="rejected the code"):
             await join(tmp_path / "guess", HERE, door.port, new_code())
         for _ in range(MAX_WRONG_PROOFS):
             await _answer_blindly(door.port)
@@ -143,7 +143,7 @@ async def test_a_code_expires_when_no_remote_joins(tmp_path: Path) -> None:
 async def test_a_man_in_the_middle_gets_nothing(tmp_path: Path) -> None:
     """A proxy that ends TLS with a certificate of its own and passes every message on: neither side accepts it."""
     async with waiting(tmp_path / "hub") as door, between(tmp_path / "evil", door.port) as port:
-        with pytest.raises(Unavailable, match="does not know the code"):
+        with pytest.raises(Unavailable, match="rejected the code"):
             await join(tmp_path / "remote", HERE, port, door.code)
     assert RemoteRegistry(tmp_path / "hub").all() == ()
     assert not (tmp_path / "remote").exists()

@@ -107,7 +107,7 @@ def decrypt(source: BinaryIO, target: BinaryIO, keys: DecryptionKeys) -> None:
     try:
         pyrage.decrypt_io(source, target, identities)
     except pyrage.DecryptError as error:
-        raise _wrong("none of the keys opens it, or it is damaged") from error
+        raise _wrong("none of the keys decrypts it, or it is damaged") from error
 
 
 # Keys ----------------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def _recipient(text: str) -> object:
         return kind.Recipient.from_str(text)
     except pyrage.RecipientError as error:
         raise ArchiveEncryptionError(
-            f"{text[:80]!r} is no recipient.",
+            f"{text[:80]!r} is not a recipient.",
             hint="A recipient begins with age1 or ssh-, as age-keygen -y prints it.",
         ) from error
 
@@ -141,7 +141,7 @@ def _identities(file: Path) -> Sequence[object]:
         ) from error
     except (pyrage.IdentityError, UnicodeDecodeError) as error:
         raise ArchiveEncryptionError(
-            f"{file} holds no identity.", hint="Make one with: age-keygen -o key.txt"
+            f"{file} contains no identity.", hint="Make one with: age-keygen -o key.txt"
         ) from error
 
 
@@ -169,7 +169,7 @@ def _unlock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -
     head = b"".join(source.readline(256) for _ in range(4))
     found = _HEADER.fullmatch(head)
     if found is None:
-        raise _wrong("it is not locked with a passphrase, or damaged")
+        raise _wrong("it is not encrypted with a passphrase, or is damaged")
     salt, work, sealed, mac = _bytes(found[1]), int(found[2]), _bytes(found[3]), _bytes(found[4])
     if work > MAX_SCRYPT_WORK:
         raise _wrong("deriving the key from the passphrase would take too long")
@@ -179,12 +179,12 @@ def _unlock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -
             raise _wrong("it is damaged")
         opened = ChaCha20Poly1305(_derived(key, source.read(16), b"payload"))
     except InvalidTag as error:
-        raise _wrong("the passphrase is another one") from error
+        raise _wrong("the passphrase is wrong") from error
     try:
         for number, piece, last in _pieces(source, CHUNK_BYTES + _SEAL):
             target.write(opened.decrypt(_nonce(number, last), piece, None))
     except InvalidTag as error:
-        raise _wrong("it is damaged, or was cut") from error
+        raise _wrong("it is damaged or truncated") from error
 
 
 def _pieces(source: BinaryIO, size: int) -> Iterator[tuple[int, bytes, bool]]:

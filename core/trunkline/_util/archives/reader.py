@@ -93,7 +93,7 @@ def open_tar(archive: Path) -> Iterator[tarfile.TarFile]:
             yield tar
     except (tarfile.TarError, EOFError, UnicodeError) as error:
         why = str(error).partition("\n")[0].rstrip(" :-.") or "it ends in its middle"
-        raise _NoManifest(f"it is no whole tar archive ({why})") from error
+        raise _NoManifest(f"it is not a complete tar archive ({why})") from error
 
 
 def _manifest(tar: tarfile.TarFile) -> ArchiveManifest:
@@ -136,7 +136,7 @@ class _Unpacking:
             path = safe_name(member)
             self._size += member.size
             if self._size > self._room:
-                raise InvalidArchive("there is not room enough for it here", hint="Free some space.")
+                raise InvalidArchive("the disk has too little free space", hint="Free some space.")
             if member.name == SUMS:
                 sums = self._read(member)
             elif member.isdir():
@@ -168,7 +168,7 @@ class _Unpacking:
         else:
             known = first in (MEMORY, DERIVED) or str(path) in (MANIFEST, README)
         if not known:
-            raise InvalidArchive(f"it holds {str(path)[:200]!r}, which no export does")
+            raise InvalidArchive(f"it holds {str(path)[:200]!r}, which no export contains")
 
     def _one(self, member: tarfile.TarInfo, path: PurePosixPath) -> None:
         if member.name in self._digests:
@@ -192,11 +192,11 @@ def safe_name(member: tarfile.TarInfo) -> PurePosixPath:
     path = PurePosixPath(member.name)
     shown = member.name[:200]
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in member.name:
-        raise InvalidArchive(f"it holds {shown!r}, which leads out of it")
+        raise InvalidArchive(f"it holds {shown!r}, a path outside of the archive")
     if not (member.isreg() or member.isdir()) or member.issparse():
-        raise InvalidArchive(f"it holds {shown!r}, which is no plain file")
+        raise InvalidArchive(f"it holds {shown!r}, which is not a regular file")
     if len(path.parts) > MAX_DEPTH or any(ord(letter) < 32 for letter in member.name):
-        raise InvalidArchive(f"it holds {shown!r}, which is no name of a file")
+        raise InvalidArchive(f"it holds {shown!r}, which is not a valid file name")
     return path
 
 

@@ -91,9 +91,9 @@ class HostGuard:
             texts = await self._resolve(host, port)
             found = [ip_address(text) for text in dict.fromkeys(texts)]
         except (OSError, ValueError, UnicodeError) as error:
-            raise HostUnreachable(f"There is no host {host}, as far as can be found out.") from error
+            raise HostUnreachable(f"There is no host {host}: its name cannot be resolved.") from error
         if not found:
-            raise HostUnreachable(f"There is no host {host}, as far as can be found out.")
+            raise HostUnreachable(f"There is no host {host}: its name cannot be resolved.")
         return found
 
     def _refuse(self, host: str, address: Address, port: int) -> None:
@@ -107,8 +107,8 @@ class HostGuard:
             )
         if port not in self._ports:
             raise HostRefused(
-                f"{host} may not be reached on port {port}: open are {', '.join(map(str, sorted(self._ports)))}."
-                f"{self._cure} Nothing was sent."
+                f"{host} may not be reached on port {port}: the allowed ports are "
+                f"{', '.join(map(str, sorted(self._ports)))}.{self._cure} Nothing was sent."
             )
 
 
@@ -126,7 +126,7 @@ class _Allowed:
             self._network = ip_network(name, strict=False)
         except ValueError:
             if not name or "/" in name or ":" in name or not name.isascii():
-                raise ValueError(f"{entry!r} is no host, address or network") from None
+                raise ValueError(f"{entry!r} is not a host, address or network") from None
 
     def opens(self, host: str, address: Address) -> bool:
         """Report whether the entry permits this address."""
@@ -139,11 +139,11 @@ def _split(entry: str) -> tuple[str, int | None]:
     """Return host and port. Raises ValueError for an invalid port."""
     found = _ENTRY.fullmatch(entry)
     if found is None:
-        raise ValueError(f"{entry!r} is no host, address or network")
+        raise ValueError(f"{entry!r} is not a host, address or network")
     name = found["v6"] or found["bare"] or found["name"] or ""
     port = found["port6"] or found["port"]
     if port is not None and not 0 < int(port) < 65536:
-        raise ValueError(f"{entry!r} has no port that is one")
+        raise ValueError(f"{entry!r} has no valid port")
     return name, None if port is None else int(port)
 
 

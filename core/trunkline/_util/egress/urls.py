@@ -62,7 +62,7 @@ class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return parse_url(urljoin(self.url, link.strip()))
         except ValueError as error:
-            raise UrlRefused(f"{link[:200]!r} is no link that can be followed.") from error
+            raise UrlRefused(f"{link[:200]!r} is not a link that can be followed.") from error
 
 
 def parse_url(text: str) -> WebAddress:
@@ -79,11 +79,13 @@ def parse_url(text: str) -> WebAddress:
     found = _FORM.fullmatch(text)
     if found is None or _FORBIDDEN.search(text.partition("#")[0]):
         raise UrlRefused(
-            f"{shown!r} is no address of a web page. Write it whole, such as https://example.com/page."
+            f"{shown!r} is not the address of a web page. Write it whole, such as https://example.com/page."
         )
     scheme = found["scheme"].lower()
     if scheme not in PORTS:
-        raise UrlRefused(f"{shown!r} is no address of a web page: {scheme} is not used, only http and https.")
+        raise UrlRefused(
+            f"{shown!r} is not the address of a web page: {scheme} is not used, only http and https."
+        )
     if "@" in found["authority"]:
         raise UrlRefused("The address has a user or password in it, which is never sent. Leave it out.")
     parts = _HOST.fullmatch(found["authority"])
@@ -101,7 +103,7 @@ def parse_url(text: str) -> WebAddress:
 def _port(text: str | None, scheme: str) -> int:
     port = int(text) if text and len(text) <= 5 else PORTS[scheme]
     if (text and len(text) > 5) or not 0 < port < 65536:
-        raise UrlRefused(f"{text!r} is no port.")
+        raise UrlRefused(f"{text!r} is not a port.")
     return port
 
 
@@ -110,7 +112,7 @@ def _host(text: str) -> str:
         try:
             address = IPv6Address(text[1:-1])
         except ValueError:
-            raise UrlRefused(f"{text!r} is no address of IPv6.") from None
+            raise UrlRefused(f"{text!r} is not an IPv6 address.") from None
         if address.scope_id is not None:
             raise UrlRefused(f"{text!r} names one of this machine's links, which is not used.")
         return str(address)
@@ -119,7 +121,7 @@ def _host(text: str) -> str:
     if _NUMBER.fullmatch(labels[-1]):
         return _v4(host)
     if not host or len(host) > 253 or not all(map(_LABEL.fullmatch, labels)):
-        raise UrlRefused(f"{text[:200]!r} is no name of a host.")
+        raise UrlRefused(f"{text[:200]!r} is not the name of a host.")
     return host
 
 
@@ -144,4 +146,4 @@ def _ascii(text: str) -> str:
     try:
         return idna.encode(text, uts46=True).decode("ascii").lower()
     except (idna.IDNAError, UnicodeError):
-        raise UrlRefused(f"{text[:200]!r} is no name of a host.") from None
+        raise UrlRefused(f"{text[:200]!r} is not the name of a host.") from None

@@ -51,7 +51,7 @@ def parse_since(text: str) -> datetime:
         return local_to_utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         raise ConfigError(
-            f"{text!r} is no time.", hint="Say 30m, 2h, 7d, or a date such as 2026-11-22."
+            f"{text!r} is not a time.", hint="Say 30m, 2h, 7d, or a date such as 2026-11-22."
         ) from None
 
 

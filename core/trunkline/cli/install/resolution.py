@@ -126,7 +126,7 @@ def _fetch_wheel(pip: Pip, folder: Path, verb: str, *arguments: str) -> Path:
     done = pip.fetch(verb, *arguments)
     fresh = [file for file in folder.iterdir() if file not in before and file.suffix == ".whl"]
     if done.returncode or len(fresh) != 1:
-        raise _failure(f"{arguments[-1]} cannot be had", done)
+        raise _failure(f"{arguments[-1]} is not available", done)
     return fresh[0]
 
 

@@ -43,7 +43,7 @@ def archive_repository(root: Path, target: Path) -> None:
     git = root / ".git"
     if (git / "objects" / "info" / "alternates").exists() or (git / "shallow").exists():
         raise TrunklineError(
-            f"The history in {git} is not whole: parts of it lie elsewhere.",
+            f"The history in {git} is incomplete: some of its objects are in another repository.",
             hint="Make a full clone of it first.",
         )
     with write_archive(target, 0) as out:

@@ -477,7 +477,7 @@ class MemoryStore(ABC):
                 cannot import. As any change.
             OSError: the archive cannot be read or unpacked.
         """
-        raise Refusal("not_supported", "This memory is kept in a store that cannot bring archives in.")
+        raise Refusal("not_supported", "The store of this memory cannot import archives.")
 
     async def examine(self, *, repair: bool) -> Sequence[MemoryFinding]:
         """Check the stored files for damage and, with ``repair``, repair what can be repaired. The default has no

@@ -61,7 +61,7 @@ def check_program(
     for place in read_only or {}:
         if not _is_place(place):
             raise ToolError(
-                f"{place!r} is no place for a file in a sandbox: name it from the root, beside {WORKSPACE}.",
+                f"{place!r} cannot be the path of a file in a sandbox: name an absolute path outside of {WORKSPACE}.",
                 kind="invalid_arguments",
             )
     if folder.startswith("/") or ".." in PurePosixPath(folder).parts or "\0" in folder:

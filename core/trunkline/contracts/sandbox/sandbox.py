@@ -328,4 +328,4 @@ class NoSandbox(Sandbox):
         label: str = "",
     ) -> SandboxProcess:
         """Refuse to start a program. Raises ToolError ``unsupported`` in every case."""
-        raise ToolError("No program can be run from here: there is no sandbox.", kind="unsupported")
+        raise ToolError("No program can be run here: there is no sandbox.", kind="unsupported")

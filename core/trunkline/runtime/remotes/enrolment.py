@@ -73,7 +73,7 @@ async def join(folder: Path, host: str, port: int, code: str) -> HubEnrolment:
     ) as error:
         raise Unavailable(
             f"The hub at {host}:{port} cannot be reached: {str(error) or type(error).__name__}.",
-            hint='Is "trunkline remote invite" still waiting there, and does a firewall let its port through?',
+            hint='Is "trunkline remote invite" still running there, and does a firewall allow its port?',
         ) from error
     hub = HubEnrolment(name=welcome.name, host=host, port=welcome.port)
     _store_enrolment(folder, hub, seed, welcome.authority)
@@ -121,7 +121,7 @@ async def _handshake(host: str, port: int, code: str, key: str) -> Welcome:
             code=code, certificate=fingerprint(certificate), joiner=hello.nonce, hub=challenge.nonce
         )
         if not proofs_match(challenge.proof, exchange.hub_proof()):
-            raise RefusedByPeer("it does not know the code. The code is mistyped, or this is not your hub.")
+            raise RefusedByPeer("the hub rejected the code. The code is mistyped, or this is not your hub.")
         await send(stream, ChallengeResponse(key, host, exchange.joiner_proof(key, host)))
         return await receive(stream, Welcome)
 

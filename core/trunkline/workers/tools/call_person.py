@@ -86,7 +86,7 @@ class CallPerson(Person):
 def _answer_text(answer: QuestionAnswer | None) -> str:
     if answer is None or answer.by == DECIDED_BY_DEADLINE:
         raise NoAnswer(
-            "Nobody answered in time. Do not ask the same again; continue without the answer, or say what is missing."
+            "Nobody answered in time. Do not repeat the question; continue without the answer, or say what is missing."
         )
     if answer.text is None:
         raise NoAnswer(f"{describe_decider(answer.by)} left the question unanswered. Do not ask it again.")

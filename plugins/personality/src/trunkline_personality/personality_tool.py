@@ -143,7 +143,7 @@ def _slider_changes(name: str, value: int | None) -> list[Step]:
         )
     if value is None or not 0 <= value <= 100:
         raise ToolError(
-            f"Say where {slider.name} is to stand, 0 to 100. Nothing was changed.", kind="invalid_arguments"
+            f"Give the value of {slider.name}, 0 to 100. Nothing was changed.", kind="invalid_arguments"
         )
     return [lambda state: state.with_slider(slider.name, value)]
 

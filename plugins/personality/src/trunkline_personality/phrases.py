@@ -110,7 +110,7 @@ def _slider(piece: str) -> StateChange | None:
         amount = int(found[2]) if value is None else value
         if not 0 <= amount <= 100:
             raise InvalidPhraseError(
-                f"{slider.name} goes from 0 to 100, so {amount} is not possible. Nothing was changed."
+                f"{slider.name} has the range 0 to 100, so {amount} is not possible. Nothing was changed."
             )
         return _slider_change(slider.name, amount)
     return None

@@ -96,9 +96,8 @@ class Brave:
     def _raise_for_status(self, answer: HttpResponse) -> None:
         if answer.status in (401, 403) or (answer.status == 422 and b"TOKEN" in answer.body[:2000]):
             raise ToolError(
-                f"Brave refuses the key that {self._settings.brave_key_reference.env} holds ({answer.status}). "
-                "A person has to look at "
-                f"it; asking again does not help.",
+                f"Brave rejects the key in {self._settings.brave_key_reference.env} ({answer.status}). "
+                "A person must correct it; a retry does not help.",
                 kind="unsupported",
             )
         _raise_for_status(answer, self.name)
@@ -118,7 +117,7 @@ class SearXNG:
         if self._at is None or self._line is None:
             raise ToolError(
                 "The web cannot be searched yet: SearXNG is chosen, and searxng_url in [plugins.web] of trunkline.toml "
-                "does not say where it is. A person has to write it there.",
+                "is not set. A person must set it.",
                 kind="unsupported",
             )
         params = {"q": query, "format": "json"} | ({"language": language} if language else {})

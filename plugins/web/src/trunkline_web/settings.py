@@ -70,5 +70,6 @@ def _web_address(key: str, text: str) -> WebAddress:
         return parse_url(text)
     except UrlRefused as error:
         raise ConfigError(
-            f"plugins.web.{key}: {error}", hint='Write it whole, such as "https://search.example.org".'
+            f"plugins.web.{key}: {error}",
+            hint='Write the complete address, such as "https://search.example.org".',
         ) from error

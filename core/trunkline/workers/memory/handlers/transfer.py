@@ -85,11 +85,11 @@ class TransferHandlers:
         objects = self._bus.objects(IMPORT_STORE)
         try:
             if not await objects.get_file(command.object, file):
-                raise Refusal("not_found", "The archive is not there, or did not arrive whole. Try again.")
+                raise Refusal("not_found", "The archive is missing or incomplete. Try again.")
             return await self._store.bring_in(file, command, on_progress)
         except OSError as error:
             reason = (error.strerror or "storage failed").lower()
-            raise Refusal("write_failure", f"The archive could not be brought in: {reason}.") from error
+            raise Refusal("write_failure", f"The archive could not be imported: {reason}.") from error
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.Path(file).unlink(missing_ok=True)

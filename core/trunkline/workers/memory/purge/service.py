@@ -88,7 +88,7 @@ class PurgeService:
         if self._external_data is not None:
             purge = await self._external_data.prepare(purge)
         if not purge.paths and not purge.turns:
-            raise Refusal("not_found", f"History has never had {request.target!r}.")
+            raise Refusal("not_found", f"The history contains no {request.target!r}.")
         note = await self._purge_log.begin(request, purge, datetime.now(UTC), scope)
         self._purged_turns.add(purge.turns)
         erased = await self._erase(purge)

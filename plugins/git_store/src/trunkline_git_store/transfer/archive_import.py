@@ -68,7 +68,7 @@ class ArchiveImport:
                 raise InvalidArchive("its history does not end at the commit that its manifest names")
             self._refuse_purged(root, self._history)
         elif self.manifest.system == OWN:
-            raise InvalidArchive("it holds no history")
+            raise InvalidArchive("it contains no history")
         else:
             check_system_name(self.manifest.system)
             if self._request.mode == "restore":
@@ -176,7 +176,7 @@ class ArchiveImport:
     def _list_files(self) -> dict[str, Path]:
         root = self._scratch / MEMORY
         if (root / ".git").exists():
-            raise InvalidArchive("it holds a history that its manifest does not name")
+            raise InvalidArchive("it contains a history that its manifest does not name")
         files: dict[str, Path] = {}
         for file in sorted(file for file in root.rglob("*") if file.is_file()):
             path = file.relative_to(root).as_posix()

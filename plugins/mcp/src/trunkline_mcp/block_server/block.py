@@ -160,4 +160,4 @@ def _decode_output(output: str) -> Any:
     try:
         return json.loads(unwrap_tool_result(output))
     except ValueError as error:
-        raise CallRefusedError("Memory answered with something that is no list of files.") from error
+        raise CallRefusedError("The reply of memory is not a list of files.") from error
