@@ -72,7 +72,7 @@ async def _settled(running: Platform) -> None:
     """Wait until no turn waits to be learned from."""
     while True:
         state = await consumer_state(running.bus, FACT_STREAM, LEARNER_CONSUMER.name)
-        if state.waiting + state.held == 0:
+        if state.waiting + state.ack_pending == 0:
             return
         await anyio.sleep(0.05)
 

@@ -39,6 +39,19 @@ LONGEST_TEST_NAME = 65
 WORDS_OF_TEST_NAMES = {"seed"}
 """Words that test names have in their standard sense: the seed of a random generator."""
 
+RETIRED_PARAMETER_WORDS = (RETIRED_WORDS - {"seed"}) | {
+    "asking",
+    "found",
+    "given",
+    "heard",
+    "mend",
+    "said",
+    "saying",
+    "told",
+    "wanted",
+}
+"""Words that no parameter of a public function has in its name. ``seed`` is a term: of random numbers, and of NKeys."""
+
 NOUNS_IN_ING = {
     "embedding", "framing", "learning", "listing", "onboarding", "planning", "ranking", "spelling", "testing",
     "tracing", "tuning",
@@ -175,6 +188,48 @@ def test_test_names_are_short_and_have_no_retired_word() -> None:
         for name, place in found
         if len(name) > LONGEST_TEST_NAME or retired.intersection(words(name))
     ] == []
+
+
+def public_parameters() -> Iterator[tuple[str, str]]:
+    """Every parameter of a public function or method and of ``__init__``, with the place that it is defined in."""
+    for module, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (
+                node.name == "__init__" or not node.name.startswith("_")
+            ):
+                for parameter in ast.walk(node.args):
+                    if isinstance(parameter, ast.arg):
+                        yield parameter.arg, f"{module}:{parameter.lineno} {node.name}"
+
+
+def class_fields() -> Iterator[tuple[str, str]]:
+    """Every annotated field of a class, with the place that it is defined in."""
+    for module, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                for item in node.body:
+                    if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+                        yield item.target.id, f"{module}:{item.lineno} {node.name}"
+
+
+def test_no_parameter_of_a_public_function_has_a_retired_word() -> None:
+    """Parameters of public functions are part of the interface: callers name them as keywords."""
+    parameters = list(public_parameters())
+    assert len(parameters) > 5_000
+    wrong = [
+        f"{place}({name})" for name, place in parameters if RETIRED_PARAMETER_WORDS.intersection(words(name))
+    ]
+    assert wrong == []
+
+
+def test_no_field_has_a_retired_word() -> None:
+    """Fields of structs and dataclasses are parameters of their constructors."""
+    fields = list(class_fields())
+    assert len(fields) > 2_000
+    wrong = [
+        f"{place}.{name}" for name, place in fields if (RETIRED_WORDS - {"seed"}).intersection(words(name))
+    ]
+    assert wrong == []
 
 
 def test_a_class_name_stands_for_one_class() -> None:

@@ -73,7 +73,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``max_store`` limits the size of JetStream's files; None is nine tenths of the free space. ``users`` are the users
     besides the one with all permissions. ``binary`` is by default the ``nats-server`` beside this Python, otherwise the
-    one on the PATH. ``door`` accepts connections of leaf nodes; ``way`` connects this server to a hub as a leaf node.
+    one on the PATH. ``leaf_listener`` accepts connections of leaf nodes; ``way`` connects this server to a hub as a
+    leaf node.
     """
 
     store_dir: Path
@@ -88,7 +89,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     binary: Path | None = None
     start_timeout: float = 15.0
     lock_timeout: float = 3.0
-    door: LeafListener | None = None
+    leaf_listener: LeafListener | None = None
     way: LeafRemote | None = None
     users: tuple[ServerUser, ...] = ()
 
@@ -166,7 +167,7 @@ class EmbeddedServer:
             await self._group.__aexit__(None, None, None)
 
     def reload(self) -> None:
-        """Accept the guests that ``door`` names now, and no others, with its present certificate.
+        """Accept the guests that ``leaf_listener`` names now, and no others, with its present certificate.
 
         If guests were only added, the server reads its configuration again. A reload does not close the connections of
         removed guests and does not change the certificate (nats-server 2.15). In these cases the server is restarted,
@@ -221,12 +222,12 @@ class EmbeddedServer:
         return ports
 
     def _write_config(self, ports: Path) -> None:
-        settings, door = self.settings, self.settings.door
+        settings, listener = self.settings, self.settings.leaf_listener
         self._limit = self._limit or settings.max_store or _room(self._store)
         users = [f"{{ user: {self.user}, password: {json.dumps(self.password)} }}"]
-        guests = door.guests() if door is not None else ()
+        guests = listener.guests() if listener is not None else ()
         users += [*map(_limited, settings.users), *user_entries(guests)]
-        self._let_in = {*guests, *_versions(door)}
+        self._let_in = {*guests, *_versions(listener)}
         domain = "" if settings.way is None else f"  domain: {settings.way.domain}\n"
         config = f"""\
 server_name: {json.dumps(settings.way.domain if settings.way else settings.name)}
@@ -244,7 +245,7 @@ jetstream {{
   sync_interval: {_interval(settings.sync)}
   max_file_store: {self._limit}
 {domain}}}
-{listener_config(door) if door else ""}{remote_config(settings.way) if settings.way else ""}{settings.extra}"""
+{listener_config(listener) if listener else ""}{remote_config(settings.way) if settings.way else ""}{settings.extra}"""
         path = self._store / "server.conf"
         path.touch(mode=0o600)
         path.write_text(config)
@@ -357,9 +358,9 @@ def _room(store: Path) -> int:
     return used + _free(store) * 9 // 10
 
 
-def _versions(door: LeafListener | None) -> tuple[object, ...]:
+def _versions(listener: LeafListener | None) -> tuple[object, ...]:
     """Return a value that changes when the certificate of the listener changes."""
-    return () if door is None else (door.certificate.stat().st_mtime_ns,)
+    return () if listener is None else (listener.certificate.stat().st_mtime_ns,)
 
 
 def _free(store: Path) -> int:

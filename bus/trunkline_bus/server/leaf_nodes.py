@@ -48,10 +48,10 @@ class LeafRemote(msgspec.Struct, frozen=True, kw_only=True):
     domain: str
 
 
-def listener_config(door: LeafListener) -> str:
+def listener_config(listener: LeafListener) -> str:
     """Return the ``leafnodes`` block of a hub."""
-    tls = f"tls {{ cert_file: {_text(door.certificate)}, key_file: {_text(door.key)}, timeout: 5 }}"
-    return f"{PING_CONFIG}leafnodes {{ listen: {_text(door.listen)}, {tls} }}\n"
+    tls = f"tls {{ cert_file: {_text(listener.certificate)}, key_file: {_text(listener.key)}, timeout: 5 }}"
+    return f"{PING_CONFIG}leafnodes {{ listen: {_text(listener.listen)}, {tls} }}\n"
 
 
 def remote_config(way: LeafRemote) -> str:

@@ -53,14 +53,14 @@ class StreamState(msgspec.Struct, frozen=True, kw_only=True):
 class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a consumer.
 
-    ``waiting`` counts the messages that were never delivered, ``held`` those that were delivered and not acknowledged.
-    ``pulls`` counts the pull requests of connected clients that wait for messages. ``pin`` is the id of the client to
-    which the consumer is pinned, ``pinned_at`` the time since when.
+    ``waiting`` counts the messages that were never delivered, ``ack_pending`` those that were delivered and not
+    acknowledged. ``pulls`` counts the pull requests of connected clients that wait for messages. ``pin`` is the id of
+    the client to which the consumer is pinned, ``pinned_at`` the time since when.
     """
 
     name: str
     waiting: int
-    held: int
+    ack_pending: int
     pulls: int = 0
     pin: str = ""
     pinned_at: datetime | None = None
@@ -91,7 +91,7 @@ async def consumer_state(bus: Bus, stream: str, name: str) -> ConsumerState:
     return ConsumerState(
         name=name,
         waiting=info["num_pending"],
-        held=info["num_ack_pending"],
+        ack_pending=info["num_ack_pending"],
         pulls=info.get("num_waiting", 0),
         pin=pin,
         pinned_at=parse_time(group["pinned_ts"]) if pin else None,

@@ -55,11 +55,11 @@ async def publish_to_stream(
     data: bytes,
     headers: Mapping[str, str],
     timeout: float,
-    fence: ExpectedSequence | None = None,
+    expected: ExpectedSequence | None = None,
 ) -> Ack:
     """Publish to ``subject`` in ``stream`` and return the acknowledgement.
 
-    ``headers`` must have a ``Nats-Msg-Id``, and the headers for ``fence``. Raises ``SequenceConflict``,
+    ``headers`` must have a ``Nats-Msg-Id``, and the headers for ``expected``. Raises ``SequenceConflict``,
     ``StorageFull``, ``StreamUnavailable``, ``StreamError`` or ``ConnectionFailed``.
     """
     final = {**headers, EXPECTED_STREAM: stream}
@@ -79,8 +79,8 @@ async def publish_to_stream(
         if ack.error.get("err_code") in NOT_READY:
             raise JetStreamNotReady(str(ack.error.get("description")))
         problem = error_of(ack.error, subject)
-        if isinstance(problem, SequenceConflict) and fence is not None and attempts > 1:
-            return await _own_success(link, fence, data, problem)
+        if isinstance(problem, SequenceConflict) and expected is not None and attempts > 1:
+            return await _own_success(link, expected, data, problem)
         raise problem
 
     what = f"append to {subject}"
@@ -106,16 +106,16 @@ async def _refuse_when_full(link: NatsConnection, stream: str, subject: str) -> 
 
 
 async def _own_success(
-    link: NatsConnection, fence: ExpectedSequence, data: bytes, conflict: SequenceConflict
+    link: NatsConnection, expected: ExpectedSequence, data: bytes, conflict: SequenceConflict
 ) -> Ack:
     """Return the acknowledgement of an earlier attempt of the same append; otherwise raise ``conflict``.
 
     The server compares sequences before it detects duplicates, so a repeated append may conflict with its own first
-    attempt. The first message after ``fence.expect`` decides: if its bytes are equal, envelope id included, the append
-    has succeeded.
+    attempt. The first message after ``expected.expect`` decides: if its bytes are equal, envelope id included, the
+    append has succeeded.
     """
-    body = {"seq": fence.expect + 1, "next_by_subj": fence.filter}
-    reply = await request_with_retry(link, f"STREAM.MSG.GET.{fence.stream}", body)
+    body = {"seq": expected.expect + 1, "next_by_subj": expected.filter}
+    reply = await request_with_retry(link, f"STREAM.MSG.GET.{expected.stream}", body)
     if "error" not in reply:
         record = record_of_get(reply["message"])
         if record.data == data:

@@ -116,11 +116,11 @@ def _refused(target: "_Stream | _Consumer", error: dict[str, Any], differing: tu
     )
 
 
-def _same(wanted: Any, existing: Any) -> bool:
+def _same(expected: Any, existing: Any) -> bool:
     """Report whether the server has the wanted value. The server leaves out empty values, and both -1 and 0 mean no
     limit.
     """
-    return wanted == existing or (existing in (None, 0, -1) and wanted in (None, "", 0, -1, False, {}))
+    return expected == existing or (existing in (None, 0, -1) and expected in (None, "", 0, -1, False, {}))
 
 
 class _Stream:

@@ -26,13 +26,13 @@ def read_json(path: str, data: bytes, kind: type[T]) -> T:
         raise SettingsFileError(f"{path}{_line(data, said)}: {said.rstrip('.')}.") from error
 
 
-def _line(data: bytes, said: str) -> str:
+def _line(data: bytes, message: str) -> str:
     """Return the position as ``, line 3``; "" when it is not found."""
-    if (byte := re.search(r"\(byte (\d+)\)|position (\d+)", said)) is not None:
+    if (byte := re.search(r"\(byte (\d+)\)|position (\d+)", message)) is not None:
         return f", line {data[: int(byte[1] or byte[2])].count(NEW_LINE) + 1}"
-    if "truncated" in said:
+    if "truncated" in message:
         return f", line {data.rstrip().count(NEW_LINE) + 1}"
-    return line_of(data, key_in_message(said))
+    return line_of(data, key_in_message(message))
 
 
 def line_of(data: bytes, name: str) -> str:

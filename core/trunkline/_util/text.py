@@ -161,11 +161,11 @@ def argv_from_json(text: str) -> list[str] | None:
     return found if isinstance(found, list) and all(isinstance(word, str) for word in found) else None
 
 
-def argv_of(given: object) -> list[str] | None:
+def argv_of(value: object) -> list[str] | None:
     """Return the argument vector of a program: from a list of words, from the same list as JSON text, or from a line
     of plain words. Return None for a script, which needs a shell, and for any other value.
     """
-    if isinstance(given, str):
-        found = argv_from_json(given)
-        return split_plain_command(given) if found is None else found
-    return given if isinstance(given, list) and all(isinstance(word, str) for word in given) else None
+    if isinstance(value, str):
+        found = argv_from_json(value)
+        return split_plain_command(value) if found is None else found
+    return value if isinstance(value, list) and all(isinstance(word, str) for word in value) else None

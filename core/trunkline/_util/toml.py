@@ -59,8 +59,8 @@ def read_settings(path: str, text: str, kind: type[S]) -> S:
     return settings
 
 
-def _line(text: str, said: str) -> str:
-    return line_of(text, key_in_message(said))
+def _line(text: str, message: str) -> str:
+    return line_of(text, key_in_message(message))
 
 
 def line_of(text: str, name: str) -> str:
@@ -73,14 +73,14 @@ def line_of(text: str, name: str) -> str:
     return ""
 
 
-def key_in_message(said: str) -> str:
+def key_in_message(message: str) -> str:
     """Return the key that a message about a file refers to: the unknown key, otherwise the last key of the path; ""
     for none.
     """
-    unknown = re.search(r"unknown field `([^`]+)`|there is no `([^`]+)`", said)
+    unknown = re.search(r"unknown field `([^`]+)`|there is no `([^`]+)`", message)
     if unknown is not None:
         return unknown[1] or unknown[2]
-    path = re.findall(r"`\$([^`]*)`", said)
+    path = re.findall(r"`\$([^`]*)`", message)
     return re.sub(r"\[[^\]]*\]", "", path[-1]).rpartition(".")[2] if path else ""
 
 

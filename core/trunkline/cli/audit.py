@@ -55,7 +55,7 @@ HEADER = "TIME                       BLOCK  RESULT    TOOL, BY WHOM, WHY OR WITH
 )
 @click.option("--follow", is_flag=True, help="Print new entries until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one entry on each line.")
-def command(since: str, limit: int, follow: bool, as_json: bool, **wanted: Any) -> None:
+def command(since: str, limit: int, follow: bool, as_json: bool, **conditions: Any) -> None:
     """Show the decisions about tool calls and the results of the calls, the oldest first.
 
     Memory holds the log, one file for each day: audit/2026-11-22.jsonl.
@@ -63,32 +63,32 @@ def command(since: str, limit: int, follow: bool, as_json: bool, **wanted: Any) 
     from trunkline.cli._support.audit_log import AuditFilter, parse_since
     from trunkline.cli.memory.attached_memory import with_memory
 
-    filters = AuditFilter(parse_since(since), **wanted)
+    filters = AuditFilter(parse_since(since), **conditions)
     with_memory(lambda bus: _print(bus, filters, limit, follow, as_json))
 
 
-async def _print(bus: "Bus", wanted: "AuditFilter", limit: int, follow: bool, as_json: bool) -> None:
+async def _print(bus: "Bus", filters: "AuditFilter", limit: int, follow: bool, as_json: bool) -> None:
     from trunkline._util.local_time import format_local_time
     from trunkline.cli._support.audit_log import follow_entries, read_entries
     from trunkline.cli._support.blocks import require_block
     from trunkline.cli._support.rules import ALL_BLOCKS
     from trunkline.cli.output import fit_text
 
-    found = await read_entries(bus, wanted)
-    if not found and wanted.block not in (
+    found = await read_entries(bus, filters)
+    if not found and filters.block not in (
         None,
         ALL_BLOCKS,
     ):  # the log also contains entries of deleted blocks
-        await require_block(bus, wanted.block)
+        await require_block(bus, filters.block)
     if (found or follow) and not as_json and sys.stdout.isatty():
         click.echo(HEADER)
     for entry in found[-limit:]:
         _line(entry, as_json)
     if not found and not follow:
-        note = f"Nothing of that kind was noted since {format_local_time(wanted.since)}. --since 7d looks further back."
+        note = f"There are no such entries since {format_local_time(filters.since)}. --since 7d shows older ones."
         click.echo(fit_text(note, err=True), err=True)
     if follow:
-        async for entry in follow_entries(bus, wanted, {entry.id for entry in found}):
+        async for entry in follow_entries(bus, filters, {entry.id for entry in found}):
             _line(entry, as_json)
 
 

@@ -48,7 +48,7 @@ def command(place: str, model: str | None, content: str | None, as_json: bool, s
     return run(_fork, request, JsonTurnPrinter() if as_json else TurnPrinter(stream=streams))
 
 
-async def _fork(request: "ForkTurn", saying: "TurnPrinter") -> int:
+async def _fork(request: "ForkTurn", printer: "TurnPrinter") -> int:
     from msgspec.structs import replace
 
     from trunkline.cli.log_file import log_to_file
@@ -64,4 +64,4 @@ async def _fork(request: "ForkTurn", saying: "TurnPrinter") -> int:
         async with connect_to_platform(config, load_worker, name="fork") as bus:
             gateway = GatewayClient(bus, CHANNEL)
             accepted = await gateway.fork(replace(request, turn=await resolve_turn(bus, request.turn)))
-            return await follow_turn(gateway, accepted, saying)
+            return await follow_turn(gateway, accepted, printer)

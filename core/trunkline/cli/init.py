@@ -44,7 +44,7 @@ class InitFlags:
     help="Send a test message to the model. Default: yes, except with --yes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; needs --yes.")
-def command(yes: bool, test: bool | None, as_json: bool, **given: str | None) -> int:
+def command(yes: bool, test: bool | None, as_json: bool, **options: str | None) -> int:
     """Choose a model, and set up the home folder and the first block.
 
     The command announces that it looks for Ollama, LM Studio and vLLM on this machine, and then does so. It saves each
@@ -59,7 +59,7 @@ def command(yes: bool, test: bool | None, as_json: bool, **given: str | None) ->
     if not yes:
         _insist_on_terminal()
     settings = InitSettings()
-    _take(settings, InitFlags(**given), yes)
+    _take(settings, InitFlags(**options), yes)
     missing = settings.missing()
     answer = _test(settings.config(), missing) if (not yes if test is None else test) else None
     _report(settings, missing, answer, as_json)
@@ -76,16 +76,16 @@ def _insist_on_terminal() -> None:
         )
 
 
-def _take(settings: Any, given: InitFlags, yes: bool) -> None:
+def _take(settings: Any, flags: InitFlags, yes: bool) -> None:
     """Save the flags and the person's answers."""
     from trunkline.cli.init_questions import ask_questions
 
-    settings.require_adapter(given.adapter)
+    settings.require_adapter(flags.adapter)
     if yes:
-        settings.save_flags(given)
+        settings.save_flags(flags)
         return
     try:
-        ask_questions(settings, given)
+        ask_questions(settings, flags)
     except click.Abort:
         click.echo(
             f'\nStopped. Your answers so far are in {settings.file}; "trunkline init" continues from there.',

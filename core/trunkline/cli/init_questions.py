@@ -38,41 +38,41 @@ class ModelChoice:
     works: bool = False
 
 
-def ask_questions(settings: InitSettings, given: "InitFlags") -> None:
+def ask_questions(settings: InitSettings, flags: "InitFlags") -> None:
     """Ask the questions and save the answers. Raises click.Abort for Ctrl-C or the end of the input."""
-    choice = _chosen(settings, given)
-    url = _url(settings, given, choice)
+    choice = _chosen(settings, flags)
+    url = _url(settings, flags, choice)
     address = settings.address_key(choice.adapter)
     settings.save({"runtime.provider_adapter": choice.adapter, **({address: url or None} if address else {})})
     if choice.adapter not in ("auto", OFFLINE):
-        _ask_adapter(settings, given, choice, url)
-    block = given.block or click.prompt(
+        _ask_adapter(settings, flags, choice, url)
+    block = flags.block or click.prompt(
         "Name of the first block", default=settings.current_value("gateway.default_block"), err=True
     )
     settings.save({"gateway.default_block": block})
 
 
-def _ask_adapter(settings: InitSettings, given: "InitFlags", choice: ModelChoice, url: str) -> None:
+def _ask_adapter(settings: InitSettings, flags: "InitFlags", choice: ModelChoice, url: str) -> None:
     section, fields = f"adapters.{choice.adapter}", settings.sections[choice.adapter]
     key = ""
     if "api_key" in fields:
-        key = _key_name(settings, given, choice, url)
+        key = _key_name(settings, flags, choice, url)
         if key and not os.environ.get(key):
             _tell(f"{key} is not set here. Nobody answers before it is: export {key}=…")
         settings.save({f"{section}.api_key": secret_reference(key) if key else None})
     if "model" in fields:
         offered = choice.models or _offered(url, os.environ.get(key, ""))
         settings.save(
-            {f"{section}.model": _model(settings.current_value(f"{section}.model"), given, offered) or None}
+            {f"{section}.model": _model(settings.current_value(f"{section}.model"), flags, offered) or None}
         )
 
 
 # The model -------------------------------------------------------------------------------------------------
 
 
-def _chosen(settings: InitSettings, given: "InitFlags") -> ModelChoice:
-    if given.adapter or given.base_url:
-        return ModelChoice("", given.adapter or COMPATIBLE, url=None if given.adapter else given.base_url)
+def _chosen(settings: InitSettings, flags: "InitFlags") -> ModelChoice:
+    if flags.adapter or flags.base_url:
+        return ModelChoice("", flags.adapter or COMPATIBLE, url=None if flags.adapter else flags.base_url)
     found = _found(settings)
     choices = [*_as_it_is(settings), *found, *_choices(settings)]
     click.echo("Who should answer?", err=True)
@@ -138,10 +138,10 @@ def _choices(settings: InitSettings) -> list[ModelChoice]:
 # The model's settings ----------------------------------------------------------------------------------------
 
 
-def _url(settings: InitSettings, given: "InitFlags", choice: ModelChoice) -> str:
+def _url(settings: InitSettings, flags: "InitFlags", choice: ModelChoice) -> str:
     address = settings.address_key(choice.adapter)
-    if address is None or given.base_url is not None or choice.url is not None:
-        return given.base_url or choice.url or ""
+    if address is None or flags.base_url is not None or choice.url is not None:
+        return flags.base_url or choice.url or ""
     now = settings.current_value(address)
     optional = choice.label == ""  # the adapter was given as a flag: it may have a default address
     hint = " (Enter: the vendor's own)" if optional else ', such as "http://127.0.0.1:11434/v1"'
@@ -154,10 +154,10 @@ def _address(text: str, *, empty: bool) -> str:
     raise click.UsageError("That is not a URL: a URL begins with http:// or https://.")
 
 
-def _key_name(settings: InitSettings, given: "InitFlags", choice: ModelChoice, url: str) -> str:
+def _key_name(settings: InitSettings, flags: "InitFlags", choice: ModelChoice, url: str) -> str:
     """Return the name of the key's environment variable, "" for none."""
-    if given.key_env is not None or choice.keyless:
-        return given.key_env or ""
+    if flags.key_env is not None or choice.keyless:
+        return flags.key_env or ""
     now = settings.current_value(f"adapters.{choice.adapter}.api_key")
     return _prompt(
         "Environment variable that holds the key (its name, not the key"
@@ -185,9 +185,9 @@ def _offered(url: str, key: str) -> tuple[str, ...]:
         return ()
 
 
-def _model(now: str, given: "InitFlags", offered: Sequence[str]) -> str:
-    if given.model is not None:
-        return given.model
+def _model(now: str, flags: "InitFlags", offered: Sequence[str]) -> str:
+    if flags.model is not None:
+        return flags.model
     for number, name in enumerate(offered[:LISTED], 1):
         click.echo(f"  {number}  {name}", err=True)
     default = now if now in offered or not offered else offered[0]

@@ -67,7 +67,7 @@ class InitSettings:
 
     # Saving --------------------------------------------------------------------------------------------------
 
-    def save(self, wanted: dict[str, Any]) -> None:
+    def save(self, values: dict[str, Any]) -> None:
         """Write the values that differ; None removes a setting. If the result is not valid, the file is left
         unchanged.
 
@@ -75,23 +75,23 @@ class InitSettings:
             ConfigError: a value is not valid.
         """
         shown = {row.key: _bare(row.value) for row in self.config().describe()}
-        changes = {key: value for key, value in wanted.items() if _shown(value) != shown.get(key, "")}
+        changes = {key: value for key, value in values.items() if _shown(value) != shown.get(key, "")}
         self._begin()
         if changes:
             self._write(changes)
             self._changed |= changes
 
-    def save_flags(self, given: "InitFlags") -> None:
+    def save_flags(self, flags: "InitFlags") -> None:
         """Write the values of the flags."""
         wanted: dict[str, Any] = {
-            "gateway.default_block": given.block,
-            "runtime.provider_adapter": given.adapter,
+            "gateway.default_block": flags.block,
+            "runtime.provider_adapter": flags.adapter,
         }
-        if given.adapter not in (None, "auto", "offline"):
-            section = f"adapters.{given.adapter}"
-            wanted[self.address_key(given.adapter) or f"{section}.base_url"] = given.base_url
-            wanted[f"{section}.model"] = given.model
-            wanted[f"{section}.api_key"] = given.key_env and secret_reference(given.key_env)
+        if flags.adapter not in (None, "auto", "offline"):
+            section = f"adapters.{flags.adapter}"
+            wanted[self.address_key(flags.adapter) or f"{section}.base_url"] = flags.base_url
+            wanted[f"{section}.model"] = flags.model
+            wanted[f"{section}.api_key"] = flags.key_env and secret_reference(flags.key_env)
         self.save({key: value for key, value in wanted.items() if value is not None})
 
     def _begin(self) -> None:

@@ -175,7 +175,7 @@ def _conditions(
     )
 
 
-def _agreed(said: str, question: str) -> None:
+def _agreed(statement: str, question: str) -> None:
     """Ask a person at a terminal to confirm. No flag replaces this, so a script or an agent cannot confirm."""
     import sys
 
@@ -186,7 +186,7 @@ def _agreed(said: str, question: str) -> None:
             "A change that allows more needs a terminal. Nothing was changed.",
             hint="Run this command yourself, without a pipe or a script.",
         )
-    click.echo(said, err=True)
+    click.echo(statement, err=True)
     if not click.confirm(question, default=False, err=True):
         raise TrunklineError("Nothing was changed.")
 

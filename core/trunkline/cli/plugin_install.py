@@ -28,7 +28,7 @@ trunkline plugins install trunkline-weather --wheels ./wheels
 
 
 @click.command("install", cls=Command, examples=INSTALL)
-@click.argument("wanted")
+@click.argument("target")
 @click.option("--yes", is_flag=True, help="Do not ask. What the plugin asks for is still shown.")
 @click.option("--undeclared", is_flag=True, help="With --yes: also install a plugin that has no manifest.")
 @click.option(
@@ -43,7 +43,7 @@ trunkline plugins install trunkline-weather --wheels ./wheels
     help="Build a folder with the packages installed here instead of those that it requires.",
 )
 def install(
-    wanted: str,
+    target: str,
     yes: bool,
     undeclared: bool,
     wheels: Path | None,
@@ -51,7 +51,7 @@ def install(
 ) -> None:
     """Show what a plugin asks for, and install it if you agree.
 
-    WANTED is NAME, NAME==VERSION, a wheel, or a project folder. None of the plugin's code runs before you agree. A
+    TARGET is NAME, NAME==VERSION, a wheel, or a project folder. None of the plugin's code runs before you agree. A
     folder is then built in a sandbox without network access and without your files. No installed package is replaced,
     except an earlier version of the plugin. plugins.toml in the home folder records the installed files.
     """
@@ -66,8 +66,8 @@ def install(
     config = load_config()
     pip = find_pip(wheels=wheels)
     with TemporaryDirectory(prefix="trunkline-") as folder:
-        click.echo(f"Fetching {wanted} ...", err=True)
-        offer = resolve(pip, wanted, Path(folder), read_pins(config.home))
+        click.echo(f"Fetching {target} ...", err=True)
+        offer = resolve(pip, target, Path(folder), read_pins(config.home))
         _show(offer)
         _agree(offer, yes=yes, undeclared=undeclared)
         if isinstance(offer.plugin, Project):

@@ -146,7 +146,7 @@ def _gone(id: str) -> "TrunklineError":
     )
 
 
-def _facts(found: "ObjectInfo") -> dict[str, Any]:
+def _facts(info: "ObjectInfo") -> dict[str, Any]:
     from datetime import UTC, datetime
 
     from trunkline.workers.tools.result_store import (
@@ -157,12 +157,12 @@ def _facts(found: "ObjectInfo") -> dict[str, Any]:
         TOOL_KEY,
     )
 
-    noted = found.metadata
+    noted = info.metadata
     return {
         "id": noted.get(ID_KEY, ""),
         "block": noted.get(BLOCK_KEY, ""),
         "conversation": noted.get(CONVERSATION_KEY, ""),
         "tool": noted.get(TOOL_KEY, ""),
         "characters": int(noted.get(CHARACTERS_KEY, "0")),
-        "stored_at": datetime.fromisoformat(found.mtime).astimezone(UTC),
+        "stored_at": datetime.fromisoformat(info.mtime).astimezone(UTC),
     }

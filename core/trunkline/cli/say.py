@@ -67,7 +67,7 @@ def command(
     return run(_say, message, JsonTurnPrinter() if as_json else TurnPrinter(stream=streams))
 
 
-async def _say(message: "SendMessage", saying: "TurnPrinter") -> int:
+async def _say(message: "SendMessage", printer: "TurnPrinter") -> int:
     from msgspec.structs import replace
 
     from trunkline.cli.log_file import log_to_file
@@ -83,11 +83,11 @@ async def _say(message: "SendMessage", saying: "TurnPrinter") -> int:
             gateway = GatewayClient(bus, CHANNEL, shows=DISPLAY_HINT)
             conversation = await resolve_conversation(gateway, message.conversation, message.block)
             message = replace(message, conversation=conversation)
-            await print_answerer(gateway, message, saying)
-            return await send_and_follow(gateway, message, saying)
+            await print_answerer(gateway, message, printer)
+            return await send_and_follow(gateway, message, printer)
 
 
-async def print_answerer(gateway: "GatewayClient", message: "SendMessage", saying: "TurnPrinter") -> None:
+async def print_answerer(gateway: "GatewayClient", message: "SendMessage", printer: "TurnPrinter") -> None:
     """Print which model answers, before the message is sent. Print nothing if the gateway does not answer in time."""
     from contextlib import suppress
 
@@ -100,31 +100,31 @@ async def print_answerer(gateway: "GatewayClient", message: "SendMessage", sayin
         block = message.block
         if message.conversation is not None:
             block = (await gateway.conversation(message.conversation)).summary.block
-        saying.print_answerer(await gateway.answerer(block))
+        printer.print_answerer(await gateway.answerer(block))
 
 
-async def send_and_follow(gateway: "Gateway", message: "SendMessage", saying: "TurnPrinter") -> int:
+async def send_and_follow(gateway: "Gateway", message: "SendMessage", printer: "TurnPrinter") -> int:
     """Send the message and print the events of its turn. Return the exit status.
 
     Raises:
         RemoteFault: the message was refused.
         Unavailable: no gateway answers.
     """
-    return await follow_turn(gateway, await gateway.send(message), saying)
+    return await follow_turn(gateway, await gateway.send(message), printer)
 
 
-async def follow_turn(gateway: "Gateway", accepted: "MessageAccepted", saying: "TurnPrinter") -> int:
+async def follow_turn(gateway: "Gateway", accepted: "MessageAccepted", printer: "TurnPrinter") -> int:
     """Print the events of an accepted message's turn. Return the exit status. If this function is interrupted, it
     cancels the turn.
     """
     try:
         async for event in gateway.watch(accepted.conversation, accepted.turn):
-            if saying.handle_event(event):
+            if printer.handle_event(event):
                 break
     except BaseException:
         await _give_up(gateway, accepted)
         raise
-    return saying.finish(accepted)
+    return printer.finish(accepted)
 
 
 async def _give_up(gateway: "Gateway", accepted: "MessageAccepted") -> None:

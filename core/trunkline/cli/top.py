@@ -27,7 +27,7 @@ trunkline top --json --minutes 15
 REFRESH_SECONDS = 1.0
 
 if TYPE_CHECKING:
-    Look = Callable[[], Awaitable[PlatformOverview]]
+    ReadOverview = Callable[[], Awaitable[PlatformOverview]]
     Rows = Sequence[tuple[str, ...]]
 
 
@@ -85,16 +85,16 @@ async def _top(config: "Config", live: bool, as_json: bool, minutes: float) -> N
             await _screen(lookout.read)
 
 
-async def _lines(look: "Look") -> None:
+async def _lines(read: "ReadOverview") -> None:
     import anyio
     import msgspec
 
     while True:
-        click.echo(msgspec.json.encode(await look()).decode())
+        click.echo(msgspec.json.encode(await read()).decode())
         await anyio.sleep(REFRESH_SECONDS)
 
 
-async def _screen(look: "Look") -> None:
+async def _screen(read: "ReadOverview") -> None:
     import anyio
     from rich.live import Live
     from rich.text import Text
@@ -105,7 +105,7 @@ async def _screen(look: "Look") -> None:
         while True:
             try:
                 with anyio.fail_after(REFRESH_SECONDS * 5):
-                    screen.update(_drawn(await look()), refresh=True)
+                    screen.update(_drawn(await read()), refresh=True)
             except (BusError, TimeoutError) as error:
                 screen.update(Text(f"The bus does not answer; retrying. ({error})"), refresh=True)
             await anyio.sleep(REFRESH_SECONDS)
@@ -178,8 +178,8 @@ def _worker(beat: "WorkerHeartbeat", now: "datetime") -> tuple[str, ...]:
 def _partition(one: "PartitionState", holders: dict[str, str]) -> tuple[str, ...]:
     oldest = "-" if one.oldest is None else _span(one.oldest)
     holder = holders.get(one.pin, f"pin {one.pin[:8]}") if one.pin else "none"
-    waits = one.messages - one.held
-    return str(one.partition), str(waits), str(one.held), str(one.conversations), oldest, holder
+    waits = one.messages - one.claimed
+    return str(one.partition), str(waits), str(one.claimed), str(one.conversations), oldest, holder
 
 
 def _stream(one: "StreamState", now: "datetime") -> tuple[str, ...]:

@@ -130,14 +130,14 @@ class _Renamer:
         entry = KEY_VALUE.match(line)
         return self._renamed(line, entry, self._table) if entry else line
 
-    def _renamed(self, line: str, found: re.Match[str], table: Key) -> str:
-        parts = found.group(1).split(".")
+    def _renamed(self, line: str, match: re.Match[str], table: Key) -> str:
+        parts = match.group(1).split(".")
         for number in range(len(parts)):
             key = (*table, *split_key(".".join(parts[: number + 1])))
             if ".".join(key) in self._old:
                 parts[number] = parts[number].replace(key[-1], RENAMED_SETTINGS[".".join(key)])
                 break
-        return line[: found.start(1)] + ".".join(parts) + line[found.end(1) :]
+        return line[: match.start(1)] + ".".join(parts) + line[match.end(1) :]
 
 
 def _value(table: Any, key: Key) -> Any:

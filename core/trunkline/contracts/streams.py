@@ -71,10 +71,10 @@ DEADLINE_CONSUMER = ConsumerSpec(
 """Any gateway may process what is due. If it dies meanwhile, another gateway does."""
 
 
-def inbox_transform(door: str, partitions: int) -> Transform:
-    """Return the transform that distributes messages published under ``door`` to partitions by conversation."""
+def inbox_transform(source: str, partitions: int) -> Transform:
+    """Return the transform that distributes messages published under ``source`` to partitions by conversation."""
     return Transform(
-        source=door,
+        source=source,
         destination=f"trunkline.turn.part.{{{{partition({partitions},1)}}}}.{{{{wildcard(1)}}}}",
     )
 

@@ -54,10 +54,10 @@ class WatcherDeps:
 class FolderWatcher:
     """Watches one folder. Each ``poll`` adds the files that changed since the previous poll."""
 
-    def __init__(self, wanted: WatchedFolder, tools: WatcherDeps) -> None:
-        self._source = wanted.folder.expanduser()
-        self._folder = documents_folder(wanted.block)
-        self._prune = wanted.prune
+    def __init__(self, watched: WatchedFolder, tools: WatcherDeps) -> None:
+        self._source = watched.folder.expanduser()
+        self._folder = documents_folder(watched.block)
+        self._prune = watched.prune
         self._tools = tools
         self._seen: Mapping[SourceFile, FileStamp] = {}
         self._known: dict[SourceFile, FileStamp] = {}

@@ -102,21 +102,21 @@ class Ingester:
         self._note = note
         self._slots = anyio.CapacityLimiter(SLOTS)
 
-    async def ingest(self, found: Iterable[SourceFile]) -> IngestReport:
+    async def ingest(self, files: Iterable[SourceFile]) -> IngestReport:
         """Add files to memory. Files that memory has already are not written.
 
         Raises:
             BusError: memory cannot be reached; the files written before stay in memory.
         """
         outcome, taken = IngestReport(), set[str]()
-        rest = iter(found)
+        rest = iter(files)
         while portion := list(islice(rest, BATCH_FILES)):
             await self._bring(_distinct(portion, taken, outcome), outcome)
         return outcome
 
-    async def find_missing(self, base: str, found: Iterable[SourceFile]) -> list[str]:
-        """Return the files under a folder of memory that have no source among ``found``."""
-        there = {one.target for one in found}
+    async def find_missing(self, base: str, files: Iterable[SourceFile]) -> list[str]:
+        """Return the files under a folder of memory that have no source among ``files``."""
+        there = {one.target for one in files}
         try:
             request = ListMemory(path=base, recursive=True)
             entries = (await self._bus.call(MEMORY_LIST, request, timeout=CALL_SECONDS)).entries
@@ -151,13 +151,13 @@ class Ingester:
             await self._write(batch, outcome)
 
     async def _looked_at(
-        self, one: SourceFile, held: MemoryFile | None, outcome: IngestReport
+        self, one: SourceFile, stored: MemoryFile | None, outcome: IngestReport
     ) -> IngestedFile | None:
         """Read a file and return the text to write; None if there is nothing to write. ``outcome`` then has the
         reason.
         """
         try:
-            brought = await self._take(one, held)
+            brought = await self._take(one, stored)
             if brought is None:
                 outcome.unchanged.append(one.target)
             return brought
@@ -176,25 +176,25 @@ class Ingester:
             return {}
         return {file.path: file for file in files}
 
-    async def _take(self, one: SourceFile, held: MemoryFile | None) -> IngestedFile | None:
+    async def _take(self, one: SourceFile, stored: MemoryFile | None) -> IngestedFile | None:
         """Read one file and return the text to write; None when memory already has it. Raises UnreadableDocument."""
         if not is_text(one.target):
             raise UnreadableDocument("its name is not valid UTF-8 (convmv converts it)")
         reader = self._readers.reader_for(one.source.name)
         if reader is not None:
-            return await self._converted(one, reader, held)
+            return await self._converted(one, reader, stored)
         text = await anyio.to_thread.run_sync(read_text, one.source)
-        if held is not None and held.hash == git_blob_hash(text):
+        if stored is not None and stored.hash == git_blob_hash(text):
             return None
         return IngestedFile(one.source, one.target, text)
 
     async def _converted(
-        self, one: SourceFile, reader: Reader, held: MemoryFile | None
+        self, one: SourceFile, reader: Reader, stored: MemoryFile | None
     ) -> IngestedFile | None:
         with open_regular(one.source) as file:
             digest = await anyio.to_thread.run_sync(sha256_of, file)
             now = DocumentOrigin(source=one.source.name, sha256=digest, reader=reader.name)
-            if held is not None and parse_origin(held.content) == now:
+            if stored is not None and parse_origin(stored.content) == now:
                 return None
             document = await self._reading.read(reader, file, one.source.name)
         text = to_markdown(document, now)

@@ -246,11 +246,11 @@ HOOK_RULES: Mapping[str, HookRule] = {
 """The declaring hooks. Guards have no key, so a guard is never dropped because another has its name."""
 
 
-def answer_problem(hook: str, answer: Any, asked: Mapping[str, Any]) -> Problem:
+def answer_problem(hook: str, answer: Any, request: Mapping[str, Any]) -> Problem:
     """Return the problem with the answer of a deciding hook; None when the answer is valid."""
     if hook != "trunkline_rank":
         return None if isinstance(answer, str) else f"answered with {type(answer).__name__}, not with text"
     if not isinstance(answer, list | tuple) or not all(isinstance(hit, MemoryHit) for hit in answer):
         return "did not answer with a list of hits"
-    given = list(asked["hits"])
+    given = list(request["hits"])
     return None if all(hit in given for hit in answer) else "answered with hits that it was not given"

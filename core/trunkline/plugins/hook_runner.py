@@ -205,7 +205,7 @@ class HookRunner:
 
     # Hook calls ------------------------------------------------------------------------------------------------
 
-    def collect(self, hook: str, **given: Any) -> tuple[OwnedItem[Any], ...]:
+    def collect(self, hook: str, **arguments: Any) -> tuple[OwnedItem[Any], ...]:
         """Return all items that the implementations of a declaring hook yield. Each implementation is called once;
         later calls return the same objects.
 
@@ -213,15 +213,15 @@ class HookRunner:
         broken guard is replaced by an object that refuses every call.
         """
         rule = HOOK_RULES[hook]
-        asked = (hook, tuple(sorted(given.items())))
+        asked = (hook, tuple(sorted(arguments.items())))
         if asked not in self._asked:
             found: list[OwnedItem[Any]] = []
             for implementation in self._implementations(hook, ranked=rule.ranked):
-                found += self._collect_from(hook, rule, implementation, given, found)
+                found += self._collect_from(hook, rule, implementation, arguments, found)
             self._asked[asked] = tuple(found) + self._stand_ins(hook)
         return self._asked[asked]
 
-    def first(self, hook: str, *, failed: Callable[[str], Any] | None = None, **given: Any) -> Any:
+    def first(self, hook: str, *, failed: Callable[[str], Any] | None = None, **arguments: Any) -> Any:
         """Return the first valid answer of a deciding hook that is not None; None when no implementation decides.
 
         An implementation that fails is skipped, unless ``failed`` is given: then its result for the owner is the
@@ -230,13 +230,13 @@ class HookRunner:
         for implementation in self._implementations(hook, ranked=True):
             owner = implementation.plugin_name
             try:
-                answer = self._call(implementation, given)
+                answer = self._call(implementation, arguments)
             except (Exception, SystemExit) as error:
                 complaint: str | None = f"it failed: {_error_text(error)}"
             else:
                 if answer is None:
                     continue
-                complaint = answer_problem(hook, answer, given)
+                complaint = answer_problem(hook, answer, arguments)
             if complaint is None:
                 return answer
             self._note(owner, hook, complaint)
@@ -249,12 +249,12 @@ class HookRunner:
         hook: str,
         rule: HookRule,
         implementation: Any,
-        given: dict[str, Any],
+        arguments: dict[str, Any],
         before: list[OwnedItem[Any]],
     ) -> list[OwnedItem[Any]]:
         owner = implementation.plugin_name
         try:
-            result = self._call(implementation, given)
+            result = self._call(implementation, arguments)
             items = _listed(result, rule)
             for item in items:
                 if complaint := rule.check(item) or self._undeclared(owner, hook, item):
@@ -298,9 +298,9 @@ class HookRunner:
                 kept.append(OwnedItem(owner, item))
         return kept
 
-    def _call(self, implementation: Any, given: dict[str, Any]) -> Any:
+    def _call(self, implementation: Any, arguments: dict[str, Any]) -> Any:
         owner = implementation.plugin_name
-        known = {"settings": self.settings_of(owner)} | given
+        known = {"settings": self.settings_of(owner)} | arguments
         with self.activity_log.recording(owner, "hook"):
             return implementation.function(*(known[name] for name in implementation.argnames))
 

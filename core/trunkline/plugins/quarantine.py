@@ -236,9 +236,9 @@ def last_words_path(folder: Path, pid: int) -> Path:
 
 
 def _crash(
-    head: ActivityLogHeader, workers: int, found: Sequence[Activity], words: str, owners: Iterable[str]
+    head: ActivityLogHeader, workers: int, activities: Sequence[Activity], words: str, owners: Iterable[str]
 ) -> Crash:
-    passing = [activity for activity in found if activity.doing not in LONG_LIVED_KINDS] or found
+    passing = [activity for activity in activities if activity.doing not in LONG_LIVED_KINDS] or activities
     latest = {activity.owner: activity for activity in sorted(passing, key=lambda activity: activity.at)}
     suspects = [
         Suspect(

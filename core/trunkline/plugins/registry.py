@@ -109,13 +109,13 @@ class Plugins:
         self.collect(hook)
         return tuple(guard for guard in self.report.broken_guards if guard.hook == hook)
 
-    def collect(self, hook: str, **given: Any) -> tuple[OwnedItem[Any], ...]:
+    def collect(self, hook: str, **arguments: Any) -> tuple[OwnedItem[Any], ...]:
         """Return all items of a declaring hook, given by its full name."""
-        return self._relay.collect(hook, **given)
+        return self._relay.collect(hook, **arguments)
 
-    def first(self, hook: str, **given: Any) -> Any:
+    def first(self, hook: str, **arguments: Any) -> Any:
         """Return the first answer of a deciding hook, given by its full name."""
-        return self._relay.first(hook, **given)
+        return self._relay.first(hook, **arguments)
 
     def config_problems(self) -> tuple[ConfigProblem, ...]:
         """Return the problems with the plugins' sections and with the names in ``[plugins]``."""

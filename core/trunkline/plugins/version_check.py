@@ -25,9 +25,9 @@ def check_platform_version(required: Iterable[str], version: str) -> None:
                 )
 
 
-def _holds(operator: str, has: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    width = max(len(has), len(wanted))
-    ours, theirs = (part + (0,) * (width - len(part)) for part in (has, wanted))
+def _holds(operator: str, has: tuple[int, ...], required: tuple[int, ...]) -> bool:
+    width = max(len(has), len(required))
+    ours, theirs = (part + (0,) * (width - len(part)) for part in (has, required))
     match operator:
         case ">=":
             return ours >= theirs
@@ -40,7 +40,7 @@ def _holds(operator: str, has: tuple[int, ...], wanted: tuple[int, ...]) -> bool
         case "!=":
             return ours != theirs
         case "~=":
-            return ours >= theirs and has[: len(wanted) - 1] == wanted[:-1]
+            return ours >= theirs and has[: len(required) - 1] == required[:-1]
         case _:
             return ours == theirs
 

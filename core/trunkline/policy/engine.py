@@ -43,18 +43,18 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def decide(
-    asked: AccessRequest, policies: Iterable[Policy], now: datetime, used: Mapping[str, int | None]
+    request: AccessRequest, policies: Iterable[Policy], now: datetime, used: Mapping[str, int | None]
 ) -> Decision:
     """Return the decision about a request. The order of the policies does not matter.
 
     ``used`` is the number of uses today of each policy with a daily limit. A policy that is missing in ``used`` was
     not used. None means that the count cannot be read; then the request is refused.
     """
-    applying = [policy for policy in policies if applies(policy, asked, now)]
+    applying = [policy for policy in policies if applies(policy, request, now)]
     denying = [policy for policy in applying if policy.effect == "deny"]
     if denying:
         return Decision(allowed=False, why="a policy denies it.", by=_ids(denying))
-    permitting = [policy for policy in applying if permits(policy, asked)]
+    permitting = [policy for policy in applying if permits(policy, request)]
     if not permitting:
         return Decision(allowed=False, why="nothing permits it.")
     limited = [policy for policy in applying if policy.conditions.max_per_day is not None]

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 Specificity = tuple[bool, bool, bool, bool, int, int, int]
 
 
-def applies(policy: Policy, asked: "AccessRequest", now: datetime) -> bool:
+def applies(policy: Policy, request: "AccessRequest", now: datetime) -> bool:
     """Report whether the policy applies to the request now. A restricting policy applies by any name of the target.
 
     With an unknown time zone a denial applies at all times, and a permission never applies.
     """
-    if policy.subject not in asked.subjects or not matches_action(policy.action, asked.action):
+    if policy.subject not in request.subjects or not matches_action(policy.action, request.action):
         return False
-    if not matches_resource(policy, asked.resources, asked.aliases):
+    if not matches_resource(policy, request.resources, request.aliases):
         return False
     conditions = policy.conditions
-    if conditions.conversation not in (None, asked.conversation):
+    if conditions.conversation not in (None, request.conversation):
         return False
-    if conditions.shape not in (None, asked.shape):
+    if conditions.shape not in (None, request.shape):
         return False
     if conditions.until is not None and now >= conditions.until:
         return False
@@ -36,9 +36,9 @@ def applies(policy: Policy, asked: "AccessRequest", now: datetime) -> bool:
         return policy.effect == "deny"
 
 
-def permits(policy: Policy, asked: "AccessRequest") -> bool:
+def permits(policy: Policy, request: "AccessRequest") -> bool:
     """Report whether a policy that applies permits the request. It must match a proper name, not an alias."""
-    return policy.effect == "allow" and matches_resource(policy, asked.resources)
+    return policy.effect == "allow" and matches_resource(policy, request.resources)
 
 
 def _restricts(policy: Policy) -> bool:

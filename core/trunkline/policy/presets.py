@@ -112,24 +112,24 @@ class _PolicyBuilder:
         )
 
 
-def refusal_reason(asked: AccessRequest, decision: Decision) -> str:
+def refusal_reason(request: AccessRequest, decision: Decision) -> str:
     """Return the reason of a refusal, with details that the engine does not have."""
     path = next(
-        (name.removeprefix("memory:") for name in asked.resources if name.startswith("memory:")), None
+        (name.removeprefix("memory:") for name in request.resources if name.startswith("memory:")), None
     )
     if path is not None:
-        return f"{path} may not be {'read' if asked.action == 'read' else 'written'}: {decision.why}"
+        return f"{path} may not be {'read' if request.action == 'read' else 'written'}: {decision.why}"
     if decision.by:
         return decision.why
-    scope = _scope(asked)
+    scope = _scope(request)
     if scope is not None:
         return f"a path leads outside of {'the workspaces of all blocks' if scope == 'system' else 'its own folder'}."
-    if asked.action.startswith("exec"):
+    if request.action.startswith("exec"):
         return "it may not run programs."
     return decision.why
 
 
-def refusal_hint(block: str, asked: AccessRequest, by: tuple[str, ...]) -> str:
+def refusal_hint(block: str, request: AccessRequest, by: tuple[str, ...]) -> str:
     """Return the remedy for a refusal: a command, or the policies to look at."""
     owners = [one for one in by if not one.startswith("preset:")]
     if owners and all(one.startswith("planning-") for one in owners):
@@ -138,18 +138,20 @@ def refusal_hint(block: str, asked: AccessRequest, by: tuple[str, ...]) -> str:
         return f"The owner's policy {owners[0]} forbids it"
     if "preset:plan" in by:
         return f"A person can end planning: trunkline permissions {block} --no-plan"
-    switch = _permission_option(asked)
+    switch = _permission_option(request)
     return f"A person can permit it: trunkline permissions {block} {switch}" if switch else ""
 
 
-def _permission_option(asked: AccessRequest) -> str:
-    if asked.action.startswith("exec"):
+def _permission_option(request: AccessRequest) -> str:
+    if request.action.startswith("exec"):
         return "--allow-shell"
-    if asked.action == "network":
+    if request.action == "network":
         return "--allow-network"
-    scope = _scope(asked)
+    scope = _scope(request)
     return f"--scope {scope}" if scope else ""
 
 
-def _scope(asked: AccessRequest) -> str | None:
-    return next((name.removeprefix("files:") for name in asked.resources if name.startswith("files:")), None)
+def _scope(request: AccessRequest) -> str | None:
+    return next(
+        (name.removeprefix("files:") for name in request.resources if name.startswith("files:")), None
+    )

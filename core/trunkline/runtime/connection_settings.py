@@ -31,17 +31,19 @@ def server_settings(
     config: Config,
     store: Path,
     *,
-    door: LeafListener | None = None,
+    listener: LeafListener | None = None,
     way: LeafRemote | None = None,
     users: tuple[ServerUser, ...] = (),
 ) -> ServerSettings:
     """Return the settings of the embedded server.
 
-    ``door`` is the listener for the leaf nodes of remotes, ``way`` the connection to a hub, ``users`` are the users of
-    isolated plugins.
+    ``listener`` is the listener for the leaf nodes of remotes, ``way`` the connection to a hub, ``users`` are the
+    users of isolated plugins.
     """
     sync = config.settings.bus.sync_interval
-    return ServerSettings(store_dir=store, max_store=MAX_STORE, sync=sync, door=door, way=way, users=users)
+    return ServerSettings(
+        store_dir=store, max_store=MAX_STORE, sync=sync, leaf_listener=listener, way=way, users=users
+    )
 
 
 def bus_settings(

@@ -40,8 +40,8 @@ async def _is_running(record: DetachedProgram) -> bool:
     return await anyio.to_thread.run_sync(record.status) == "running"
 
 
-def _forget(place: Path, found: list[DetachedProgram]) -> None:
-    for record in found:
+def _forget(place: Path, programs: list[DetachedProgram]) -> None:
+    for record in programs:
         record.remove()
     with suppress(OSError):  # the folder never existed, or contains other files
         place.rmdir()

@@ -28,15 +28,15 @@ from trunkline_bus.streams.admin import (
 class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     """One partition of the inbox.
 
-    ``messages`` is the number of waiting messages, in ``conversations`` conversations; a monitor has claimed ``held``
-    of them. ``oldest`` is the age of the first message in seconds. ``pin`` is the server's id of the monitor that gets
-    the messages, "" before the first delivery, and ``pinned_at`` the time of the pin.
+    ``messages`` is the number of waiting messages, in ``conversations`` conversations; a monitor has claimed
+    ``claimed`` of them. ``oldest`` is the age of the first message in seconds. ``pin`` is the server's id of the
+    monitor that gets the messages, "" before the first delivery, and ``pinned_at`` the time of the pin.
     """
 
     partition: int
     messages: int
     conversations: int
-    held: int
+    claimed: int
     oldest: float | None = None
     pin: str = ""
     pinned_at: datetime | None = None
@@ -91,8 +91,8 @@ class OverviewReader:
             server=self._bus.server_version,
             workers=await self._workers(),
             partitions=partitions,
-            in_flight=sum(min(one.held, one.conversations) for one in partitions),
-            waiting=sum(one.messages - one.held for one in partitions),
+            in_flight=sum(min(one.claimed, one.conversations) for one in partitions),
+            waiting=sum(one.messages - one.claimed for one in partitions),
             streams=streams,
             dead_letters=next(one.messages for one in streams if one.name == DEAD_STREAM),
             lately=await self._lately(now),
@@ -137,7 +137,7 @@ class OverviewReader:
             partition=partition,
             messages=sum(counts),
             conversations=len(counts),
-            held=min(consumer.held, sum(counts)),
+            claimed=min(consumer.ack_pending, sum(counts)),
             oldest=None if oldest is None else round(max(0.0, oldest), 3),
             pin=consumer.pin,
             pinned_at=consumer.pinned_at,

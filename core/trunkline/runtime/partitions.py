@@ -74,38 +74,38 @@ async def waiting_pulls(bus: Bus, partition: int) -> int:
     return (await consumer_state(bus, spec.stream, spec.name)).pulls
 
 
-async def with_current_partitions(bus: Bus, wanted: Topology) -> Topology:
-    """Return ``wanted`` with the server's present partitions; without its inbox while the number is being
+async def with_current_partitions(bus: Bus, topology: Topology) -> Topology:
+    """Return ``topology`` with the server's present partitions; without its inbox while the number is being
     changed."""
-    if not any(stream.name == INBOX_STREAM for stream in wanted.streams):
-        return wanted
+    if not any(stream.name == INBOX_STREAM for stream in topology.streams):
+        return topology
     now = await read_partitioning(bus)
-    others = tuple(consumer for consumer in wanted.consumers if consumer.stream != INBOX_STREAM)
+    others = tuple(consumer for consumer in topology.consumers if consumer.stream != INBOX_STREAM)
     if now.shut:
         log.error(
             'the number of partitions is being changed; if not, run "trunkline partitions %d" again',
             now.partitions,
         )
-        streams = tuple(stream for stream in wanted.streams if stream.name != INBOX_STREAM)
-        return replace(wanted, streams=streams, consumers=others)
+        streams = tuple(stream for stream in topology.streams if stream.name != INBOX_STREAM)
+        return replace(topology, streams=streams, consumers=others)
     return replace(
-        wanted,
-        streams=tuple(_with_partitions(stream, now.partitions) for stream in wanted.streams),
+        topology,
+        streams=tuple(_with_partitions(stream, now.partitions) for stream in topology.streams),
         consumers=(*_consumers(now.partitions), *others),
     )
 
 
-async def repartition(bus: Bus, wanted: Topology, partitions: int) -> int:
-    """Change the inbox of ``wanted`` to this number of partitions; return the number of moved messages.
+async def repartition(bus: Bus, topology: Topology, partitions: int) -> int:
+    """Change the inbox of ``topology`` to this number of partitions; return the number of moved messages.
 
     Raises:
       Unavailable: a monitor is running.
       StreamError: the server refused; repeat the change.
     """
     await _require_no_monitors(bus)
-    inbox = next(stream for stream in wanted.streams if stream.name == INBOX_STREAM)
-    door = MOVED_INBOX.subject.wildcard_filter()
-    shut = replace(inbox, subjects=(door,), transform=inbox_transform(door, partitions))
+    inbox = next(stream for stream in topology.streams if stream.name == INBOX_STREAM)
+    source = MOVED_INBOX.subject.wildcard_filter()
+    shut = replace(inbox, subjects=(source,), transform=inbox_transform(source, partitions))
     await apply(bus, Topology(streams=(shut,), consumers=_consumers(partitions)))
     moved = await _move(bus, f"moved-{partitions}-")
     await apply(bus, Topology(streams=(_with_partitions(inbox, partitions),)))

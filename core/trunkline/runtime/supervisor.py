@@ -163,13 +163,15 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance, isolated: tuple[
     config, home = instance.config, instance.home
     if config.settings.bus.url is None:
         registry = RemoteRegistry(home.remotes)
-        door = _leaf_listener(config, registry)
-        settings = server_settings(config, home.bus, door=door, users=tuple(child.user for child in isolated))
+        listener = _leaf_listener(config, registry)
+        settings = server_settings(
+            config, home.bus, listener=listener, users=tuple(child.user for child in isolated)
+        )
         server = await stack.enter_async_context(EmbeddedServer(settings))
         instance.server = server
         stack.enter_context(registered_listener(home.run, _bus_listener(server, home)))
-        if door is not None:
-            stack.enter_context(registered_listener(home.run, _leaf_listener_record(door)))
+        if listener is not None:
+            stack.enter_context(registered_listener(home.run, _leaf_listener_record(listener)))
             watcher_tasks = await stack.enter_async_context(background_tasks())
             watcher_tasks.start_soon(_watch_remotes, server, registry)
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
@@ -202,9 +204,9 @@ def _bus_listener(server: EmbeddedServer, home: Home) -> Listener:
     )
 
 
-def _leaf_listener_record(door: LeafListener) -> Listener:
+def _leaf_listener_record(listener: LeafListener) -> Listener:
     return Listener(
-        address=f"tls://{door.listen}",
+        address=f"tls://{listener.listen}",
         purpose="other hosts whose tools are used here (remotes.listen)",
         credential="the key of a host that was invited",
     )

@@ -148,14 +148,14 @@ def configured_topology(config: Config) -> Topology:
 
 
 async def maintain_topology(
-    bus: Bus, wanted: Topology, *, remake: Collection[str] = ()
+    bus: Bus, topology: Topology, *, remake: Collection[str] = ()
 ) -> Callable[[], None]:
     """Do the same as ``maintain_configured_topology`` for any topology."""
 
     async def bring(remake: Collection[str] = ()) -> None:
-        if any(stream.name == JOURNAL_STREAM for stream in wanted.streams):
+        if any(stream.name == JOURNAL_STREAM for stream in topology.streams):
             await migrate_bus(bus)
-        await apply(bus, await with_current_partitions(bus, wanted), remake=remake)
+        await apply(bus, await with_current_partitions(bus, topology), remake=remake)
 
     async def again() -> None:
         try:

@@ -87,9 +87,9 @@ class PlatformClient:
         self.gateway = GatewayClient(bus, CHANNEL)
         self.timeout = timeout
 
-    async def send(self, text: str, **given: Any) -> MessageAccepted:
-        """Send a message; ``given`` are further fields of ``SendMessage``."""
-        return await self.gateway.send(SendMessage(content=text, **given))
+    async def send(self, text: str, **fields: Any) -> MessageAccepted:
+        """Send a message; ``fields`` are further fields of ``SendMessage``."""
+        return await self.gateway.send(SendMessage(content=text, **fields))
 
     async def answer(self, accepted: MessageAccepted) -> TurnAnswer:
         """Wait for the end of a turn and return all events of its feed. Raises TimeoutError."""
@@ -101,9 +101,9 @@ class PlatformClient:
         assert isinstance(ended, TurnEnded)
         return TurnAnswer(accepted, tuple(events), ended)
 
-    async def say(self, text: str, **given: Any) -> TurnAnswer:
+    async def say(self, text: str, **fields: Any) -> TurnAnswer:
         """Send a message and wait for its answer."""
-        return await self.answer(await self.send(text, **given))
+        return await self.answer(await self.send(text, **fields))
 
 
 class Platform(PlatformClient):

@@ -53,10 +53,10 @@ class SandboxFixture(ContractSuite, ABC):
         (tmp_path / "workspace").mkdir()
         return tmp_path / "workspace"
 
-    async def shell(self, workspace: Path, script: str, **given: Any) -> SandboxResult:
+    async def shell(self, workspace: Path, script: str, **options: Any) -> SandboxResult:
         """Run a shell script and return its result."""
         async with self.opened(workspace.parent) as sandbox:
-            return await sandbox.run(("sh", "-c", script), workspace=workspace, env={}, **given)
+            return await sandbox.run(("sh", "-c", script), workspace=workspace, env={}, **options)
 
     async def assert_stopped(self, workspace: Path) -> None:
         """Assert that no process of ``HEARTBEAT_SCRIPT`` is alive: there is no heartbeat for a second."""

@@ -174,12 +174,12 @@ class SandboxSuite(SandboxIsolationSuite):
         ids=lambda value: repr(value)[:30],
     )
     async def test_invalid_program_arguments_are_refused(
-        self, argv: tuple[str, ...], given: dict[str, Any], workspace: Path
+        self, argv: tuple[str, ...], options: dict[str, Any], workspace: Path
     ) -> None:
         """A ToolError states the reason, and nothing runs."""
         async with self.opened(workspace.parent) as sandbox:
             with pytest.raises(ToolError):
-                await sandbox.run(argv, workspace=workspace, **{"env": {}, **given})
+                await sandbox.run(argv, workspace=workspace, **{"env": {}, **options})
 
     @pytest.mark.anyio
     async def test_large_arguments_arrive(self, workspace: Path) -> None:

@@ -236,13 +236,13 @@ def answer(*steps: Step) -> Reply:
     return (*steps, Stop("tool_calls" if any(isinstance(step, CallTools) for step in steps) else "stop"))
 
 
-def answer_by_message(heard: ScriptedRequest) -> Reply:
+def answer_by_message(request: ScriptedRequest) -> Reply:
     """Answer by the program in the last message. The language is described in this module's docstring."""
-    segments = _segments(heard)
-    position = min(heard.asked, len(segments) - 1)
+    segments = _segments(request)
+    position = min(request.asked, len(segments) - 1)
     steps: list[Step] = list(segments[position])
-    if not steps and heard.asked:
-        steps = [Say(quoted(heard.results) or "No tool has answered.")]
+    if not steps and request.asked:
+        steps = [Say(quoted(request.results) or "No tool has answered.")]
     return _ended(_on_lines(steps))
 
 
@@ -250,26 +250,26 @@ def answer_in_order(programs: Iterable[str]) -> Script:
     """Return a script that answers the first request by the first program, the second by the second, and so on."""
     waiting: Iterator[str] = iter(programs)
 
-    def script(heard: ScriptedRequest) -> Reply:
+    def script(request: ScriptedRequest) -> Reply:
         program = next(waiting, None)
         if program is None:
             return (Refuse(status=500, code="script_ended", message="The script has no more answers."),)
-        return answer_by_message(replace(heard, lines=(HeardMessage(role="user", text=program),)))
+        return answer_by_message(replace(request, lines=(HeardMessage(role="user", text=program),)))
 
     return script
 
 
-def answer_as_agent_loop(script: Script, heard: ScriptedRequest) -> Reply:
+def answer_as_agent_loop(script: Script, request: ScriptedRequest) -> Reply:
     """Return the answer of an agent loop: the server runs the script's tool calls, up to the end of the program."""
     steps: list[Step] = []
     while True:
-        reply = script(heard)
+        reply = script(request)
         asks = [step for step in reply if isinstance(step, CallTools)]
         if not asks:
             return (*steps, *reply)
         for step in reply:
             steps += _run(step) if isinstance(step, CallTools) else [] if isinstance(step, Stop) else [step]
-        heard = replace(heard, lines=(*heard.lines, *_ran_lines(asks)))
+        request = replace(request, lines=(*request.lines, *_ran_lines(asks)))
 
 
 def _run(ask: CallTools) -> list[Step]:
@@ -282,10 +282,10 @@ def _ran_lines(asks: list[CallTools]) -> list[HeardMessage]:
     return [called, *(HeardMessage(role="tool", text=run.output) for run in runs)]
 
 
-def _segments(heard: ScriptedRequest) -> list[list[Step]]:
+def _segments(request: ScriptedRequest) -> list[list[Step]]:
     segments: list[list[Step]] = [[]]
-    for line in re.split(r"\n|\s*;;\s*", heard.program):
-        steps = _instruction(line.strip(), heard) if line.strip() else ()
+    for line in re.split(r"\n|\s*;;\s*", request.program):
+        steps = _instruction(line.strip(), request) if line.strip() else ()
         segments[-1] += steps
         if any(isinstance(step, CallTools) for step in steps):
             segments.append([])
@@ -308,15 +308,15 @@ def _ended(steps: list[Step]) -> Reply:
     return tuple(steps) if unfinished else answer(*steps)
 
 
-def _instruction(line: str, heard: ScriptedRequest) -> tuple[Step, ...]:
+def _instruction(line: str, request: ScriptedRequest) -> tuple[Step, ...]:
     name, _, rest = line.partition(":")
     if name == "once":
-        return () if heard.again else _instruction(rest.strip(), heard)
+        return () if request.again else _instruction(rest.strip(), request)
     make = _INSTRUCTIONS.get(name)
     if make is None:
         return (Say(f"You said: {line}"),)
     try:
-        return make(rest.strip(), heard)
+        return make(rest.strip(), request)
     except ValueError as error:
         return (Say(f"{line!r} is not an instruction: {error}."),)
 

@@ -269,11 +269,11 @@ class ScriptedProvider:
         if record.outcome == "broken":
             await stream.aclose()
 
-    def _counted(self, heard: ScriptedRequest) -> ScriptedRequest:
-        key = msgspec.json.encode([(line.role, line.text) for line in heard.lines])
+    def _counted(self, request: ScriptedRequest) -> ScriptedRequest:
+        key = msgspec.json.encode([(line.role, line.text) for line in request.lines])
         with self._lock:
             self._asked[key] += 1
-            return replace(heard, again=self._asked[key] - 1)
+            return replace(request, again=self._asked[key] - 1)
 
 
 class _Player:

@@ -182,9 +182,9 @@ class ToolSuite(ContractSuite, ABC):
             for _ in range(5):
                 tasks.start_soon(partial(self._called, workspace, given))
 
-    async def _called(self, workspace: Path, given: dict[str, Any]) -> str:
+    async def _called(self, workspace: Path, arguments: dict[str, Any]) -> str:
         tool = self.tool()
-        output = await tool(self.context(workspace), prepare_arguments(tool.spec, given))
+        output = await tool(self.context(workspace), prepare_arguments(tool.spec, arguments))
         assert output.encode() is not None
         return output
 

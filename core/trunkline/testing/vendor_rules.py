@@ -102,16 +102,16 @@ def _content(content: Any, at: str) -> Iterator[RuleViolation]:
 # Responses ---------------------------------------------------------------------------------------------------
 
 
-def _responses(given: Any) -> Iterator[RuleViolation]:
-    if isinstance(given, str) and given:
+def _responses(items: Any) -> Iterator[RuleViolation]:
+    if isinstance(items, str) and items:
         return
-    if not isinstance(given, list) or not given:
+    if not isinstance(items, list) or not items:
         yield RuleViolation("input", "there is no input")
         return
     seen: set[str] = set()
     open_calls: set[str] = set()
     answering = False
-    for number, item in enumerate(given):
+    for number, item in enumerate(items):
         at, kind = f"input[{number}]", item.get("type", "message")
         if kind == "function_call_output":
             answering = True
@@ -125,7 +125,7 @@ def _responses(given: Any) -> Iterator[RuleViolation]:
             open_calls.add(str(item.get("call_id")))
         elif kind == "message":
             yield from _input_message(item, at)
-    yield from _unanswered(open_calls, f"input[{len(given)}]")
+    yield from _unanswered(open_calls, f"input[{len(items)}]")
 
 
 def _output(item: Mapping[str, Any], at: str, open_calls: set[str]) -> Iterator[RuleViolation]:

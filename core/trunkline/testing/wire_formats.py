@@ -43,8 +43,8 @@ def sse(data: Any, event: str = "") -> bytes:
 class WireFormat(ABC):
     """The encoder of one answer in one protocol. Each request gets a new instance."""
 
-    def __init__(self, heard: ScriptedRequest, number: int) -> None:
-        self.heard = heard
+    def __init__(self, request: ScriptedRequest, number: int) -> None:
+        self.heard = request
         self.number = number
         self.output_words = 0
 
@@ -174,8 +174,8 @@ class ChatWireFormat(WireFormat):
 class ResponsesWireFormat(WireFormat):
     """OpenAI Responses."""
 
-    def __init__(self, heard: ScriptedRequest, number: int) -> None:
-        super().__init__(heard, number)
+    def __init__(self, request: ScriptedRequest, number: int) -> None:
+        super().__init__(request, number)
         self._events = 0
         self._done: list[dict[str, Any]] = []
         self._open: dict[str, Any] | None = None
@@ -319,8 +319,8 @@ class ResponsesWireFormat(WireFormat):
 class EngineWireFormat(WireFormat):
     """The internal protocol of the agent loop (PA-F31). The server runs the tools."""
 
-    def __init__(self, heard: ScriptedRequest, number: int) -> None:
-        super().__init__(heard, number)
+    def __init__(self, request: ScriptedRequest, number: int) -> None:
+        super().__init__(request, number)
         self._ran = 0
 
     @staticmethod

@@ -81,7 +81,7 @@ async def passed_over(running: Platform, turns: int) -> bool:
     """Report whether the learner has processed the given number of turns, with any result."""
     reported = [fact async for fact in running.bus.history(TURN_FACT, fact="finished")]
     state = await consumer_state(running.bus, FACT_STREAM, LEARNER_CONSUMER.name)
-    return len(reported) == turns and state.waiting == state.held == 0
+    return len(reported) == turns and state.waiting == state.ack_pending == 0
 
 
 async def said(running: Platform, text: str, **given: Any) -> TurnAnswer:

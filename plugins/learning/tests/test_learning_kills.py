@@ -69,7 +69,7 @@ async def until_learned(running: ProcessPlatform, turns: int) -> None:
 
 async def acknowledged(running: ProcessPlatform) -> bool:
     consumer = await consumer_state(running.bus, FACT_STREAM, LEARNER_CONSUMER.name)
-    return consumer.waiting == consumer.held == 0
+    return consumer.waiting == consumer.ack_pending == 0
 
 
 async def facts(running: ProcessPlatform) -> list[str]:

@@ -46,7 +46,7 @@ async def test_pending_messages_without_a_consumer_are_counted(tmp_path: Path) -
         await running.bus.append(TURN_FACT, fact, block="main", fact="finished")
         after = await lookout.read()
         waits = [one for one in after.partitions if one.messages]
-        assert [(one.messages, one.conversations, one.held, one.pin) for one in waits] == [(3, 1, 0, "")]
+        assert [(one.messages, one.conversations, one.claimed, one.pin) for one in waits] == [(3, 1, 0, "")]
         assert waits[0].oldest is not None and waits[0].oldest >= 0
         assert after.waiting == 3 and after.in_flight == 0
         assert (before.lately.failed, after.lately.failed) == (0, 1)

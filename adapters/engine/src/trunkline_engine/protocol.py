@@ -170,9 +170,9 @@ class EventReader:
         )
 
 
-def _error_from_event(said: _ErrorEvent) -> ModelError:
+def _error_from_event(event: _ErrorEvent) -> ModelError:
     """The codes that the contract knows go on as they are; every other is the provider's failure."""
-    detail = truncate_words(f"{said.code}: {said.message}", MAX_DETAIL)
-    if said.code in (ErrorCode.CONTEXT_OVERFLOW, ErrorCode.TOOL_ERROR):
-        return ModelError(ErrorCode(said.code), "refused", detail)
+    detail = truncate_words(f"{event.code}: {event.message}", MAX_DETAIL)
+    if event.code in (ErrorCode.CONTEXT_OVERFLOW, ErrorCode.TOOL_ERROR):
+        return ModelError(ErrorCode(event.code), "refused", detail)
     return model_error("unavailable", detail)

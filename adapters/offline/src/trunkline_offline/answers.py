@@ -118,9 +118,9 @@ def _call_id(request: ModelRequest, number: int) -> str:
     return f"offline_{len(request.messages)}_{number}"
 
 
-def _format_report(found: list[QuotedPassage], results: list[Message], words: list[str]) -> str:
-    if found:
-        return "In memory I found:\n\n" + "\n\n".join(passage.quoted() for passage in found[:MAX_PASSAGES])
+def _format_report(passages: list[QuotedPassage], results: list[Message], words: list[str]) -> str:
+    if passages:
+        return "In memory I found:\n\n" + "\n\n".join(passage.quoted() for passage in passages[:MAX_PASSAGES])
     failed = next((message.content for message in results if message.error), None)
     if failed is not None:
         return f"Memory could not be searched: {failed}"

@@ -39,9 +39,9 @@ def passages_of(result: str) -> list[QuotedPassage]:
     return [passage for passage in passages if passage.text.strip() and not _is_conversation(passage.path)]
 
 
-def rank(found: Sequence[Sequence[QuotedPassage]], words: Sequence[str]) -> list[QuotedPassage]:
+def rank(groups: Sequence[Sequence[QuotedPassage]], words: Sequence[str]) -> list[QuotedPassage]:
     """All passages, each once; those with most of the words first, else in the order in which they came."""
-    unique = list(dict.fromkeys(passage for passages in found for passage in passages))
+    unique = list(dict.fromkeys(passage for passages in groups for passage in passages))
     return sorted(unique, key=lambda passage: -sum(1 for word in words if word in passage.text.lower()))
 
 
@@ -57,8 +57,8 @@ def _from_lines(result: str) -> list[dict[str, Any]]:
     return [{"path": path, "line": int(line), "content": content} for path, line, content in matches]
 
 
-def _values(found: Any) -> list[Any]:
-    return list(found.values()) if isinstance(found, dict) else []
+def _values(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else []
 
 
 def _is_conversation(path: str) -> bool:

@@ -49,9 +49,9 @@ class CallIds:
     def __init__(self, request: ModelRequest) -> None:
         self._taken = {call.id for message in request.messages for call in message.tool_calls}
 
-    def unique(self, given: str | None) -> str:
+    def unique(self, id: str | None) -> str:
         """The given id, or a new one when it is empty or taken."""
-        chosen = given if given and given not in self._taken else f"call_{uuid.uuid4().hex[:24]}"
+        chosen = id if id and id not in self._taken else f"call_{uuid.uuid4().hex[:24]}"
         self._taken.add(chosen)
         return chosen
 

@@ -186,15 +186,15 @@ class MarkdownStream:
             return self._split_list(keep=window // 2)
         return ""
 
-    def _split_fence(self, fence: Token, keep: int) -> str:
+    def _split_fence(self, token: Token, keep: int) -> str:
         lines = self._pending.splitlines(keepends=True)
-        opening, body = lines[_first(fence)], lines[_first(fence) + 1 :]
-        if body and _closes(body[-1], fence.markup):
+        opening, body = lines[_first(token)], lines[_first(token) + 1 :]
+        if body and _closes(body[-1], token.markup):
             return ""
         done, rest = body[:-keep], body[-keep:]
-        printed = self._print(opening + "".join(done) + fence.markup + "\n")
-        language = fence.info.strip().partition(" ")[0]
-        self._pending, self._joined = f"{fence.markup}{language}\n" + "".join(rest), True
+        printed = self._print(opening + "".join(done) + token.markup + "\n")
+        language = token.info.strip().partition(" ")[0]
+        self._pending, self._joined = f"{token.markup}{language}\n" + "".join(rest), True
         return printed
 
     def _split_list(self, keep: int) -> str:

@@ -20,21 +20,21 @@ class SavedConversationError(TrunklineError):
     """A file cannot be saved or is not a saved conversation."""
 
 
-def save_path(given: str, at: datetime) -> Path:
+def save_path(argument: str, at: datetime) -> Path:
     """The path to save to: a folder gets the default name, a name without suffix gets ``.json``."""
     default = f"conversation_{at:%Y%m%d_%H%M%S}.json"
-    if not given:
+    if not argument:
         return Path(default)
-    path = Path(given).expanduser()
-    if given.endswith(("/", os.sep)) or path.is_dir():
+    path = Path(argument).expanduser()
+    if argument.endswith(("/", os.sep)) or path.is_dir():
         return path / default
     return path if path.suffix == ".json" else path.with_name(path.name + ".json")
 
 
-def load_path(given: str) -> Path:
+def load_path(argument: str) -> Path:
     """Return the file to load: the one that was named, or the newest file with a default name in this folder."""
-    if given:
-        path = Path(given).expanduser()
+    if argument:
+        path = Path(argument).expanduser()
         return path if path.exists() or path.suffix == ".json" else path.with_name(path.name + ".json")
     saved = sorted(Path.cwd().glob("conversation_*.json"))
     if not saved:

@@ -214,10 +214,10 @@ class TurnDisplay:
         tasks.start_soon(self._ask, event, scope, tasks.cancel_scope)
 
     async def _ask(
-        self, event: ApprovalRequested, asking: anyio.CancelScope, showing: anyio.CancelScope
+        self, event: ApprovalRequested, scope: anyio.CancelScope, showing: anyio.CancelScope
     ) -> None:
         """Ask the person and hand in what they say. Nothing is ever decided without them."""
-        with asking:
+        with scope:
             await anyio.sleep(QUESTION_DELAY)
             async with self._questions:
                 said = await self._prompt_person(event)
@@ -244,12 +244,17 @@ class TurnDisplay:
             return None
         return ApprovalDecision(id, answer != "no", "once" if answer == "no" else answer)
 
-    async def _decide(self, event: ApprovalRequested, said: ApprovalDecision) -> None:
+    async def _decide(self, event: ApprovalRequested, decision: ApprovalDecision) -> None:
         turn, call = self.followed.turn, event.call.id
         try:
             await self._outage.retry(
                 lambda: self._gateway.decide(
-                    turn, call, event.call_hash, allow=said.allow, scope=said.scope, answer=said.answer
+                    turn,
+                    call,
+                    event.call_hash,
+                    allow=decision.allow,
+                    scope=decision.scope,
+                    answer=decision.answer,
                 )
             )
         except RemoteFault as fault:

@@ -16,12 +16,12 @@ TIE_MARGIN = 0.1
 effect wins."""
 
 
-def suggest_tool(said: str, effects: Mapping[str, str]) -> str | None:
+def suggest_tool(requested: str, effects: Mapping[str, str]) -> str | None:
     """Return the name that is similar to the requested one, or None. ``effects`` maps each tool's name to its effect.
 
     If a tool with a weaker effect is about as similar, that tool is suggested.
     """
-    known = {name: _likeness(said, name) for name in sorted(effects)}
+    known = {name: _likeness(requested, name) for name in sorted(effects)}
     fitting = {
         name: likeness
         for name, likeness in known.items()

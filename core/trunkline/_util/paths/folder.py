@@ -62,10 +62,10 @@ class Folder:
     system (absent, full, not permitted).
     """
 
-    def __init__(self, handle: int, reach: PathScope, held: ExitStack) -> None:
+    def __init__(self, handle: int, reach: PathScope, resources: ExitStack) -> None:
         self._root = handle
         self._reach = reach
-        self._held = held
+        self._held = resources
         self._roots: dict[Path, int] = {}
         self._closed: frozenset[FileIdentity] = frozenset(reach.closed_identities())
 

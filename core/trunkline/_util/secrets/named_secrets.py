@@ -88,42 +88,42 @@ class NamedSecretFinder:
             yield IN_SENTENCE, self._said
             yield AFTER_BLANK, self._shown
 
-    def _assigned(self, name: str, found: Assignment) -> bool:
-        if found.quote:
-            return not is_placeholder(found.value)
-        if found.called or not self.could_be(found.value):
+    def _assigned(self, name: str, assignment: Assignment) -> bool:
+        if assignment.quote:
+            return not is_placeholder(assignment.value)
+        if assignment.called or not self.could_be(assignment.value):
             return False
-        if found.closed and _LITERAL.fullmatch(found.value):
+        if assignment.closed and _LITERAL.fullmatch(assignment.value):
             return False  # a JSON number or constant; a replacement text would make the file invalid
-        if "token" in name and _NUMBER.fullmatch(found.value) and len(found.value) < 6:
+        if "token" in name and _NUMBER.fullmatch(assignment.value) and len(assignment.value) < 6:
             return False  # max_token: 4096
-        if name == "pwd" and found.value.startswith(("/", "~")):
+        if name == "pwd" and assignment.value.startswith(("/", "~")):
             return False  # in a shell, the current folder
-        return found.sign == "=" or not _goes_on(name, found)
+        return assignment.sign == "=" or not _goes_on(name, assignment)
 
-    def _quoted_code(self, name: str, found: Assignment) -> bool:
+    def _quoted_code(self, name: str, assignment: Assignment) -> bool:
         """Handle code marks: in `api_key=` the second mark ends the code and does not open a value."""
-        ends = found.quote == "`" and not found.closed
-        return not ends and self._assigned(name, found)
+        ends = assignment.quote == "`" and not assignment.closed
+        return not ends and self._assigned(name, assignment)
 
-    def _flag(self, name: str, found: Assignment) -> bool:
-        value = found.value.rstrip(".,:")
+    def _flag(self, name: str, assignment: Assignment) -> bool:
+        value = assignment.value.rstrip(".,:")
         named = value.isupper() and value.isalpha()  # --password NAME, in a manual
-        return not named and found.quote != "`" and self.could_be(value) and not is_status_word(value)
+        return not named and assignment.quote != "`" and self.could_be(value) and not is_status_word(value)
 
-    def _said(self, name: str, found: Assignment) -> bool:
-        value, ends = found.value, _CLAUSE_ENDS.match(found.rest) is not None
+    def _said(self, name: str, assignment: Assignment) -> bool:
+        value, ends = assignment.value, _CLAUSE_ENDS.match(assignment.rest) is not None
         if not self.could_be(value) or is_status_word(value) or is_descriptive(value):
             return False
         if is_ambiguous_name(name):
-            return is_random(value) and len(value) >= (8 if ends or found.quote else 16)
-        whole = bool(found.quote) or (ends and is_word(value))
-        return is_random(value) or (whole and found.sign != "to")  # "the password to the attic"
+            return is_random(value) and len(value) >= (8 if ends or assignment.quote else 16)
+        whole = bool(assignment.quote) or (ends and is_word(value))
+        return is_random(value) or (whole and assignment.sign != "to")  # "the password to the attic"
 
-    def _shown(self, name: str, found: Assignment) -> bool:
-        if is_ambiguous_name(name) or found.quote == "`" or " " in found.value:
+    def _shown(self, name: str, assignment: Assignment) -> bool:
+        if is_ambiguous_name(name) or assignment.quote == "`" or " " in assignment.value:
             return False
-        return self.could_be(found.value) and not is_status_word(found.value)
+        return self.could_be(assignment.value) and not is_status_word(assignment.value)
 
 
 def is_ambiguous_name(name: str) -> bool:
@@ -131,10 +131,10 @@ def is_ambiguous_name(name: str) -> bool:
     return name.casefold().endswith(_SPOKEN_OF)
 
 
-def _goes_on(name: str, found: Assignment) -> bool:
+def _goes_on(name: str, assignment: Assignment) -> bool:
     """Report whether ``name: value`` is the beginning of a sentence or a type annotation, and not a secret."""
-    said = found.value.rstrip(".!?…")
-    if is_status_word(said) or found.rest.startswith(" = "):
+    said = assignment.value.rstrip(".!?…")
+    if is_status_word(said) or assignment.rest.startswith(" = "):
         return True
-    in_sentence = said != found.value or opens_with_word(found.rest)
+    in_sentence = said != assignment.value or opens_with_word(assignment.rest)
     return in_sentence and (is_descriptive(said) or (is_ambiguous_name(name) and is_word(said)))

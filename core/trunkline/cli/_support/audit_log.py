@@ -55,24 +55,24 @@ def parse_since(text: str) -> datetime:
         ) from None
 
 
-async def read_entries(bus: Bus, wanted: AuditFilter) -> list[AuditEntry]:
+async def read_entries(bus: Bus, filters: AuditFilter) -> list[AuditEntry]:
     """Return the entries, oldest first."""
     found: dict[str, AuditEntry] = {}
-    for path in await _files(bus, wanted.since.date()):
+    for path in await _files(bus, filters.since.date()):
         text = (await bus.call(MEMORY_READ, ReadMemory(path=path), timeout=CALL_SECONDS)).content
         found |= {entry.id: entry for entry in map(_entry, text.splitlines()) if entry is not None}
     async for stored in bus.history(AUDIT):
         found.setdefault(stored.data.id, stored.data)
-    return sorted(filter(wanted.matches, found.values()), key=lambda entry: (entry.at, entry.id))
+    return sorted(filter(filters.matches, found.values()), key=lambda entry: (entry.at, entry.id))
 
 
-async def follow_entries(bus: Bus, wanted: AuditFilter, shown: set[str]) -> AsyncIterator[AuditEntry]:
+async def follow_entries(bus: Bus, filters: AuditFilter, shown: set[str]) -> AsyncIterator[AuditEntry]:
     """Yield entries of the stream that were not shown yet, and new entries as they are recorded."""
     position = 0
     while True:
         async for stored in bus.history(AUDIT, after=position):
             position = stored.seq
-            if wanted.matches(stored.data) and stored.data.id not in shown:
+            if filters.matches(stored.data) and stored.data.id not in shown:
                 yield stored.data
         await anyio.sleep(POLL_SECONDS)
 

@@ -52,11 +52,11 @@ class PermissionChoice(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
 
 
-def _unsaid(said: PermissionTable) -> dict[str, str]:
+def _unsaid(table: PermissionTable) -> dict[str, str]:
     """Return the effective values of choices that neither the block nor the deployment sets, as the presets define
     them.
     """
-    system = (said.scope or DEFAULT_TABLE.scope) == "system"
+    system = (table.scope or DEFAULT_TABLE.scope) == "system"
     return {
         "scope": "block",
         "allow_shell": "true, as the scope is system" if system else "not permitted",
@@ -80,10 +80,10 @@ class EffectivePermissions(msgspec.Struct, frozen=True, kw_only=True):
     policies: tuple[Policy, ...]
 
 
-def _choices(said: PermissionTable, defaults: PermissionTable) -> Iterator[PermissionChoice]:
-    unsaid = _unsaid(said.with_defaults(defaults))
+def _choices(table: PermissionTable, defaults: PermissionTable) -> Iterator[PermissionChoice]:
+    unsaid = _unsaid(table.with_defaults(defaults))
     for name in PermissionTable.__struct_fields__:
-        own, default = getattr(said, name), getattr(defaults, name)
+        own, default = getattr(table, name), getattr(defaults, name)
         if own is not None:
             yield PermissionChoice(name=name, value=_shown(own), origin=BLOCK_FILE)
         elif default is not None and default != getattr(DEFAULT_TABLE, name):
@@ -189,9 +189,9 @@ async def grant_for_minutes(
     await append_audit_entry(bus, block, said)
 
 
-async def append_audit_entry(bus: Bus, block: str, said: str) -> None:
+async def append_audit_entry(bus: Bus, block: str, description: str) -> None:
     """Append an entry about the owner's change to the audit log."""
-    line = new_entry(event="permissions", block=block, actor=OWNER, by=(OWNER,), why=said)
+    line = new_entry(event="permissions", block=block, actor=OWNER, by=(OWNER,), why=description)
     await bus.append(AUDIT, line, msg_id=line.id, block=block)
 
 

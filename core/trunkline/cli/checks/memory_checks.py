@@ -225,18 +225,18 @@ def _named_tools(memory: RootReader) -> list[tuple[str, str]]:
     return said
 
 
-async def _with_memory(context: CheckContext, look: Callable[[RootReader], T], otherwise: T) -> T:
-    """Return the result of ``look``, called with memory in a thread; ``otherwise`` if there is no memory yet."""
-    return await anyio.to_thread.run_sync(_look, context.home.memory, look, otherwise)
+async def _with_memory(context: CheckContext, read: Callable[[RootReader], T], otherwise: T) -> T:
+    """Return the result of ``read``, called with memory in a thread; ``otherwise`` if there is no memory yet."""
+    return await anyio.to_thread.run_sync(_look, context.home.memory, read, otherwise)
 
 
-def _look(root: Path, look: Callable[[RootReader], T], otherwise: T) -> T:
+def _look(root: Path, read: Callable[[RootReader], T], otherwise: T) -> T:
     try:
         memory = RootReader(root)
     except FileNotFoundError:
         return otherwise
     with closing(memory):
-        return look(memory)
+        return read(memory)
 
 
 def _block_names(memory: RootReader, wrong: list[str]) -> list[str]:

@@ -143,10 +143,10 @@ def _text(inside: Folder, path: str, *, limit: int = MOST_SOURCE) -> str | None:
         return None
 
 
-def _texts(given: Any, folder: Path) -> tuple[str, ...]:
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+def _texts(value: Any, folder: Path) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         raise _unreadable(folder, "has a list in pyproject.toml that is none of texts")
-    return tuple(given)
+    return tuple(value)
 
 
 def _unreadable(folder: Path, what: str) -> PluginError:

@@ -35,7 +35,7 @@ class InstallPlan:
     """The distributions that the plugin may replace."""
 
 
-def resolve(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> InstallPlan:
+def resolve(pip: Pip, target: str, folder: Path, pins: Mapping[str, Pin]) -> InstallPlan:
     """Fetch a plugin, given as ``NAME[==VERSION]``, a wheel or a project folder, and its missing dependencies.
 
     No code of them runs: only wheels are fetched from an index, and a folder is only read, because a build would run
@@ -52,7 +52,7 @@ def resolve(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Ins
             distributions.
     """
     environment = Environment.current()
-    plugin, source = _plugin(pip, wanted, folder)
+    plugin, source = _plugin(pip, target, folder)
     free = _replaceable(plugin.name, pins, environment)
     checks.require_plugin(plugin)
     checks.require_index_only(plugin)
@@ -89,29 +89,29 @@ def _replaceable(name: str, pins: Mapping[str, Pin], environment: Environment) -
 
 
 def _plugin(
-    pip: Pip, wanted: str, folder: Path
+    pip: Pip, target: str, folder: Path
 ) -> tuple[Wheel | Project, Literal["index", "wheel", "folder"]]:
-    if "://" in wanted:
+    if "://" in target:
         raise PluginError(
             "Plugins cannot be installed from a URL.", hint="Download it, inspect it, and give its path."
         )
-    path = Path(wanted).expanduser()
+    path = Path(target).expanduser()
     if path.is_dir():
         return read_project(path), "folder"
     if path.suffix == ".whl":
         if not path.is_file():
             raise PluginError(f"There is no file {path}.", hint="Give the wheel's path.")
         return read_wheel(Path(shutil.copy(path, folder))), "wheel"
-    asked = ("download", *_wheels_only(folder), "--no-deps", _requirement(wanted))
+    asked = ("download", *_wheels_only(folder), "--no-deps", _requirement(target))
     return read_wheel(_fetch_wheel(pip, folder, *asked)), "index"
 
 
-def _requirement(wanted: str) -> str:
+def _requirement(target: str) -> str:
     try:
-        return str(Requirement(wanted))
+        return str(Requirement(target))
     except InvalidRequirement:
         raise PluginError(
-            f"{wanted!r} is neither the name of a distribution nor an existing wheel or folder.",
+            f"{target!r} is neither the name of a distribution nor an existing wheel or folder.",
             hint="Give NAME, NAME==VERSION, or the path of a wheel or of a folder with a pyproject.toml.",
         ) from None
 

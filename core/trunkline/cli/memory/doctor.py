@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 trunkline memory doctor
-trunkline memory doctor --look --json
+trunkline memory doctor --no-repair --json
 """
 
 SECONDS = 1800.0
@@ -21,9 +21,11 @@ MARKS = {"ok": "ok      ", "repaired": "REPAIRED", "warning": "WARNING ", "error
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--look", is_flag=True, help="Only check; change nothing.")
+@click.option(
+    "--repair/--no-repair", default=True, help="Repair damage, or only report it.  [default: repair]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(look: bool, as_json: bool) -> int:
+def command(repair: bool, as_json: bool) -> int:
     """Check memory for damage, repair what can be repaired, and report it.
 
     The check reads every object of the history. It moves damaged objects to .git/trunkline/damaged and never deletes
@@ -32,7 +34,7 @@ def command(look: bool, as_json: bool) -> int:
     """
     from trunkline.cli.output import print_json, print_text
 
-    findings = _examined(look)
+    findings = _examined(repair)
     lost = any(finding.status == "error" for finding in findings)
     if as_json:
         print_json({"ok": not lost, "findings": findings})
@@ -44,7 +46,7 @@ def command(look: bool, as_json: bool) -> int:
     return 1 if lost else 0
 
 
-def _examined(look: bool) -> "Sequence[MemoryFinding]":
+def _examined(repair: bool) -> "Sequence[MemoryFinding]":
     """Check memory in the worker that has the root, or in this process when none has."""
     from trunkline.config import load_config
     from trunkline.contracts.memory.check import CheckMemory
@@ -58,19 +60,19 @@ def _examined(look: bool) -> "Sequence[MemoryFinding]":
     home = Home.of(config)
     if config.settings.bus.url is None and running_pid(home) is None:
         store = choose_store(Plugins.load(config), config.settings.memory.store)
-        return [*store.check_root(home.memory, home.cache, repair=not look), *_started(look)]
-    request = CheckMemory(repair=not look)
+        return [*store.check_root(home.memory, home.cache, repair=repair), *_started(repair)]
+    request = CheckMemory(repair=repair)
     return with_memory(lambda bus: bus.call(MEMORY_CHECK, request, timeout=SECONDS)).findings
 
 
-def _started(look: bool) -> "list[MemoryFinding]":
+def _started(repair: bool) -> "list[MemoryFinding]":
     """Report whether memory can be started now."""
     from trunkline.contracts.memory.check import MemoryFinding
     from trunkline.contracts.memory.files import ListMemory
     from trunkline.contracts.memory.subjects import MEMORY_LIST
     from trunkline.errors import TrunklineError
 
-    if look:
+    if not repair:
         return []
     try:
         with_memory(lambda bus: bus.call(MEMORY_LIST, ListMemory(), timeout=COMMAND_SECONDS))

@@ -89,19 +89,19 @@ def command(
     return 0 if found.hits else 1
 
 
-def _show(found: "MemoryHits", *, names: bool, why: bool) -> None:
+def _show(hits: "MemoryHits", *, names: bool, why: bool) -> None:
     from trunkline.cli.output import print_text
 
-    if not found.hits:
+    if not hits.hits:
         click.echo("Nothing found.", err=True)
-    for hit in found.hits:
+    for hit in hits.hits:
         print_text(hit.path if names else f"{_place(hit)}: {_speaker(hit)}{hit.content.strip()}")
         for one in hit.why if why else ():
             print_text(
                 f"    {one.signal:<11}{'+' if one.is_additive else '×'} {one.weight:<8g}{one.detail}".rstrip()
             )
     if why and not names:
-        click.echo(found.searched, err=True)
+        click.echo(hits.searched, err=True)
 
 
 def _speaker(hit: "MemoryHit") -> str:

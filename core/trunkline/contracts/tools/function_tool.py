@@ -124,12 +124,12 @@ def _alias(function: Callable[..., CanonicalCall]) -> ToolAlias:
     return ToolAlias(ToolSchema(name=name, description=description, parameters=_schema(kind, name)), means)
 
 
-async def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+async def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     """Call a function and return its result; a synchronous function runs in a thread."""
     if inspect.iscoroutinefunction(function):
-        return await function(**given)
+        return await function(**arguments)
     strand = InterruptibleCall()
-    contained = partial(strand.run, partial(_contained, function, given))
+    contained = partial(strand.run, partial(_contained, function, arguments))
     try:
         return await anyio.to_thread.run_sync(contained, abandon_on_cancel=True)
     finally:
@@ -313,12 +313,12 @@ def _refuse_unless(fits: object, name: str, why: str, cure: str) -> None:
         raise PluginError(f"{name} cannot be a tool: {why}.", hint=cure)
 
 
-def _contained(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+def _contained(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     """Run a function in a thread. Convert a GeneratorExit, which would end every coroutine up the stack, to
     RuntimeError.
     """
     try:
-        return function(**given)
+        return function(**arguments)
     except GeneratorExit as error:
         raise RuntimeError(f"{function.__name__} raised GeneratorExit") from error
 

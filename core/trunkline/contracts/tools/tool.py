@@ -109,13 +109,13 @@ class CanonicalCall:
 class ToolAlias:
     """Another name by which models call a tool, because they learned it elsewhere. The name is not sent to models.
 
-    ``schema`` describes the arguments of such a call. ``means`` converts arguments that fit the schema to the
+    ``schema`` describes the arguments of such a call. ``to_canonical`` converts arguments that fit the schema to the
     canonical call; it raises ToolError if it cannot. From then on permissions, approvals, the ledger and the audit
     log treat the call as the canonical call.
     """
 
     schema: ToolSchema
-    means: Callable[[dict[str, Any]], CanonicalCall]
+    to_canonical: Callable[[dict[str, Any]], CanonicalCall]
 
 
 class Tool(ABC):

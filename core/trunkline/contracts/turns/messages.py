@@ -420,25 +420,25 @@ class ApprovalSettled(msgspec.Struct, frozen=True, kw_only=True, tag="approval.s
     id: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def approval_requested(turn: str, call: ToolCall, asked: ApprovalAsked) -> ApprovalRequested:
+def approval_requested(turn: str, call: ToolCall, request: ApprovalAsked) -> ApprovalRequested:
     """Return the event that shows an approval to people."""
     return ApprovalRequested(
         call=call,
-        call_hash=asked.call_hash,
-        question=asked.question,
-        id=_id_of(turn, asked),
-        asked_at=asked.asked_at,
-        expires_at=asked.expires_at,
-        detail=asked.detail,
+        call_hash=request.call_hash,
+        question=request.question,
+        id=_id_of(turn, request),
+        asked_at=request.asked_at,
+        expires_at=request.expires_at,
+        detail=request.detail,
     )
 
 
-def _id_of(turn: str, asked: ApprovalAsked) -> str | msgspec.UnsetType:
-    at = asked.asked_at
-    return at if isinstance(at, msgspec.UnsetType) else approval_id(turn, asked.call_id, at)
+def _id_of(turn: str, request: ApprovalAsked) -> str | msgspec.UnsetType:
+    at = request.asked_at
+    return at if isinstance(at, msgspec.UnsetType) else approval_id(turn, request.call_id, at)
 
 
-def approval_settled(turn: str, recorded: ApprovalRecorded, asked: ApprovalAsked | None) -> ApprovalSettled:
+def approval_settled(turn: str, recorded: ApprovalRecorded, request: ApprovalAsked | None) -> ApprovalSettled:
     """Return the event that shows the decision about an approval to people."""
     return ApprovalSettled(
         call_id=recorded.call_id,
@@ -446,7 +446,7 @@ def approval_settled(turn: str, recorded: ApprovalRecorded, asked: ApprovalAsked
         by=recorded.by,
         scope=recorded.scope,
         answer=recorded.answer,
-        id=msgspec.UNSET if asked is None else _id_of(turn, asked),
+        id=msgspec.UNSET if request is None else _id_of(turn, request),
     )
 
 

@@ -45,7 +45,7 @@ class AuthMiddleware:
     def __init__(
         self,
         app: ASGIApp,
-        door: HttpAuth,
+        auth: HttpAuth,
         refuse: RefusalFactory,
         tracer: Tracer,
         host: str,
@@ -54,7 +54,7 @@ class AuthMiddleware:
         hidden: str = "",
     ) -> None:
         self._app = app
-        self._door = door
+        self._auth = auth
         self._refuse = refuse
         self._tracer = tracer
         self._hidden = hidden
@@ -87,7 +87,7 @@ class AuthMiddleware:
             return ErrorCode.NOT_FOUND
         if path in self._open:
             return None
-        identity = await self._door.identify(headers)
+        identity = await self._auth.identify(headers)
         scope[IDENTITY] = identity
         return None if identity is not None else ErrorCode.UNAUTHORIZED
 

@@ -20,7 +20,7 @@ async def send(stream: ByteStream, message: HandshakeMessage) -> None:
     await stream.send(msgspec.json.encode(message) + b"\n")
 
 
-async def receive(stream: ByteStream, wanted: type[T]) -> T:
+async def receive(stream: ByteStream, kind: type[T]) -> T:
     """Receive one message of a kind.
 
     Raises:
@@ -35,6 +35,6 @@ async def receive(stream: ByteStream, wanted: type[T]) -> T:
     message = msgspec.json.decode(line, type=HandshakeMessage)
     if isinstance(message, EnrolmentRefused):
         raise RefusedByPeer(message.reason)
-    if not isinstance(message, wanted):
-        raise msgspec.ValidationError(f"{type(message).__name__} instead of {wanted.__name__}")
+    if not isinstance(message, kind):
+        raise msgspec.ValidationError(f"{type(message).__name__} instead of {kind.__name__}")
     return message

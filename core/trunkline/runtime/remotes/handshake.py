@@ -110,6 +110,6 @@ class HandshakeTranscript(msgspec.Struct, frozen=True, kw_only=True):
         return digest.hexdigest()
 
 
-def proofs_match(shown: str, wanted: str) -> bool:
+def proofs_match(shown: str, expected: str) -> bool:
     """Report whether two proofs are the same, compared in constant time."""
-    return hmac.compare_digest(shown.encode(), wanted.encode())
+    return hmac.compare_digest(shown.encode(), expected.encode())

@@ -43,14 +43,14 @@ MAX_CONNECTIONS = 8
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """A code for one host. ``port`` is the port of the enrolment, ``door_port`` the port of the leaf listener."""
+    """A code for one host. ``port`` is the port of the enrolment, ``leaf_port`` the port of the leaf listener."""
 
     name: str
     blocks: tuple[str, ...]
     code: str
     host: str
     port: int
-    door_port: int
+    leaf_port: int
 
 
 async def invite(
@@ -165,7 +165,7 @@ class _EnrolmentServer:
         self._registry.add(remote)
         self.joined = remote
         return Welcome(
-            name=remote.name, port=self._invitation.door_port, authority=(folder / AUTHORITY).read_text()
+            name=remote.name, port=self._invitation.leaf_port, authority=(folder / AUTHORITY).read_text()
         )
 
     def _count_wrong(self) -> None:

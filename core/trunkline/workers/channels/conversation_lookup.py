@@ -55,6 +55,6 @@ async def _all_conversations(gateway: Gateway) -> list[ConversationSummary]:
             return found
 
 
-def _format_matches(found: list[ConversationSummary]) -> str:
-    names = [f"{one.id} ({one.title})" if one.title else one.id for one in found[:MAX_NAMED]]
-    return ", ".join([*names, "…"] if len(found) > MAX_NAMED else names)
+def _format_matches(conversations: list[ConversationSummary]) -> str:
+    names = [f"{one.id} ({one.title})" if one.title else one.id for one in conversations[:MAX_NAMED]]
+    return ", ".join([*names, "…"] if len(conversations) > MAX_NAMED else names)

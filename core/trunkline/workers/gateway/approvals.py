@@ -163,14 +163,14 @@ class ApprovalService:
             await (self._grants.write(grant) if first else self._grants.write_missed(grant, asked))
         return None if first else AlreadyDecided(decision.allow, decision.by, question=asked.is_question)
 
-    async def _check_race(self, decision: ApprovalDecided, asked: ApprovalAsked) -> None:
+    async def _check_race(self, decision: ApprovalDecided, request: ApprovalAsked) -> None:
         """Refuse with ``conflict`` after another decision won a race, unless it was the same decision."""
         state = await self._turns.find(decision.turn)
-        if state is None or not await self._is_same_decision(decision, asked, state):
+        if state is None or not await self._is_same_decision(decision, request, state):
             raise refusal(ErrorCode.CONFLICT, "This was decided already.")
 
     async def _is_same_decision(
-        self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState
+        self, decision: ApprovalDecided, request: ApprovalAsked, state: TurnState
     ) -> bool:
         """Report whether the same person has already recorded the same decision, so that only the reply was
         lost.
@@ -182,7 +182,7 @@ class ApprovalService:
             return False
         if _decision_key(first) == _decision_key(decision):
             return True
-        raise AlreadyDecided(first.allow, first.by, question=asked.is_question)
+        raise AlreadyDecided(first.allow, first.by, question=request.is_question)
 
     async def _first_decision(self, decision: ApprovalDecided, state: TurnState) -> ApprovalDecided | None:
         """Return the decision that counts: the recorded one, or the first one in the inbox. None when there
@@ -196,14 +196,14 @@ class ApprovalService:
             decision, allow=recorded.allow, by=recorded.by, scope=scope, answer=answer
         )
 
-    async def _append(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> bool:
+    async def _append(self, decision: ApprovalDecided, request: ApprovalAsked, state: TurnState) -> bool:
         """Append the decision to the inbox. Return whether it is the first one."""
         about = state.request
         ack = await self._bus.append(
             INBOX,
             decision,
             scope=Scope(block=about.block, conversation=about.conversation, turn=about.turn),
-            msg_id=key_of("decision", about.turn, decision.call, asked.call_hash, str(asked.asked_at)),
+            msg_id=key_of("decision", about.turn, decision.call, request.call_hash, str(request.asked_at)),
             timeout=ACCEPT_SECONDS,
             conversation=about.conversation,
         )
@@ -261,11 +261,11 @@ def _is_open(approval: Approval) -> bool:
     return approval.settled is None and approval.expires_at > utc_now()
 
 
-def _check(decision: ApprovalDecided, asked: ApprovalAsked) -> None:
+def _check(decision: ApprovalDecided, request: ApprovalAsked) -> None:
     """Refuse an empty answer to a question, and an answer where only allow or deny is expected."""
-    if decision.answer and not (asked.is_question and decision.allow):
+    if decision.answer and not (request.is_question and decision.allow):
         raise InvalidField(("answer",), "This approval takes allow or deny, and no answer in words.")
-    if asked.is_question and decision.allow and not decision.answer.strip():
+    if request.is_question and decision.allow and not decision.answer.strip():
         raise InvalidField(("answer",), "This is a question: it needs an answer in words.")
     if len(decision.answer) > MAX_ANSWER_CHARS:
         raise refusal(ErrorCode.TOO_LARGE, f"An answer has {MAX_ANSWER_CHARS} characters at most.")

@@ -44,14 +44,14 @@ class GrantStore:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    def policy_for(self, decision: ApprovalDecided, state: TurnState, asked: ApprovalAsked) -> Policy | None:
+    def policy_for(self, decision: ApprovalDecided, state: TurnState, record: ApprovalAsked) -> Policy | None:
         """Return the policy that a decision creates; None for a decision about a single call.
 
         Raises InvalidField when the call has no shape, so that it can only be allowed once.
         """
         if not decision.allow or decision.scope == "once":
             return None
-        detail, request = asked.detail, state.request
+        detail, request = record.detail, state.request
         call = state.call(decision.call)
         if isinstance(detail, msgspec.UnsetType) or not detail.shape or call is None:
             raise InvalidField(("scope",), "This can only be allowed once.")
@@ -79,7 +79,7 @@ class GrantStore:
         )
         await self._bus.call(MEMORY_WRITE_MANY, request, timeout=MEMORY_TIMEOUT)
 
-    async def write_missed(self, grant: Policy, asked: ApprovalAsked) -> None:
+    async def write_missed(self, grant: Policy, request: ApprovalAsked) -> None:
         """Write a grant unless its file changed after the question was asked.
 
         A gateway that crashed after recording the decision has not written the grant. Repeating the decision must not
@@ -87,8 +87,8 @@ class GrantStore:
         """
         since = (
             datetime.min.replace(tzinfo=UTC)
-            if isinstance(asked.asked_at, msgspec.UnsetType)
-            else asked.asked_at
+            if isinstance(request.asked_at, msgspec.UnsetType)
+            else request.asked_at
         )
         changed = await self._changed(grant.id)
         # history has whole seconds: in doubt the grant counts as revoked, and the person is asked again

@@ -61,7 +61,7 @@ class GatewayWorker(Worker):
         context, settings = self.context, self.context.config.settings.gateway
         state = AppState(
             services=self._services,
-            door=HttpAuth(load_token(context.home.token_file), context.plugins.authenticators()),
+            auth=HttpAuth(load_token(context.home.token_file), context.plugins.authenticators()),
             routes=context.plugins.http_routes(),
             host=settings.host,
             max_content=settings.max_content,

@@ -26,25 +26,25 @@ class AdapterEmbedder(Embedder):
         await self._adapter.aclose()
 
 
-def select_embedder(plugins: Plugins, wanted: str | None) -> Embedder | None:
+def select_embedder(plugins: Plugins, configured: str | None) -> Embedder | None:
     """Return the embedder that ``[memory] embedder`` names; None if the setting is empty.
 
     Raises:
         ConfigError: there is no embedder of that name.
     """
-    if not wanted:
+    if not configured:
         return None
     for owned in plugins.embedders():
-        if owned.item.name == wanted:
+        if owned.item.name == configured:
             return owned.item
-    name, _, model = wanted.partition("/")
+    name, _, model = configured.partition("/")
     for found in plugins.models():
         if found.item.name == name and found.item.embeds:
             return AdapterEmbedder(found.item, model)
     names = [owned.item.name for owned in plugins.embedders()]
     names += [f"{owned.item.name}/MODEL" for owned in plugins.models() if owned.item.embeds]
     raise ConfigError(
-        f"[memory] embedder is {wanted!r}, but no installed embedder has that name.",
+        f"[memory] embedder is {configured!r}, but no installed embedder has that name.",
         hint=f"Choose one of {', '.join(names)}, or leave it out."
         if names
         else "Remove the setting: search then uses words only.",

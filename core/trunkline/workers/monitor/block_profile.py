@@ -53,11 +53,11 @@ class BlockTools:
     schemas: Mapping[str, ToolSchema] = field(default_factory=dict)
 
     @classmethod
-    def from_catalogue(cls, found: ToolCatalogue) -> "BlockTools":
+    def from_catalogue(cls, catalogue: ToolCatalogue) -> "BlockTools":
         """Return the tools of a received catalogue."""
-        specs = found.tools or ()
-        schemas = {spec.name: compact_schema(spec) for spec in (*specs, *found.own)}
-        return cls(found.version, specs, found.own, frozenset(found.restricted), schemas)
+        specs = catalogue.tools or ()
+        schemas = {spec.name: compact_schema(spec) for spec in (*specs, *catalogue.own)}
+        return cls(catalogue.version, specs, catalogue.own, frozenset(catalogue.restricted), schemas)
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,19 +200,19 @@ class ContextBuilder:
         self,
         source: ContextSource,
         info: TurnInfo,
-        found: list[Sequence[ContextItem]],
+        items: list[Sequence[ContextItem]],
         number: int,
     ) -> None:
         try:
             with anyio.move_on_after(SOURCE_TIMEOUT) as deadline:
-                found[number] = tuple(await source(info))
+                items[number] = tuple(await source(info))
             if deadline.cancelled_caught:
                 late = f"it took more than {SOURCE_TIMEOUT:g} s"
                 log.warning("context source %s is left out: %s", source.name, late)
-                found[number] = (ContextGap(source.name, late),)
+                items[number] = (ContextGap(source.name, late),)
         except Exception as error:
             log.exception("context source %s failed and is left out", source.name)
-            found[number] = (ContextGap(source.name, f"it failed with {type(error).__name__}"),)
+            items[number] = (ContextGap(source.name, f"it failed with {type(error).__name__}"),)
 
     async def _load_history(self, request: TurnRequested, cached: list[Message]) -> None:
         found = await self._slice(request, len(cached))

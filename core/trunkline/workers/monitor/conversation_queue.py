@@ -263,7 +263,7 @@ class ConversationQueue:
             turn=turn,
             request=request,
             epoch=epoch,
-            carrier=claimed,
+            inbox_item=claimed,
             controls=tuple(controls),
             mailbox=self._mailbox,
             journal=self._journal,
@@ -279,8 +279,8 @@ class ConversationQueue:
             self._mailbox = None
         if isinstance(claimed.item, TurnSteered) and _is_too_late(turn, claimed.item):
             return self._enqueue(claimed)
-        # The carrier is settled last. After a crash before this line the server delivers the carrier again: _handle
-        # finds the turn done or parked, publishes what is missing, and settles the carrier (ADR 0025). After a BusError
+        # The inbox item is settled last. After a crash before this line the server delivers it again: _handle
+        # finds the turn done or parked, publishes what is missing, and settles the item (ADR 0025). After a BusError
         # here the queue does the same.
         await self._publish_end(turn, request, run.published)
         await self._inbox.settle(claimed)

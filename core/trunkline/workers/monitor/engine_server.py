@@ -158,7 +158,7 @@ class EngineServer:
         from trunkline.runtime.http.auth_middleware import AuthMiddleware
 
         gate = Middleware(
-            AuthMiddleware, door=self._http_auth(), refuse=_refused, tracer=tracer, host=LOOPBACK
+            AuthMiddleware, auth=self._http_auth(), refuse=_refused, tracer=tracer, host=LOOPBACK
         )
         return Starlette(routes=[Route("/engine/chat", self._chat, methods=["POST"])], middleware=[gate])
 
@@ -286,13 +286,13 @@ def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
     return Caller(actor, own.intersect(given)) if actor == identity.id or identity == OWNER else None
 
 
-def _message(given: EngineMessage) -> Message:
+def _message(message: EngineMessage) -> Message:
     return Message(
         id=new_id("msg"),
-        role=given.role,
-        content=given.content,
-        tool_calls=given.tool_calls,
-        tool_call_id=given.tool_call_id,
+        role=message.role,
+        content=message.content,
+        tool_calls=message.tool_calls,
+        tool_call_id=message.tool_call_id,
     )
 
 

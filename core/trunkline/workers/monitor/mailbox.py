@@ -101,13 +101,13 @@ def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
     return _recorded(decision, asked) if asked and asked.call_hash == decision.call_hash else None
 
 
-def _recorded(decision: ApprovalDecided, asked: ApprovalAsked) -> ApprovalRecorded | None:
+def _recorded(decision: ApprovalDecided, request: ApprovalAsked) -> ApprovalRecorded | None:
     """Return the entry; None for an answer to a call that asked no question, and for an approval of a question without
     an answer."""
-    if decision.allow and bool(decision.answer) != asked.is_question:
+    if decision.allow and bool(decision.answer) != request.is_question:
         return None
     return ApprovalRecorded(
-        call_id=asked.call_id,
+        call_id=request.call_id,
         allow=decision.allow,
         by=decision.by,
         scope=msgspec.UNSET if decision.scope == "once" else decision.scope,

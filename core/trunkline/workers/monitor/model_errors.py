@@ -73,15 +73,15 @@ class ModelErrorFormatter:
     def __init__(self, redactor: LogRedactor) -> None:
         self._redactor = redactor
 
-    def describe(self, error: ModelError, asked: str = "") -> str:
+    def describe(self, error: ModelError, model: str = "") -> str:
         """Return the line: the model that was called (``adapter/model``, "" for none), the fault and the
         error's text."""
-        if not asked:
+        if not model:
             return _shorten(
                 self._redact(error.detail)
             )  # Trunkline's own text, which may name files: AGENT.md is not a host name
         detail = _DOTTED.sub("[address]", self._redact(error.detail))
-        return _shorten(f"{asked}: {FAULT_TEXT[error.fault]}{f' ({detail})' if detail else ''}.")
+        return _shorten(f"{model}: {FAULT_TEXT[error.fault]}{f' ({detail})' if detail else ''}.")
 
     def _redact(self, text: str) -> str:
         """Return the text without secrets, addresses, account ids and paths."""

@@ -142,11 +142,11 @@ def _unapproved(command: RunToolCall) -> ToolOutcome:
     return ToolOutcome(call=command.key, status="error", output=text, error_kind="unavailable")
 
 
-def _unavailable(command: RunToolCall, heard: bool) -> ToolOutcome:
-    """Return the outcome of a call that no worker answers. With ``heard`` a worker may have received the call, so its
-    effect is unknown."""
+def _unavailable(command: RunToolCall, answered: bool) -> ToolOutcome:
+    """Return the outcome of a call that no worker answers. With ``answered`` a worker may have received the call, so
+    its effect is unknown."""
     text = f"The tool {command.call.name} is unavailable: no tools worker answers."
-    if not heard:
+    if not answered:
         return _failed(command, f"{text} It was not run.", "unavailable")
     return _in_doubt(command, f"{text} It may have been run; check before doing it again.")
 

@@ -105,9 +105,9 @@ class TurnExecutor:
             await self._recorder.record(run, entries)
 
         async def settle(claimed: ClaimedItem) -> None:
-            # The carrier stays in the inbox until the queue has published the approvals and the end of the turn: until
+            # The item stays in the inbox until the queue has published the approvals and the end of the turn: until
             # then its redelivery resumes the turn after a crash (ADR 0002).
-            if claimed is not run.carrier:
+            if claimed is not run.inbox_item:
                 await self._inbox.settle(claimed)
 
         return RunnerEnvironment(

@@ -43,7 +43,7 @@ class TurnRecorder:
         """Record entries of a running turn. Raises Fenced when another monitor owns it, and BusError."""
         # The journal is written first: only its compare-and-set shows whether this monitor still owns the conversation
         # (ADR 0003), and the metrics, facts and approvals are derived from the entries (ADR 0005). After a crash behind
-        # the write, the server delivers the carrier again, because the carrier is settled last. ConversationQueue then
+        # the write, the server delivers the inbox item again, because the item is settled last. ConversationQueue then
         # publishes the approvals (ADR 0025) and the fact that the turn finished (ADR 0022). The facts that the turn
         # started or parked stay lost: they are used for statistics only.
         await self.write(run.journal, run.request, run.epoch, entries)

@@ -16,14 +16,14 @@ from trunkline.workers.monitor.turn import Turn
 class TurnRun:
     """One run of a turn. ``messages`` caches the conversation's messages between its turns.
 
-    ``carrier`` is the inbox item whose redelivery resumes the turn after a crash of this monitor. The conversation
-    queue settles the carrier last. ``parked`` is the cached turn if the run continues one that this monitor parked.
+    ``inbox_item`` is the item whose redelivery resumes the turn after a crash of this monitor. The conversation
+    queue settles it last. ``parked`` is the cached turn if the run continues one that this monitor parked.
     """
 
     turn: Turn
     request: TurnRequested
     epoch: int
-    carrier: ClaimedItem
+    inbox_item: ClaimedItem
     controls: tuple[ClaimedItem, ...]
     mailbox: TurnMailbox
     journal: Journal

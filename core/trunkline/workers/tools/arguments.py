@@ -103,28 +103,28 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _repaired(spec: CallSchema, properties: Mapping[str, Any], given: Arguments) -> Arguments:
+def _repaired(spec: CallSchema, properties: Mapping[str, Any], arguments: Arguments) -> Arguments:
     """Return ``{'query="x"': ''}`` as ``{query: x}``. Other arguments are returned unchanged."""
-    if len(given) != 1:
-        return given
-    ((name, value),) = given.items()
+    if len(arguments) != 1:
+        return arguments
+    ((name, value),) = arguments.items()
     if name in properties or "=" not in name or value not in ("", None):
-        return given
-    return _pairs(name, properties) or given
+        return arguments
+    return _pairs(name, properties) or arguments
 
 
-def _renamed(properties: Mapping[str, Any], given: Arguments) -> Arguments:
+def _renamed(properties: Mapping[str, Any], arguments: Arguments) -> Arguments:
     """Rename arguments such as ``filePath`` to ``file_path``, when that parameter is not given."""
     spelled: dict[str, list[str]] = {}
     for name in properties:
         spelled.setdefault(_plain(name), []).append(name)
     renamed: Arguments = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         candidates = spelled.get(_plain(name), [])
         unambiguous = (
             name not in properties
             and len(candidates) == 1
-            and candidates[0] not in given
+            and candidates[0] not in arguments
             and candidates[0] not in renamed
         )
         renamed[candidates[0] if unambiguous else name] = value
@@ -135,7 +135,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _without_nulls(schema: Mapping[str, Any], given: Arguments, root: Mapping[str, Any]) -> Arguments:
+def _without_nulls(schema: Mapping[str, Any], arguments: Arguments, root: Mapping[str, Any]) -> Arguments:
     """Remove null for parameters that are optional and cannot be null."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     required = schema.get("required", ())
@@ -148,15 +148,15 @@ def _without_nulls(schema: Mapping[str, Any], given: Arguments, root: Mapping[st
         except SchemaMismatch:
             return False
 
-    return {name: value for name, value in given.items() if is_given(name, value)}
+    return {name: value for name, value in arguments.items() if is_given(name, value)}
 
 
-def _refuse_missing(spec: CallSchema, schema: Mapping[str, Any], given: Arguments) -> None:
+def _refuse_missing(spec: CallSchema, schema: Mapping[str, Any], arguments: Arguments) -> None:
     properties: Mapping[str, Any] = schema.get("properties", {})
-    missing = [name for name in schema.get("required", ()) if name not in given]
+    missing = [name for name in schema.get("required", ()) if name not in arguments]
     if missing:
         wanted = ", ".join(f'"{name}" ({_asked(spec, properties.get(name, {}))})' for name in missing)
-        came = ", ".join(f'"{name}"' for name in given) or "nothing"
+        came = ", ".join(f'"{name}"' for name in arguments) or "nothing"
         raise ToolError(
             f"{spec.name}: {wanted} is missing; the call gave {came}. {_NOT_RUN}", kind="invalid_arguments"
         )
@@ -168,12 +168,12 @@ def _asked(spec: CallSchema, part: Mapping[str, Any]) -> str:
     return f"{kind}: {text}" if isinstance(text, str) and text else kind
 
 
-def _refuse_unknown(spec: CallSchema, schema: Mapping[str, Any], given: Arguments) -> None:
+def _refuse_unknown(spec: CallSchema, schema: Mapping[str, Any], arguments: Arguments) -> None:
     """Refuse a name that the schema does not list, unless ``additionalProperties`` permits it."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     if schema.get("additionalProperties", "properties" not in schema) is not False:
         return
-    for name in given:
+    for name in arguments:
         if name in properties:
             continue
         near = difflib.get_close_matches(name, properties, 1)

@@ -110,7 +110,7 @@ class Catalogue:
             return self.find(name), given
         fitting = prepare_arguments(alias.alias.schema, given)
         try:
-            resolved = alias.alias.means(fitting)
+            resolved = alias.alias.to_canonical(fitting)
         except ToolError:
             raise
         except Exception as error:  # a failure of the alias, which is plugin code, becomes an audited refusal

@@ -220,9 +220,9 @@ class Ledger:
         outcome: ToolOutcome,
         over: int,
         timeout: float,
-        asked: EffectAsked | None = None,
+        request: EffectAsked | None = None,
     ) -> Ack:
-        record = asked or EffectFinished(call=call.call, outcome=outcome)
+        record = request or EffectFinished(call=call.call, outcome=outcome)
         return await self._bus.append(
             EFFECT, record, expect=over, timeout=timeout, scope=scope_of(call), call=call.call
         )

@@ -58,11 +58,11 @@ class ResultCleanup:
         except BusError as error:
             log.warning("results of %s are deleted later: %s", block, error)
 
-    async def _delete_if_orphaned(self, found: ObjectInfo) -> None:
-        block, conversation = found.metadata.get(BLOCK_KEY, ""), found.metadata.get(CONVERSATION_KEY, "")
+    async def _delete_if_orphaned(self, info: ObjectInfo) -> None:
+        block, conversation = info.metadata.get(BLOCK_KEY, ""), info.metadata.get(CONVERSATION_KEY, "")
         if not await self._ancestry.exists(block, conversation):
-            await self._results.delete(found)
+            await self._results.delete(info)
 
 
-def _age(found: ObjectInfo) -> float:
-    return (datetime.now(UTC) - datetime.fromisoformat(found.mtime)).total_seconds()
+def _age(info: ObjectInfo) -> float:
+    return (datetime.now(UTC) - datetime.fromisoformat(info.mtime)).total_seconds()

@@ -76,18 +76,18 @@ class ResultStore:
         """Return the result of that id in that conversation, or None. Raises BusError."""
         return await self._objects.info(_name(block, conversation, id))
 
-    async def text(self, found: ObjectInfo) -> AsyncIterator[str]:
+    async def text(self, info: ObjectInfo) -> AsyncIterator[str]:
         """Yield the characters of a result in pieces. Raises BusError, also when pieces were deleted."""
-        async for piece in self._objects.pieces(found):
+        async for piece in self._objects.pieces(info):
             yield piece.decode()
 
     async def entries(self) -> list[ObjectInfo]:
         """Return the stored results, the oldest first. Raises BusError."""
         return await self._objects.infos()
 
-    async def delete(self, found: ObjectInfo) -> None:
+    async def delete(self, info: ObjectInfo) -> None:
         """Delete a result. Raises BusError."""
-        await self._objects.delete(found.name)
+        await self._objects.delete(info.name)
 
     async def _store(self, call: CallTool, id: str, text: str, kept: int, size: int, spec: ToolSpec) -> bool:
         metadata = {

@@ -90,9 +90,9 @@ async def _part(pieces: AsyncIterator[str], offset: int, limit: int) -> str:
     return "".join(parts)
 
 
-def _note(found: ObjectInfo, offset: int, text: str) -> str:
+def _note(info: ObjectInfo, offset: int, text: str) -> str:
     """Return the note with the next offset, if there is more."""
-    end, whole = offset + len(text), int(found.metadata[CHARACTERS_KEY])
+    end, whole = offset + len(text), int(info.metadata[CHARACTERS_KEY])
     if end < whole:
         return f"\n\n[Cut here: this is characters {offset} to {end} of {whole}. Read on with offset={end}.]"
     return "" if text else f"[The result has no more than {whole} characters.]"
@@ -146,6 +146,6 @@ def _place(line: str, parts: list[str]) -> int | None:
     return first
 
 
-def _marked(found: ObjectInfo, text: str) -> str:
+def _marked(info: ObjectInfo, text: str) -> str:
     """Return the text, marked as data if the whole result was marked."""
-    return wrap_tool_result(found.metadata[TOOL_KEY], text) if MARKED in found.metadata and text else text
+    return wrap_tool_result(info.metadata[TOOL_KEY], text) if MARKED in info.metadata and text else text

@@ -41,10 +41,10 @@ class ToolSearchIndex:
         scored = [(self._score(entry, asked[entry.language]), entry.spec) for entry in self._entries]
         return [spec for score, spec in sorted(scored, key=lambda one: -one[0]) if score > 0]
 
-    def _score(self, entry: _Entry, asked: frozenset[str]) -> float:
+    def _score(self, entry: _Entry, words: frozenset[str]) -> float:
         return sum(
             log(1 + len(self._entries) / self._count[word]) * (IN_NAME if word in entry.name else 1.0)
-            for word in asked & (entry.name | entry.words)
+            for word in words & (entry.name | entry.words)
         )
 
 

@@ -87,8 +87,8 @@ def _rows(table: "_Element") -> Iterator[list[str]]:
             yield cells
 
 
-def _repeated(said: str) -> int:
-    times = int(said) if said.isdecimal() else 1
+def _repeated(count: str) -> int:
+    times = int(count) if count.isdecimal() else 1
     return times if times <= MOST_REPEATED else 0
 
 

@@ -38,8 +38,10 @@ class PdfReader(Reader):
         return Document(sections=sections, title=title, pages=len(texts))
 
 
-def _why(said: str) -> str:
-    return "it is protected by a password" if "assword" in said else "it is broken: it is not a readable PDF"
+def _why(message: str) -> str:
+    return (
+        "it is protected by a password" if "assword" in message else "it is broken: it is not a readable PDF"
+    )
 
 
 def _text(page: "PdfPage") -> str:

@@ -18,21 +18,21 @@ LONGEST = 32 * 1024
 _HEAD = 8192
 
 
-def search(folder: Folder, wanted: SearchQuery) -> Iterator[Hit | None]:
+def search(folder: Folder, query: SearchQuery) -> Iterator[Hit | None]:
     """Yield the hits, file by file in the order of their names, and None now and then so that the caller can check the
     time.
 
     A file that vanished, may not be read, is protected or binary is passed by.
     """
-    for path in _files(folder, wanted.path):
+    for path in _files(folder, query.path):
         yield None
-        if wanted.include and not matches(wanted.include, path):
+        if query.include and not matches(query.include, path):
             continue
         try:
             with folder.open_read(path) as file:
                 if b"\0" not in file.read(_HEAD):
                     file.seek(0)
-                    yield from _search_file(file, path, wanted)
+                    yield from _search_file(file, path, query)
         except (OSError, PathRefused):
             continue
 
@@ -51,44 +51,44 @@ def is_git_internal(path: str) -> bool:
     return path.startswith(".git/") or "/.git/" in path
 
 
-def _search_file(file: BinaryIO, path: str, wanted: SearchQuery) -> Iterator[Hit | None]:
-    if wanted.output == "count":
-        yield from _count_matches(file, path, wanted)
+def _search_file(file: BinaryIO, path: str, query: SearchQuery) -> Iterator[Hit | None]:
+    if query.output == "count":
+        yield from _count_matches(file, path, query)
         return
     found = 0
-    for hit in _matching_lines(file, path, wanted):
+    for hit in _matching_lines(file, path, query):
         yield hit
         found += hit is not None and hit.found
-        if found == wanted.max_hits_per_file:
+        if found == query.max_hits_per_file:
             return
 
 
-def _count_matches(file: BinaryIO, path: str, wanted: SearchQuery) -> Iterator[Hit | None]:
+def _count_matches(file: BinaryIO, path: str, query: SearchQuery) -> Iterator[Hit | None]:
     count = 0
     for piece in _pieces(file):
-        if wanted.may_match(piece):
-            count += sum(wanted.pattern.search(line) is not None for line in _split_lines(piece))
+        if query.may_match(piece):
+            count += sum(query.pattern.search(line) is not None for line in _split_lines(piece))
         yield None
     if count:
         yield Hit(path, count, b"")
 
 
-def _matching_lines(file: BinaryIO, path: str, wanted: SearchQuery) -> Iterator[Hit | None]:
+def _matching_lines(file: BinaryIO, path: str, query: SearchQuery) -> Iterator[Hit | None]:
     """The lines that are found, with those around them."""
     first, due = 1, 0
-    before: deque[Hit] = deque(maxlen=wanted.around)
+    before: deque[Hit] = deque(maxlen=query.around)
     for piece in _pieces(file):
         yield None
-        if not due and not wanted.may_match(piece):
-            before.extend(_context_before(piece, path, first, wanted.around))
+        if not due and not query.may_match(piece):
+            before.extend(_context_before(piece, path, first, query.around))
             first += piece.count(b"\n")
             continue
         for at, line in enumerate(_split_lines(piece)):
-            if wanted.pattern.search(line) is not None:
+            if query.pattern.search(line) is not None:
                 yield from before
                 before.clear()
                 yield Hit(path, first + at, line)
-                due = wanted.around
+                due = query.around
             elif due:
                 yield Hit(path, first + at, line, False)
                 due -= 1

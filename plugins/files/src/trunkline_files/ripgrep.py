@@ -27,25 +27,25 @@ _OPTIONS = (
 _SHARE = SandboxLimits(processes=16, writable=False)
 
 
-def can_search(wanted: SearchQuery) -> bool:
+def can_search(query: SearchQuery) -> bool:
     """Report whether it may be there, and finds what is wanted as Python does."""
-    known = not wanted.regex or to_ripgrep(wanted.query) is not None
-    return known and not is_absolute_path(wanted.path) and shutil.which(PROGRAM) is not None
+    known = not query.regex or to_ripgrep(query.query) is not None
+    return known and not is_absolute_path(query.path) and shutil.which(PROGRAM) is not None
 
 
-async def search(context: ToolContext, wanted: SearchQuery) -> AsyncIterator[Hit]:
+async def search(context: ToolContext, query: SearchQuery) -> AsyncIterator[Hit]:
     """Yield the hits. Closing the iterator ends the program.
 
     Raises:
         ToolError: it cannot run here, or not with this pattern.
     """
-    process = await context.sandbox.start(_argv(wanted), workspace=context.workspace, env={}, limits=_SHARE)
+    process = await context.sandbox.start(_argv(query), workspace=context.workspace, env={}, limits=_SHARE)
     async with process:
         rest = b""
         try:
             while True:
                 *lines, rest = (rest + await process.stdout.receive()).split(b"\n")
-                for hit in _parse_hits(lines, wanted):
+                for hit in _parse_hits(lines, query):
                     yield hit
         except anyio.EndOfStream:
             pass
@@ -53,33 +53,33 @@ async def search(context: ToolContext, wanted: SearchQuery) -> AsyncIterator[Hit
             raise ToolError("ripgrep cannot search here.", kind="unsupported")
 
 
-async def search_hits(context: ToolContext, wanted: SearchQuery) -> AsyncIterator[Hit]:
+async def search_hits(context: ToolContext, query: SearchQuery) -> AsyncIterator[Hit]:
     """``search``, closed in any case."""
-    async with aclosing(search(context, wanted)) as found:  # type: ignore[type-var]
+    async with aclosing(search(context, query)) as found:  # type: ignore[type-var]
         async for hit in found:
             yield hit
 
 
-def _argv(wanted: SearchQuery) -> list[str]:
+def _argv(query: SearchQuery) -> list[str]:
     argv = [PROGRAM, *_OPTIONS]
-    argv.append("--ignore-case" if wanted.ignore_case else "--case-sensitive")
-    if not wanted.regex:
+    argv.append("--ignore-case" if query.ignore_case else "--case-sensitive")
+    if not query.regex:
         argv.append("--fixed-strings")
-    if wanted.output == "count":
+    if query.output == "count":
         argv.append("--count")
     else:
-        argv += [f"--max-count={wanted.max_hits_per_file}", f"--context={wanted.around}"]
-    pattern = to_ripgrep(wanted.query) if wanted.regex else wanted.query
-    return [*argv, f"--regexp={pattern}", "--", wanted.path or "."]
+        argv += [f"--max-count={query.max_hits_per_file}", f"--context={query.around}"]
+    pattern = to_ripgrep(query.query) if query.regex else query.query
+    return [*argv, f"--regexp={pattern}", "--", query.path or "."]
 
 
-def _parse_hits(lines: list[bytes], wanted: SearchQuery) -> Iterator[Hit]:
+def _parse_hits(lines: list[bytes], query: SearchQuery) -> Iterator[Hit]:
     for line in lines:
         name, there, rest = line.partition(b"\0")
         path = name.decode(errors="surrogateescape").removeprefix("./")
-        if not there or is_git_internal(path) or (wanted.include and not matches(wanted.include, path)):
+        if not there or is_git_internal(path) or (query.include and not matches(query.include, path)):
             continue
         digits = len(rest) - len(rest.lstrip(b"0123456789"))
         if digits:
-            found = wanted.output == "count" or rest[digits : digits + 1] == b":"
+            found = query.output == "count" or rest[digits : digits + 1] == b":"
             yield Hit(path, int(rest[:digits]), rest[digits + 1 :], found)

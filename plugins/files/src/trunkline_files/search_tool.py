@@ -65,39 +65,39 @@ async def search_files(
     return (await _search(context, wanted, max_results)).text()
 
 
-async def _search(context: ToolContext, wanted: SearchQuery, most: int) -> "SearchReport":
-    helped = ripgrep.can_search(wanted)
-    report = SearchReport(wanted, most)
-    if await _search_in_thread(context, wanted, report, QUICK_SECONDS if helped else SEARCH_SECONDS):
+async def _search(context: ToolContext, query: SearchQuery, most: int) -> "SearchReport":
+    helped = ripgrep.can_search(query)
+    report = SearchReport(query, most)
+    if await _search_in_thread(context, query, report, QUICK_SECONDS if helped else SEARCH_SECONDS):
         return report
     if helped:
         try:
-            report = SearchReport(wanted, most)
-            await _search_with_ripgrep(context, wanted, report)
+            report = SearchReport(query, most)
+            await _search_with_ripgrep(context, query, report)
             return report
         except ToolError:  # no sandbox, or it is not in there
-            report = SearchReport(wanted, most)
-            if await _search_in_thread(context, wanted, report, SEARCH_SECONDS):
+            report = SearchReport(query, most)
+            if await _search_in_thread(context, query, report, SEARCH_SECONDS):
                 return report
     report.truncate(f"stopped after {SEARCH_SECONDS:g} seconds. Search a folder, or give include")
     return report
 
 
 async def _search_in_thread(
-    context: ToolContext, wanted: SearchQuery, report: "SearchReport", seconds: float
+    context: ToolContext, query: SearchQuery, report: "SearchReport", seconds: float
 ) -> bool:
     return await anyio.to_thread.run_sync(
-        partial(_search_in_python, context, wanted, report, seconds), abandon_on_cancel=True
+        partial(_search_in_python, context, query, report, seconds), abandon_on_cancel=True
     )
 
 
 def _search_in_python(
-    context: ToolContext, wanted: SearchQuery, report: "SearchReport", seconds: float
+    context: ToolContext, query: SearchQuery, report: "SearchReport", seconds: float
 ) -> bool:
     """Search in Python; return whether the search finished within so many seconds."""
     deadline = time.monotonic() + seconds
     with open_workspace(context) as folder:
-        for hit in search(folder, wanted):
+        for hit in search(folder, query):
             if hit is not None and not report.add_hit(hit):
                 return True
             if time.monotonic() > deadline:
@@ -105,10 +105,10 @@ def _search_in_python(
     return True
 
 
-async def _search_with_ripgrep(context: ToolContext, wanted: SearchQuery, report: "SearchReport") -> None:
+async def _search_with_ripgrep(context: ToolContext, query: SearchQuery, report: "SearchReport") -> None:
     """Search with ripgrep. Raises ToolError when that cannot be done."""
     with anyio.move_on_after(SEARCH_SECONDS) as deadline:
-        async for hit in ripgrep.search_hits(context, wanted):
+        async for hit in ripgrep.search_hits(context, query):
             if not report.add_hit(hit):
                 return
     if deadline.cancelled_caught:
@@ -118,8 +118,8 @@ async def _search_with_ripgrep(context: ToolContext, wanted: SearchQuery, report
 class SearchReport:
     """The text that reports hits, limited in number and length."""
 
-    def __init__(self, wanted: SearchQuery, most: int) -> None:
-        self._wanted = wanted
+    def __init__(self, query: SearchQuery, most: int) -> None:
+        self._wanted = query
         self._most = most
         self._lines: list[str] = []
         self._size = self._found = self._in_file = 0

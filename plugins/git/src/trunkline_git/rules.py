@@ -358,8 +358,8 @@ def _confirm(
     return Verdict("confirm", why) if _has(words, letters, *options) else otherwise
 
 
-def _confirm_word(words: Sequence[str], wanted: Sequence[str], why: str) -> Verdict:
-    said = any(word.lower() in wanted for word in words)
+def _confirm_word(words: Sequence[str], expected: Sequence[str], why: str) -> Verdict:
+    said = any(word.lower() in expected for word in words)
     return Verdict("confirm", why) if said else FREE
 
 

@@ -146,7 +146,7 @@ class _Recovery:
             self._recover_file(path, (before, after), wanted)
 
     def _recover_file(
-        self, path: str, states: tuple[str | None, str | None], wanted: BlobEntry | None
+        self, path: str, states: tuple[str | None, str | None], entry: BlobEntry | None
     ) -> None:
         try:
             data: bytes | None = self._worktree.read(path)[0]
@@ -154,24 +154,24 @@ class _Recovery:
             if refusal.code != "not_found":
                 return  # a person put something else there
             data = None
-        if data is None and wanted is None:
+        if data is None and entry is None:
             return self._worktree.remove_empty_parents(path)
         # Only content that this checkout put there, or was to replace, is overwritten. Anything else a person wrote
         # since, and the next scan for edits by hand commits it.
         now = None if data is None else str(pygit2.hash(data))
-        if now == _hex(wanted) or not (now in states or _is_partial_append(self._repository, states, data)):
+        if now == _hex(entry) or not (now in states or _is_partial_append(self._repository, states, data)):
             return
-        if wanted is None:
+        if entry is None:
             self._worktree.remove(path)
             self._stat_cache.forget(path)
         else:
-            self._restore(path, wanted)
+            self._restore(path, entry)
 
-    def _restore(self, path: str, wanted: BlobEntry) -> None:
-        staged = self._worktree.stage(self._repository.data(wanted.blob), executable=wanted.executable)
+    def _restore(self, path: str, entry: BlobEntry) -> None:
+        staged = self._worktree.stage(self._repository.data(entry.blob), executable=entry.executable)
         self._worktree.sync_staged(staged)
         self._worktree.place(staged, path)
-        self._stat_cache.set(path, staged.stamp, wanted.blob)
+        self._stat_cache.set(path, staged.stamp, entry.blob)
 
 
 def _is_partial_append(

@@ -100,13 +100,13 @@ class StoreExecutor:
         await self.use_index(self._components.index.repository.reopen)
         await self.use_path_index(self._components.trail.repository.reopen)
 
-    async def _retry_after_reopen(self, look: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_after_reopen(self, operation: Callable[[], Awaitable[T]]) -> T:
         try:
-            return await look()
+            return await operation()
         except (KeyError, pygit2.GitError):
             await self.reopen_repositories()
         try:
-            return await look()
+            return await operation()
         except (KeyError, pygit2.GitError) as error:
             _log.error("history cannot be read: %s", error)
             raise self._damage_refusal(error) from error

@@ -225,21 +225,21 @@ def _files_at(view: View, path: str) -> dict[str, BlobEntry]:
     return found
 
 
-def _require_file_hash(view: View, path: str, wanted: str | None) -> None:
+def _require_file_hash(view: View, path: str, expected: str | None) -> None:
     """As ``_require_hash``, of something that must be there; a folder has no hash."""
-    if wanted is not None and view.entry(path) is None and view.is_folder(path):
+    if expected is not None and view.entry(path) is None and view.is_folder(path):
         raise Refusal("write_conflict", f"{path!r} is a folder; only a file can have an expected content.")
-    _require_hash(view, path, wanted)
+    _require_hash(view, path, expected)
 
 
-def _require_hash(view: View, path: str, wanted: str | None) -> None:
-    if wanted is None:
+def _require_hash(view: View, path: str, expected: str | None) -> None:
+    if expected is None:
         return
     entry = view.entry(path)
-    if wanted == ("" if entry is None else str(entry.blob)):
+    if expected == ("" if entry is None else str(entry.blob)):
         return
     said = (
-        "it exists already" if not wanted else "it was changed since it was read" if entry else "it is gone"
+        "it exists already" if not expected else "it was changed since it was read" if entry else "it is gone"
     )
     raise Refusal("write_conflict", f"{path!r} was not written: {said}. Read it again and decide.")
 

@@ -155,14 +155,14 @@ def _named(repository: Repository, oids: list[pygit2.Oid]) -> Iterator[tuple[pyg
         yield oid, b""
 
 
-def _commits(repository: Repository, wanted: set[pygit2.Oid]) -> Iterator[pygit2.Commit]:
+def _commits(repository: Repository, commits: set[pygit2.Oid]) -> Iterator[pygit2.Commit]:
     """Return the wanted commits of the branch, newest first; stop when many others were passed since the last one."""
     head, passed, met = repository.head(), 0, False
     for commit in repository.git.walk(head, SortMode.NONE) if head is not None else ():
-        if commit.id in wanted:
+        if commit.id in commits:
             met, passed = True, 0
             yield commit
         else:
             passed += 1
-            if met and passed > len(wanted):
+            if met and passed > len(commits):
                 return

@@ -65,16 +65,16 @@ class RawTree:
             new._put(name, held)
         return new
 
-    def _put(self, name: bytes, held: TreeValue | None) -> None:
+    def _put(self, name: bytes, existing: TreeValue | None) -> None:
         for sorted_by in (name, name + b"/"):
             at = bisect_left(self._names, sorted_by)
             if at < len(self._names) and self._names[at] == sorted_by:
                 del self._names[at], self._rows[at]
-        if held is not None:
-            sorted_by = _sort_key(name, held[0])
+        if existing is not None:
+            sorted_by = _sort_key(name, existing[0])
             at = bisect_left(self._names, sorted_by)
             self._names.insert(at, sorted_by)
-            self._rows.insert(at, b"%b %b\0%b" % (held[0], name, held[1]))
+            self._rows.insert(at, b"%b %b\0%b" % (existing[0], name, existing[1]))
 
 
 class RawTreeStore:

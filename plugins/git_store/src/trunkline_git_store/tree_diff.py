@@ -25,9 +25,9 @@ Nested = Iterator[Union[T, "Nested[T]"]]
 """Findings, and iterators of findings below."""
 
 
-def flatten(found: Nested[T]) -> Iterator[T]:
+def flatten(nested: Nested[T]) -> Iterator[T]:
     """All findings in order. Without recursion: a person may commit folders nested as deep as a path may be long."""
-    waiting = [found]
+    waiting = [nested]
     while waiting:
         for one in waiting[-1]:
             if isinstance(one, Iterator):

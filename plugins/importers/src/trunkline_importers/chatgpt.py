@@ -128,8 +128,8 @@ def _text(content: Mapping[str, Any]) -> tuple[str, int]:
     return "\n".join(part for part in parts if part), lost
 
 
-def _is_hidden(said: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
-    metadata = as_mapping(said.get("metadata"))
+def _is_hidden(message: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
+    metadata = as_mapping(message.get("metadata"))
     return bool(metadata.get("is_visually_hidden_from_conversation")) or content.get("content_type") in HIDDEN
 
 

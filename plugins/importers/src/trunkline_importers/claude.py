@@ -72,10 +72,10 @@ def _conversation(talk: Mapping[str, Any], where: str) -> Items:
         yield ImportGap(what=where, why=f"{lost} uploaded files are not in the export")
 
 
-def _messages(said: Mapping[str, Any], id: str, at: Any) -> list[trunkline.Message]:
+def _messages(message: Mapping[str, Any], id: str, at: Any) -> list[trunkline.Message]:
     """Return the messages, and the tool results that they contain."""
     texts, calls, results = [], [], []
-    for number, part in enumerate(map(as_mapping, as_list(said.get("content")))):
+    for number, part in enumerate(map(as_mapping, as_list(message.get("content")))):
         match part.get("type"):
             case "text":
                 texts.append(to_text(part.get("text")))
@@ -91,11 +91,11 @@ def _messages(said: Mapping[str, Any], id: str, at: Any) -> list[trunkline.Messa
                         tool_call_id=call, name=to_text(part.get("name")) or None, error=bool(part.get("is_error")),
                     )
                 )  # fmt: skip
-    text = "\n".join(part for part in texts if part) or to_text(said.get("text"))
-    for attached in map(as_mapping, as_list(said.get("attachments"))):
+    text = "\n".join(part for part in texts if part) or to_text(message.get("text"))
+    for attached in map(as_mapping, as_list(message.get("attachments"))):
         name = to_text(attached.get("file_name")) or "attachment"
         text += f"\n\n[{name}]\n{to_text(attached.get('extracted_content'))}"
-    return [build_message(id, said.get("sender"), text, at, calls=calls), *results]
+    return [build_message(id, message.get("sender"), text, at, calls=calls), *results]
 
 
 def _result(content: object) -> str:
@@ -120,8 +120,8 @@ def _project(project: Mapping[str, Any], where: str) -> Items:
         yield ImportedFile(path=f"{folder}/{file}", data=data, source=f"{where}: {file}")
 
 
-def _memories(found: object, where: str) -> Items:
-    for owned in map(as_mapping, as_list(found) or [found]):
+def _memories(value: object, where: str) -> Items:
+    for owned in map(as_mapping, as_list(value) or [value]):
         if text := to_text(owned.get("conversations_memory")):
             yield ImportedFile(path="documents/claude/memory.md", data=f"{text}\n".encode(), source=where)
         for project, text in as_mapping(owned.get("project_memories")).items():

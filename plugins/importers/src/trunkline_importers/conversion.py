@@ -95,11 +95,11 @@ def build_tool_call(id: object, name: object, arguments: object) -> trunkline.To
     return trunkline.ToolCall(id=to_text(id), name=to_text(name) or "unknown", arguments=found)
 
 
-def chunk_id(given: object, at: datetime, content: str) -> str:
+def chunk_id(value: object, at: datetime, content: str) -> str:
     """The chunk's own id when it is one, else one made of its day and its text."""
-    if isinstance(given, str) and re.fullmatch(r"chunk-\d{4}-\d{2}-\d{2}-[0-9a-f]{8}", given):
-        return given
-    return f"chunk-{at:%Y-%m-%d}-{digest(to_text(given), content, length=8)}"
+    if isinstance(value, str) and re.fullmatch(r"chunk-\d{4}-\d{2}-\d{2}-[0-9a-f]{8}", value):
+        return value
+    return f"chunk-{at:%Y-%m-%d}-{digest(to_text(value), content, length=8)}"
 
 
 def build_chunk(

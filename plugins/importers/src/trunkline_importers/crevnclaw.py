@@ -57,9 +57,9 @@ def _about(value: object) -> Mapping[str, Any]:
         return {}
 
 
-def _conversations(found: SqliteTables, path: str) -> Iterator[ImportedConversation]:
+def _conversations(tables: SqliteTables, path: str) -> Iterator[ImportedConversation]:
     talks: dict[str, list[trunkline.Message]] = {}
-    for row in found.rows("conversations", order="created_at"):
+    for row in tables.rows("conversations", order="created_at"):
         session = to_text(row.get("session_id"))
         talk = talks.setdefault(session, [])
         id = to_text(row.get("id")) or str(len(talk))
@@ -78,8 +78,8 @@ def _conversations(found: SqliteTables, path: str) -> Iterator[ImportedConversat
         )
 
 
-def _facts(found: SqliteTables, path: str) -> Iterator[ImportedFile]:
-    for row in found.rows("vectors", order="id"):
+def _facts(tables: SqliteTables, path: str) -> Iterator[ImportedFile]:
+    for row in tables.rows("vectors", order="id"):
         content, about = to_text(row.get("content")), _about(row.get("metadata"))
         if content.strip():
             at = parse_time(about.get("timestamp"))
@@ -91,8 +91,8 @@ def _facts(found: SqliteTables, path: str) -> Iterator[ImportedFile]:
             yield ImportedFile(path=f"chunks/{id[6:16]}/{id}.json", data=data, source=source)
 
 
-def _ledger(found: SqliteTables, path: str) -> Iterator[ImportedFile]:
-    rows = list(found.rows("ledger", order="created_at"))
+def _ledger(tables: SqliteTables, path: str) -> Iterator[ImportedFile]:
+    rows = list(tables.rows("ledger", order="created_at"))
     if rows:
         text = io.StringIO()
         writer = csv.DictWriter(text, fieldnames=list(rows[0]))

@@ -95,11 +95,11 @@ def _settings(config: Mapping[str, Any], block: str, path: str) -> Iterator[Any]
         yield ImportGap(what=path, why="permissions of the other system are not imported")
 
 
-def _chat(found: object, block: str, path: str, otherwise: datetime) -> ImportedConversation:
+def _chat(value: object, block: str, path: str, otherwise: datetime) -> ImportedConversation:
     id = f"memoryblock-{block}-web"
     messages: list[trunkline.Message] = []
     for number, entry in enumerate(
-        map(as_mapping, as_list(found) or as_list(as_mapping(found).get("messages")))
+        map(as_mapping, as_list(value) or as_list(as_mapping(value).get("messages")))
     ):
         at = parse_time(entry.get("timestamp"), messages[-1].created_at if messages else otherwise)
         messages.append(build_message(f"{id}-{number}", entry.get("role"), to_text(entry.get("content")), at))

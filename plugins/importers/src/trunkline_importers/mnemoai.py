@@ -64,26 +64,24 @@ class MnemoAi(Importer):
             yield _profile(as_mapping(source.json(newest)), newest, source.changed(newest))
 
 
-def _conversation(
-    found: Mapping[str, Any], name: str, path: str, otherwise: datetime
-) -> ImportedConversation:
+def _conversation(row: Mapping[str, Any], name: str, path: str, otherwise: datetime) -> ImportedConversation:
     id = f"mnemoai-{name}"
     stamp = re.search(r"(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)", name)
     at = parse_time("{}-{}-{}T{}:{}:{}".format(*stamp.groups())) if stamp else otherwise
     messages: list[trunkline.Message] = []
-    for number, said in enumerate(map(as_mapping, as_list(found.get("messages")))):
+    for number, said in enumerate(map(as_mapping, as_list(row.get("messages")))):
         messages += _messages(said, f"{id}-{number}", at)
     return ImportedConversation(id=id, created_at=at, messages=messages, source=path)
 
 
-def _messages(said: Mapping[str, Any], id: str, at: datetime) -> list[trunkline.Message]:
-    content = said.get("content")
+def _messages(row: Mapping[str, Any], id: str, at: datetime) -> list[trunkline.Message]:
+    content = row.get("content")
     parts = [as_mapping(part) for part in as_list(content)] or [{"text": to_text(content)}]
     text = "\n".join(to_text(part.get("text")) for part in parts if part.get("text"))
     used = [as_mapping(part["toolUse"]) for part in parts if "toolUse" in part]
     done = [as_mapping(part["toolResult"]) for part in parts if "toolResult" in part]
     calls = [build_tool_call(call.get("toolUseId"), call.get("name"), call.get("input")) for call in used]
-    found = [build_message(id, said.get("role"), text, at, calls=calls)] if text or calls else []
+    found = [build_message(id, row.get("role"), text, at, calls=calls)] if text or calls else []
     for number, result in enumerate(done):
         said_back = "\n".join(
             to_text(as_mapping(one).get("text") or one) for one in as_list(result.get("content"))
@@ -96,20 +94,20 @@ def _messages(said: Mapping[str, Any], id: str, at: datetime) -> list[trunkline.
     return found
 
 
-def _learned(found: object, model: str, kind: str, path: str, source: Source) -> Iterator[Any]:
+def _learned(value: object, model: str, kind: str, path: str, source: Source) -> Iterator[Any]:
     folder = re.sub(r"[^A-Za-z0-9._-]", "_", model)[:64]
     otherwise = source.changed(path)
     if kind == "playbook":
         entries = (
-            as_list(found)
-            or as_list(as_mapping(found).get("entries"))
-            or as_list(as_mapping(found).get("strategies"))
+            as_list(value)
+            or as_list(as_mapping(value).get("entries"))
+            or as_list(as_mapping(value).get("strategies"))
         )
         for entry in map(as_mapping, entries):
             if entry.get("strategy"):
                 yield _strategy(entry, folder, path, otherwise)
         return
-    for text, about in _texts(found):
+    for text, about in _texts(value):
         match = EPISODE.search(text)
         if match:
             yield _episode(match, about, folder, path, otherwise)
@@ -133,20 +131,20 @@ def _strategy(entry: Mapping[str, Any], folder: str, path: str, otherwise: datet
     return ImportedFile(path=f"models/{folder}/playbook/{id}.json", data=encode_json_file(data), source=path)
 
 
-def _texts(found: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _texts(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The texts in a store's list of entries, however it is nested, with what is said of each."""
-    if isinstance(found, list):
-        for one in found:
+    if isinstance(value, list):
+        for one in value:
             yield from _texts(one)
-    elif isinstance(found, dict):
-        text = found.get("text") or found.get("content") or found.get("page_content")
+    elif isinstance(value, dict):
+        text = value.get("text") or value.get("content") or value.get("page_content")
         if isinstance(text, str):
-            yield text, {**as_mapping(found.get("metadata")), **found}
+            yield text, {**as_mapping(value.get("metadata")), **value}
         else:
-            for one in found.values():
+            for one in value.values():
                 yield from _texts(one)
-    elif isinstance(found, str) and EPISODE.search(found):
-        yield found, {}
+    elif isinstance(value, str) and EPISODE.search(value):
+        yield value, {}
 
 
 def _episode(
@@ -166,12 +164,12 @@ def _episode(
     return ImportedFile(path=target, data=encode_json_file(data), source=path)
 
 
-def _profile(found: Mapping[str, Any], path: str, otherwise: datetime) -> ImportedFile:
-    data = {**found}
+def _profile(values: Mapping[str, Any], path: str, otherwise: datetime) -> ImportedFile:
+    data = {**values}
     for key in ("created_at", "last_updated"):
-        data[key] = iso(parse_time(found.get(key), otherwise))
+        data[key] = iso(parse_time(values.get(key), otherwise))
     data["top_domains"] = [
         {**domain, "last_seen": iso(parse_time(domain.get("last_seen"), otherwise))}
-        for domain in map(as_mapping, as_list(found.get("top_domains")))
+        for domain in map(as_mapping, as_list(values.get("top_domains")))
     ]
     return ImportedFile(path="profile.json", data=encode_json_file(data), source=path)

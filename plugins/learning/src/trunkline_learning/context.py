@@ -119,26 +119,26 @@ async def _look_up(turn: TurnInfo, choices: LearningPreferences, task: str) -> L
     return found
 
 
-async def _try_lookup(name: str, lookup: Callable[[], Awaitable[None]], found: LookupResult) -> None:
+async def _try_lookup(name: str, lookup: Callable[[], Awaitable[None]], result: LookupResult) -> None:
     """Look something up; that it is late holds until it is there."""
-    found.late[name] = f"memory took more than {LOOKUP_TIMEOUT:g} s"
+    result.late[name] = f"memory took more than {LOOKUP_TIMEOUT:g} s"
     try:
         await lookup()
     except* ToolError as errors:
         log.info("learned %s could not be looked up: %s", name, errors.exceptions[0])
-        found.late[name] = "memory could not look them up"
+        result.late[name] = "memory could not look them up"
     else:
-        del found.late[name]
+        del result.late[name]
 
 
 def _sections(
-    turn: TurnInfo, choices: LearningPreferences, place: Audience, task: str, found: LookupResult
+    turn: TurnInfo, choices: LearningPreferences, place: Audience, task: str, result: LookupResult
 ) -> list[ContextSection[Any]]:
     """Return the sections for the turn, the most important first."""
     person = _profile(turn, choices, place)
-    selected = fact_selection.select_facts(*found.facts, place)
-    strategies = _strategies(turn, place, task, found) if choices.playbook else ()
-    past = _episodes(turn, place, task, found) if choices.episodes else ()
+    selected = fact_selection.select_facts(*result.facts, place)
+    strategies = _strategies(turn, place, task, result) if choices.playbook else ()
+    past = _episodes(turn, place, task, result) if choices.episodes else ()
     return [
         ContextSection("facts", selected, fact_selection.render_facts, priority=35),
         ContextSection("profile", person, "".join, priority=40, changing=False),
@@ -174,21 +174,21 @@ def _profile(turn: TurnInfo, choices: LearningPreferences, place: Audience) -> t
     return (text,) if text else ()
 
 
-def _strategies(turn: TurnInfo, place: Audience, task: str, found: LookupResult) -> Sequence[Strategy]:
+def _strategies(turn: TurnInfo, place: Audience, task: str, result: LookupResult) -> Sequence[Strategy]:
     learned = [
         (files.model_folder_in(path), one)
-        for path, one in found.files.items()
+        for path, one in result.files.items()
         if isinstance(one, Strategy) and one.is_for(place)
     ]
     return strategy_selection.select_strategies(task, learned, model=turn.model, now=utc_now())
 
 
 def _episodes(
-    turn: TurnInfo, place: Audience, task: str, found: LookupResult
+    turn: TurnInfo, place: Audience, task: str, result: LookupResult
 ) -> Sequence[tuple[float, Episode]]:
     return episodes.select_episodes(
         task,
-        [one for one in found.files.values() if isinstance(one, Episode) and one.source.audience == place],
+        [one for one in result.files.values() if isinstance(one, Episode) and one.source.audience == place],
         model=turn.model,
         conversation=turn.request.conversation,
         lately=[

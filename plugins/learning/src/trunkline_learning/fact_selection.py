@@ -27,9 +27,11 @@ class KnownFact(msgspec.Struct, frozen=True):
     before: tuple[Fact, ...] = ()
 
 
-def select_facts(found: Iterable[Chunk], newest: Iterable[Chunk], place: Audience) -> tuple[KnownFact, ...]:
+def select_facts(
+    candidates: Iterable[Chunk], newest: Iterable[Chunk], place: Audience
+) -> tuple[KnownFact, ...]:
     """The facts to tell in a place, ``MAX_FACTS`` at most: those found for the message, best first, then the newest."""
-    chunks = {chunk.id: chunk for chunk in (*found, *newest)}
+    chunks = {chunk.id: chunk for chunk in (*candidates, *newest)}
     facts = {id: fact for id, chunk in chunks.items() if (fact := fact_of(chunk, place[0])) is not None}
     mine = {id: fact for id, fact in facts.items() if fact.source.person == place[1]}
     before = {id: _superseded_facts(chunks[id], mine) for id in mine}

@@ -106,5 +106,5 @@ def classify_failure(tool: ToolUse) -> str | None:
     return name if name in ADVICE else None
 
 
-def _by_words(said: str) -> str | None:
-    return next((name for name, words in _WORDS if words.search(said)), None)
+def _by_words(text: str) -> str | None:
+    return next((name for name, words in _WORDS if words.search(text)), None)

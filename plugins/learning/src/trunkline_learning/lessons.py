@@ -66,13 +66,13 @@ class LessonExtractor:
         return heuristic_reflector.failure_lessons(turn) if self._choices.playbook else ()
 
     async def _outcome(
-        self, turn: FinishedTurn, verdict: Verdict, said_next: str
+        self, turn: FinishedTurn, verdict: Verdict, next_message: str
     ) -> tuple[PlaybookOperation, ...]:
         """Return the operations that follow from a verdict; none for the verdict ``unknown``."""
         if verdict == "unknown" or not self._choices.playbook:
             return ()
         had = await self._library.read_strategies(turn)
-        reflected = await self._model.reflect(turn, verdict, said_next, had)
+        reflected = await self._model.reflect(turn, verdict, next_message, had)
         if reflected is None:
             return heuristic_reflector.outcome_operations(turn, verdict)
         insights, marks = reflected

@@ -39,10 +39,10 @@ class LearningModelClient:
         return None if answer is None else prompts.parse_facts(answer, self._turn, known)
 
     async def reflect(
-        self, turn: FinishedTurn, verdict: Verdict, said_next: str, playbook: Mapping[str, Strategy]
+        self, turn: FinishedTurn, verdict: Verdict, next_message: str, playbook: Mapping[str, Strategy]
     ) -> tuple[list[AddStrategy], list[MarkStrategy]] | None:
         """The Reflector: insights, and marks for the strategies that the turn had."""
-        answer = await self._ask(prompts.reflection_prompt(turn, verdict, said_next, playbook))
+        answer = await self._ask(prompts.reflection_prompt(turn, verdict, next_message, playbook))
         return None if answer is None else prompts.parse_reflection(answer, turn, verdict)
 
     async def curate(

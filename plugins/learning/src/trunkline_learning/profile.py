@@ -138,13 +138,13 @@ def _smooth(old: float, new: float) -> float:
     return round((1 - ALPHA) * old + ALPHA * new, 4)
 
 
-def _verbosity(said: str) -> float:
-    return min(1.0, max(0.0, (len(said) - SHORT) / (LONG - SHORT)))
+def _verbosity(text: str) -> float:
+    return min(1.0, max(0.0, (len(text) - SHORT) / (LONG - SHORT)))
 
 
-def _directness(said: str, words: list[str]) -> float:
+def _directness(text: str, words: list[str]) -> float:
     begins = bool(words) and words[0] in _IMPERATIVES
-    direct, polite = bool(_DIRECT.search(said.casefold())), bool(_POLITE.search(said.casefold()))
+    direct, polite = bool(_DIRECT.search(text.casefold())), bool(_POLITE.search(text.casefold()))
     return min(1.0, max(0.0, 0.5 + 0.3 * begins + 0.2 * direct - 0.4 * polite))
 
 

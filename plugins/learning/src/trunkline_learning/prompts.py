@@ -98,7 +98,7 @@ def parse_facts(text: str, turn: FinishedTurn, known: Sequence[Fact]) -> list[Fa
 
 
 def reflection_prompt(
-    turn: FinishedTurn, verdict: Verdict, said_next: str, playbook: Mapping[str, Strategy]
+    turn: FinishedTurn, verdict: Verdict, next_message: str, playbook: Mapping[str, Strategy]
 ) -> str:
     """The Reflector's question."""
     had = [f"[{id}] {playbook[id].strategy}" for id in turn.strategies if id in playbook]
@@ -113,7 +113,7 @@ def reflection_prompt(
             _data("task", turn.task[:SAID]),
             _data("tools, in order", "\n".join(tools) or "none"),
             _answer(turn),
-            _data("what the person said next", said_next[: OUTPUT * 2] or "nothing yet"),
+            _data("what the person said next", next_message[: OUTPUT * 2] or "nothing yet"),
             _data("strategies it had", "\n".join(had) or "none"),
         ]
     )

@@ -122,10 +122,10 @@ class LearningStore:
 class Draft:
     """Files to write and to take out, and the state that they are based on."""
 
-    def __init__(self, store: LearningStore, paths: Iterable[str], found: Mapping[str, MemoryFile]) -> None:
+    def __init__(self, store: LearningStore, paths: Iterable[str], files: Mapping[str, MemoryFile]) -> None:
         self._store = store
-        self._found = dict(found)
-        self.expected = {path: found[path].hash if path in found else ABSENT for path in paths}
+        self._found = dict(files)
+        self.expected = {path: files[path].hash if path in files else ABSENT for path in paths}
         self.written: dict[str, str] = {}
         self.gone: dict[str, None] = {}
 

@@ -89,8 +89,8 @@ def _has_unrecovered_failure(turn: FinishedTurn) -> bool:
     return any(last.values())
 
 
-def _has(said: str, markers: Iterable[str]) -> bool:
-    return any(re.search(rf"(?<!\w){re.escape(marker)}(?!\w)", said) for marker in markers)
+def _has(text: str, markers: Iterable[str]) -> bool:
+    return any(re.search(rf"(?<!\w){re.escape(marker)}(?!\w)", text) for marker in markers)
 
 
 def _words(markers: Iterable[str | bool | int | float]) -> list[str]:

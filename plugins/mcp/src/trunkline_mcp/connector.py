@@ -78,10 +78,10 @@ class Connector:
         self,
         server: ServerConfig,
         mode: str | None = None,
-        said: list[str] | None = None,
+        stderr: list[str] | None = None,
         person: FormAnswerer = decline_all,
     ) -> AsyncIterator[McpSession]:
-        """A connection that has agreed on a protocol. ``said`` gets the last lines of a program's standard error,
+        """A connection that has agreed on a protocol. ``stderr`` gets the last lines of a program's standard error,
         ``person`` answers what the server asks.
 
         Raises:
@@ -90,7 +90,7 @@ class Connector:
             Exception: whatever went wrong on the way.
         """
         bell = _ToolsChanged()
-        words = [] if said is None else said
+        words = [] if stderr is None else stderr
         way = self._stdio(server, words) if server.command else self._http(server)
         async with way as (transport, lost), self._client(server, transport, bell, mode, person) as client:
             yield McpSession(client, lost, bell.wait)
@@ -117,7 +117,7 @@ class Connector:
 
     @asynccontextmanager
     async def _stdio(
-        self, server: ServerConfig, said: list[str]
+        self, server: ServerConfig, stderr: list[str]
     ) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
         from trunkline_mcp.stdio_transport import StdioTransport
 
@@ -138,7 +138,7 @@ class Connector:
             label=server.source,
         )
         async with process:
-            pipes = StdioTransport(process, server.identity, said)
+            pipes = StdioTransport(process, server.identity, stderr)
             yield pipes.streams(), pipes.ended
 
     @asynccontextmanager

@@ -52,8 +52,8 @@ def parse_reference(value: Any) -> EnvReference:
             raise ValueError('a value is text, a number or {"env": "NAME"}')
 
 
-def literal_secrets(given: Any) -> Iterator[str]:
+def literal_secrets(entry: Any) -> Iterator[str]:
     """The names of values that look like secrets and stand in the file itself."""
-    for name, value in given.items() if isinstance(given, dict) else ():
+    for name, value in entry.items() if isinstance(entry, dict) else ():
         if isinstance(value, str) and value and _SECRET.search(str(name)) and not _VARIABLE.search(value):
             yield str(name)

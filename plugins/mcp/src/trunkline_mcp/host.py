@@ -57,10 +57,10 @@ class McpHost(ToolSource):
                     self._reconcile(load_servers(self._home), dialler, tasks)
                 await anyio.sleep(POLL_SECONDS)
 
-    def _reconcile(self, found: ServerConfigs, dialler: Connector, tasks: TaskGroup) -> None:
-        for problem in found.problems:
+    def _reconcile(self, configs: ServerConfigs, dialler: Connector, tasks: TaskGroup) -> None:
+        for problem in configs.problems:
             log.warning("%s: %s", problem.where, problem.what)
-        wanted = {server.identity: server for server in found.enabled}
+        wanted = {server.identity: server for server in configs.enabled}
         for identity, (line, scope) in list(self._lines.items()):
             if wanted.get(identity) != line.server:
                 scope.cancel()

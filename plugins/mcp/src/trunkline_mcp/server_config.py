@@ -285,8 +285,8 @@ def _folders(entry: Mapping[str, Any], key: str) -> tuple[Path, ...]:
     return tuple(_folder(one, key) for one in given)
 
 
-def _folder(given: Any, key: str) -> Path:
-    folder = Path(given).expanduser() if isinstance(given, str) and "\0" not in given else None
+def _folder(value: Any, key: str) -> Path:
+    folder = Path(value).expanduser() if isinstance(value, str) and "\0" not in value else None
     if folder is None or not folder.is_absolute():
         raise InvalidEntryError(f"{key}: a folder needs an absolute path, such as /srv/notes")
     return folder
@@ -306,16 +306,16 @@ def _protocol(entry: Mapping[str, Any]) -> str:
     return str(value)
 
 
-def _registration(given: Any) -> ClientRegistration:
-    if not isinstance(given, dict):
+def _registration(value: Any) -> ClientRegistration:
+    if not isinstance(value, dict):
         raise InvalidEntryError(
             'oauth must have the form {"client_id": "...", "client_secret": {"env": "NAME"}}'
         )
-    client, metadata = given.get("client_id", ""), given.get("client_metadata_url")
+    client, metadata = value.get("client_id", ""), value.get("client_metadata_url")
     if not isinstance(client, str) or not (metadata is None or isinstance(metadata, str)):
         raise InvalidEntryError("oauth: client_id and client_metadata_url are texts")
     try:
-        secret = parse_reference(given["client_secret"]) if given.get("client_secret") else None
+        secret = parse_reference(value["client_secret"]) if value.get("client_secret") else None
     except ValueError as error:
         raise InvalidEntryError(f"oauth: {error}") from error
     return ClientRegistration(client, secret, metadata)

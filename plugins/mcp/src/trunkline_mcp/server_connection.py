@@ -275,5 +275,5 @@ def _is_network(error: BaseException) -> bool:
     return False
 
 
-def _with_stderr(why: str, said: list[str]) -> str:
-    return f"{why}; it said: {said[-1]}"[:400] if said else why
+def _with_stderr(why: str, stderr: list[str]) -> str:
+    return f"{why}; it said: {stderr[-1]}"[:400] if stderr else why

@@ -46,10 +46,10 @@ class PipedProcess(Protocol):
 class StdioTransport:
     """The transport of one program. ``ended`` is set when it has closed its output, ``said`` gets its last words."""
 
-    def __init__(self, process: PipedProcess, name: str, said: list[str]) -> None:
+    def __init__(self, process: PipedProcess, name: str, stderr: list[str]) -> None:
         self.ended = anyio.Event()
         self._silent = anyio.Event()
-        self._said = said
+        self._said = stderr
         self._process = process
         self._name = name
         self._logged = 0

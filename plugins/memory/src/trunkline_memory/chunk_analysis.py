@@ -148,9 +148,9 @@ def _synthesis(query: str, chunks: Sequence[Chunk], kind: Analysis) -> str:
 
 
 def _insights(
-    query: str, chunks: Sequence[Chunk], found: Sequence[Contradiction], kind: Analysis
+    query: str, chunks: Sequence[Chunk], contradictions: Sequence[Contradiction], kind: Analysis
 ) -> list[str]:
-    lines = [f"{one.kind}: {one.texts[0]!r} against {one.texts[1]!r}" for one in found]
+    lines = [f"{one.kind}: {one.texts[0]!r} against {one.texts[1]!r}" for one in contradictions]
     if kind == "comparison":
         lines += _compared(chunks)
     elif kind == "pattern":

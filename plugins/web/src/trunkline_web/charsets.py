@@ -25,14 +25,14 @@ _HIDDEN = re.compile(
 """Characters that a model reads and a person does not see: control characters, direction marks and tag characters."""
 
 
-def decode_body(data: bytes, said: str, *, cut: bool = False) -> str:
+def decode_body(data: bytes, charset: str, *, cut: bool = False) -> str:
     """The text: by its byte order mark, by what the server says, as UTF-8, by what the page says, else as Windows-1252
     with marks for what is none. ``cut``: it may end within a character."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             return _decode_as(data[len(mark) :], name, cut) or data.decode(name, "replace")
     inside = _DECLARED_CHARSET.search(data[:_HEAD])
-    for name in (said, "utf-8", inside[1].decode() if inside else ""):
+    for name in (charset, "utf-8", inside[1].decode() if inside else ""):
         text = _decode_as(data, name, cut)
         if text is not None:
             return text

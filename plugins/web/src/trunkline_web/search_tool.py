@@ -76,9 +76,9 @@ def search_tool(settings: WebSettings) -> Tool:
     return web_search
 
 
-def format_results(name: str, found: list[SearchResult]) -> str:
+def format_results(name: str, results: list[SearchResult]) -> str:
     """The results for the model, marked as data. What is no address of a page is left out."""
-    good = [one for one in found if _is_page(one.url)]
+    good = [one for one in results if _is_page(one.url)]
     if not good:
         return "Nothing was found. Other or fewer words may find something."
     return wrap_context(

@@ -56,7 +56,7 @@ def build_app(state: AppState) -> Starlette:
         middleware=[
             Middleware(
                 AuthMiddleware,
-                door=state.door,
+                auth=state.auth,
                 refuse=error_response,
                 tracer=tracer,
                 host=state.host,

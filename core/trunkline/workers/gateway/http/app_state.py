@@ -27,7 +27,7 @@ class AppState:
     streams must end."""
 
     services: Services
-    door: HttpAuth
+    auth: HttpAuth
     routes: Sequence[OwnedItem[HttpRoute]]
     host: str
     max_content: int

@@ -31,29 +31,35 @@ class ConversationResolver:
     def _named(self) -> str | None:
         return self.request.headers.get("x-conversation-id") or None
 
-    async def send(self, history: Sequence[Message], said: Sequence[Message]) -> MessageAccepted:
-        """Send the message. ``history`` is the client's transcript up to the last answer, ``said`` the
+    async def send(self, history: Sequence[Message], messages: Sequence[Message]) -> MessageAccepted:
+        """Send the message. ``history`` is the client's transcript up to the last answer, ``messages`` the
         messages after it.
 
         In a named conversation only new messages count: results of the client's tools and the user's message.
         Raises InvalidField for a result that answers no open call, and Refusal as ``MessageService.send``
         does.
         """
-        message = replace(self.message, client_id=await self._client_id((*history, *said)))
+        message = replace(self.message, client_id=await self._client_id((*history, *messages)))
         if self._named is not None:
-            await self._check_results(self._named, message.client_id, history, said)
+            await self._check_results(self._named, message.client_id, history, messages)
             results = tuple(one for one in message.preceding if one.role == "tool")
             return await self._send(replace(message, conversation=self._named, preceding=results))
-        check_transcript_results((*history, *said))
+        check_transcript_results((*history, *messages))
         if not history:
             return await self._send(replace(message, history=(), one_shot=True))
         return await self._continue(message, history)
 
     async def _check_results(
-        self, conversation: str, client_id: str | None, history: Sequence[Message], said: Sequence[Message]
+        self,
+        conversation: str,
+        client_id: str | None,
+        history: Sequence[Message],
+        messages: Sequence[Message],
     ) -> None:
         turn = turn_id(conversation, client_id) if client_id is not None else None
-        await check_conversation_results(services_of(self.request).turns, conversation, turn, history, said)
+        await check_conversation_results(
+            services_of(self.request).turns, conversation, turn, history, messages
+        )
 
     async def record_transcript(self, transcript: Sequence[Message], accepted: MessageAccepted) -> None:
         """Record the transcript that the client now has, so that its next request is recognised. Clients that

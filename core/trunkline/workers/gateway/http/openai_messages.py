@@ -53,15 +53,15 @@ def split_transcript(chat: ChatRequest) -> tuple[list[Message], list[Message]]:
     return messages[:at], messages[at:]
 
 
-def to_message(chat: ChatRequest, said: Sequence[Message]) -> SendMessage:
+def to_message(chat: ChatRequest, messages: Sequence[Message]) -> SendMessage:
     """Return the messages since the last answer as one message. The caller handles the history before it."""
     _check(chat)
     block, _, model = chat.model.partition(":")
-    words = said[-1].role == "user"
+    words = messages[-1].role == "user"
     return SendMessage(
-        content=said[-1].content if words else "",
+        content=messages[-1].content if words else "",
         block=block or None,
-        preceding=tuple(said[:-1] if words else said),
+        preceding=tuple(messages[:-1] if words else messages),
         client_tools=_tools(chat),
         model=model or None,
         max_tokens=chat.max_completion_tokens or chat.max_tokens,
@@ -86,31 +86,31 @@ def _check(chat: ChatRequest) -> None:
             raise InvalidField((name,), "It is 1 or more.")
 
 
-def _message(given: MessageIn, number: int) -> Message:
-    role: Role = "system" if given.role == "developer" else given.role
-    if role == "tool" and not given.tool_call_id:
+def _message(message: MessageIn, number: int) -> Message:
+    role: Role = "system" if message.role == "developer" else message.role
+    if role == "tool" and not message.tool_call_id:
         raise InvalidField(("messages", number, "tool_call_id"), "A tool's message names the call.")
     return Message(
         id=new_id("msg"),
         role=role,
-        content=_content(given, number),
-        name=given.name,
-        tool_call_id=given.tool_call_id if role == "tool" else None,
+        content=_content(message, number),
+        name=message.name,
+        tool_call_id=message.tool_call_id if role == "tool" else None,
         derived=False if role == "tool" else None,  # a client's tool does not read Trunkline's memory
         tool_calls=tuple(
             ToolCall(id=call.id, name=call.function.name, arguments=_arguments(call.function.arguments))
-            for call in given.tool_calls or ()
+            for call in message.tool_calls or ()
         ),
     )
 
 
-def _content(given: MessageIn, number: int) -> str:
-    if given.content is None or isinstance(given.content, str):
-        return given.content or ""
-    for at, part in enumerate(given.content):
+def _content(message: MessageIn, number: int) -> str:
+    if message.content is None or isinstance(message.content, str):
+        return message.content or ""
+    for at, part in enumerate(message.content):
         if part.type != "text":
             raise InvalidField(("messages", number, "content", at, "type"), "Only text is understood.")
-    return "".join(part.text for part in given.content)
+    return "".join(part.text for part in message.content)
 
 
 def _arguments(text: str) -> dict[str, object]:

@@ -26,14 +26,14 @@ async def check_conversation_results(
     conversation: str,
     turn: str | None,
     history: Sequence[Message],
-    said: Sequence[Message],
+    messages: Sequence[Message],
 ) -> None:
-    """Refuse a result in ``said`` that answers no call of the conversation's newest turn.
+    """Refuse a result in ``messages`` that answers no call of the conversation's newest turn.
 
     A repeat of the message that began ``turn`` is not checked again. When no turn of the conversation is stored,
     nothing is refused.
     """
-    results = [(number, one) for number, one in enumerate(said, len(history)) if one.role == "tool"]
+    results = [(number, one) for number, one in enumerate(messages, len(history)) if one.role == "tool"]
     if not results or (turn is not None and await turns.has_journal(conversation, turn)):
         return
     newest = await turns.newest_turn(conversation)

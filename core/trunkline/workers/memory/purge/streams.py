@@ -180,10 +180,10 @@ class StreamEraser:
                 traces.add(record.subject.split(".")[3])
         return calls, traces
 
-    async def _erase(self, stream: str, wanted: RecordFilter, filter: str = ">") -> int:
+    async def _erase(self, stream: str, filters: RecordFilter, filter: str = ">") -> int:
         count = 0
         async for record, body in self._bodies(stream, filter):
-            if wanted(record, body):
+            if filters(record, body):
                 await self._bus.erase(stream, record)
                 count += 1
         return count

@@ -77,24 +77,24 @@ class _LinkFinder:
         self._row = row
         self._limit = limit
 
-    def all(self, wanted: str | None) -> list[ChunkLinkRow]:
+    def all(self, link_type: str | None) -> list[ChunkLinkRow]:
         """Each link once, those made by hand before those that are read off."""
         found: dict[tuple[str, str, bool], ChunkLinkRow] = {}
-        for link in self._every(wanted):
-            if wanted in (None, link.type):
+        for link in self._every(link_type):
+            if link_type in (None, link.type):
                 found.setdefault((link.type, link.row.id, link.incoming), link)
         ordered = sorted(
             found.values(), key=lambda link: (-link.strength, link.automatic, -link.at, link.row.id)
         )
         return ordered[: self._limit]
 
-    def _every(self, wanted: str | None) -> Iterator[ChunkLinkRow]:
+    def _every(self, link_type: str | None) -> Iterator[ChunkLinkRow]:
         yield from self._manual_links()
-        if wanted in (None, "context_of"):
+        if link_type in (None, "context_of"):
             yield from self._context()
-        if wanted in (None, "follows"):
+        if link_type in (None, "follows"):
             yield from self._near()
-        if wanted in (None, "related_to"):
+        if link_type in (None, "related_to"):
             yield from self._related()
 
     def _manual_links(self) -> Iterator[ChunkLinkRow]:

@@ -94,9 +94,9 @@ def find_chunk(
     return min(found, key=lambda row: sight.rank(row.place), default=None)
 
 
-def deduplicate(found: Iterable[IndexedChunk], sight: ChunkVisibility) -> Iterator[IndexedChunk]:
+def deduplicate(chunks: Iterable[IndexedChunk], sight: ChunkVisibility) -> Iterator[IndexedChunk]:
     """Each id once, from the layer that counts first, in the order given."""
-    held = list(found)
+    held = list(chunks)
     best: dict[str, int] = {}
     for row in held:
         best[row.id] = min(best.get(row.id, len(sight.folders)), sight.rank(row.place))
@@ -140,10 +140,10 @@ def _filters(request: ListChunks) -> tuple[str, list[str | int]]:
 
 
 def load_chunks(
-    connection: apsw.Connection, contents: BlobReader, found: Iterable[IndexedChunk]
+    connection: apsw.Connection, contents: BlobReader, chunks: Iterable[IndexedChunk]
 ) -> Iterator[Chunk]:
     """The chunks of some rows, read from their files."""
-    for row in found:
+    for row in chunks:
         file = decode_chunk(row.path, contents(row.blob))
         if isinstance(file, ChunkFile):
             yield _chunk(connection, row, file)

@@ -64,31 +64,31 @@ class ChunkScore(msgspec.Struct, frozen=True):
 
 
 def score_chunks(
-    phrase: str, wanted: Sequence[QueryWord], candidates: Sequence[ChunkFeatures]
+    phrase: str, words: Sequence[QueryWord], candidates: Sequence[ChunkFeatures]
 ) -> list[ChunkScore]:
     """The scores of candidates, in their order. ``phrase`` are the stems of the whole question."""
     held = [Counter(one.text.split()) for one in candidates]
-    rare = [_rarity(one, held) for one in wanted]
+    rare = [_rarity(one, held) for one in words]
     return [
-        _weighed(phrase, list(zip(wanted, rare, strict=True)), counted, one)
+        _weighed(phrase, list(zip(words, rare, strict=True)), counted, one)
         for counted, one in zip(held, candidates, strict=True)
     ]
 
 
-def _rarity(wanted: QueryWord, held: Sequence[Counter[str]]) -> float:
-    having = sum(any(stem in counted for stem in wanted.stems) for counted in held)
-    return log(1 + len(held) / (1 + having))
+def _rarity(word: QueryWord, documents: Sequence[Counter[str]]) -> float:
+    having = sum(any(stem in counted for stem in word.stems) for counted in documents)
+    return log(1 + len(documents) / (1 + having))
 
 
 def _weighed(
-    phrase: str, wanted: Sequence[tuple[QueryWord, float]], counted: Counter[str], one: ChunkFeatures
+    phrase: str, weights: Sequence[tuple[QueryWord, float]], counted: Counter[str], one: ChunkFeatures
 ) -> ChunkScore:
     why = dict.fromkeys(("phrase", "words", "tags", "like", "meaning"), 0.0)
     why["meaning"] = SIMILARITY * max(0.0, one.alike)
     if " " in phrase and f" {phrase} " in f" {one.text} ":
         why["phrase"] = PHRASE
     covered = 0.0
-    for word, rarity in wanted:
+    for word, rarity in weights:
         said = min(sum(counted[stem] for stem in word.stems), MAX_OCCURRENCES) * (1 + rarity)
         tagged = TAG * (1 + 0.2 * rarity) if any(stem in one.tags for stem in word.stems) else 0.0
         if word.alike:
@@ -99,7 +99,7 @@ def _weighed(
         covered += word.weight * bool(said or tagged)
     factors = _factors(one)
     signals = {name: round(part, 6) for name, part in why.items() if part}
-    asked = sum(word.weight == 1 for word, _ in wanted)
+    asked = sum(word.weight == 1 for word, _ in weights)
     score = round(sum(why.values()) * prod(factors.values()), 9)
     return ChunkScore(score, min(1.0, covered / max(1, asked)), signals, factors)
 

@@ -141,15 +141,15 @@ def _candidate(stems: TextStemmer, question: RecallQuery, chunk: Chunk, alike: f
     )
 
 
-def _order(found: ScoredChunk) -> tuple[float, float, int, str]:
-    chunk, weighed, _ = found
+def _order(candidate: ScoredChunk) -> tuple[float, float, int, str]:
+    chunk, weighed, _ = candidate
     return -weighed.score, -chunk.metadata.confidence, -to_micros(chunk.metadata.created_at), chunk.id
 
 
-def _confidence(found: ScoredChunk, question: RecallQuery) -> float:
+def _confidence(candidate: ScoredChunk, question: RecallQuery) -> float:
     """Return the confidence in the best chunk: its own, reduced by how well it covers the question or
     resembles it. Words that memory does not have at all count as not covered."""
-    chunk, weighed, alike = found
+    chunk, weighed, alike = candidate
     known = len(question.terms) / max(1, len(query_words(question.request.query)))
     return round(chunk.metadata.confidence * min(1.0, max(weighed.cover * known, alike)), 4)
 

@@ -173,7 +173,7 @@ class IntegrityCheck:
         """git.history: everything that the branch needs is there."""
         if not self._repair and self._broken():
             yield _found(
-                "git.history", "warning", "Not checked: objects are broken.", "Run it without --look."
+                "git.history", "warning", "Not checked: objects are broken.", "Run it without --no-repair."
             )
             return
         commits, objects, lost = self._reach()
@@ -286,7 +286,7 @@ class IntegrityCheck:
     def _repaired(self, name: str, what: str, how: str) -> MemoryFinding:
         if self._repair:
             return _found(name, "repaired", f"{what}: {how}")
-        return _found(name, "warning", what, "Run it without --look to repair that.")
+        return _found(name, "warning", what, "Run it without --no-repair to repair that.")
 
 
 def _reachability_finding(commits: int, objects: int, lost: list[LostObject]) -> MemoryFinding:

@@ -46,16 +46,18 @@ def blame(
     return MemoryBlame(path=path, version=str(commit.id), spans=tuple(_spans(path, data, found, steps)))
 
 
-def _spans(path: str, data: bytes, found: dict[int, pygit2.Oid], steps: PathHistory) -> Iterator[BlamedLines]:
+def _spans(
+    path: str, data: bytes, commits: dict[int, pygit2.Oid], steps: PathHistory
+) -> Iterator[BlamedLines]:
     """Neighbouring lines of one commit together."""
     texts, group = split_lines(data), list[int]()
-    for line in sorted(found):
-        if group and (line != group[-1] + 1 or found[line] != found[group[0]]):
-            yield _span(path, texts, group, steps.repository.commit(found[group[0]]))
+    for line in sorted(commits):
+        if group and (line != group[-1] + 1 or commits[line] != commits[group[0]]):
+            yield _span(path, texts, group, steps.repository.commit(commits[group[0]]))
             group = []
         group.append(line)
     if group:
-        yield _span(path, texts, group, steps.repository.commit(found[group[0]]))
+        yield _span(path, texts, group, steps.repository.commit(commits[group[0]]))
 
 
 def _span(path: str, texts: list[bytes], group: list[int], commit: pygit2.Commit) -> BlamedLines:

@@ -57,13 +57,13 @@ def _between(old: pygit2.Commit | None, new: pygit2.Commit) -> pygit2.Diff:
     return found
 
 
-def _readable_files(found: pygit2.Diff, path: str) -> tuple[tuple[FileDifference, ...], str, bool]:
+def _readable_files(diff: pygit2.Diff, path: str) -> tuple[tuple[FileDifference, ...], str, bool]:
     """The files at or under a path, their text, and whether that is all of it."""
     files, texts, room = list[FileDifference](), list[str](), TEXT_BYTES
-    for number, delta in enumerate(found.deltas):
+    for number, delta in enumerate(diff.deltas):
         if not (is_under(delta.new_file.path, path) or is_under(delta.old_file.path, path)):
             continue
-        patch = found[number]
+        patch = diff[number]
         assert patch is not None
         _, added, removed = patch.line_stats
         moved = delta.status == DeltaStatus.RENAMED

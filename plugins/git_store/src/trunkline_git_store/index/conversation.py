@@ -78,8 +78,8 @@ def _spoken_messages(
     return said[::-1], older
 
 
-def _message_passage(conversation: str, said: Sequence[SpokenMessage], at: int) -> Passage:
-    line, message, looked_up = said[at]
+def _message_passage(conversation: str, messages: Sequence[SpokenMessage], at: int) -> Passage:
+    line, message, looked_up = messages[at]
     return Passage(
         line,
         text_with_speaker(message),
@@ -89,8 +89,8 @@ def _message_passage(conversation: str, said: Sequence[SpokenMessage], at: int) 
         speaker=(message.name or message.role).casefold(),
         role=message.role,
         conversation=conversation,
-        before=_neighbour_texts(message, said[max(0, at - NEIGHBOURS) : at]),
-        after=_neighbour_texts(message, said[at + 1 : at + 1 + NEIGHBOURS]),
+        before=_neighbour_texts(message, messages[max(0, at - NEIGHBOURS) : at]),
+        after=_neighbour_texts(message, messages[at + 1 : at + 1 + NEIGHBOURS]),
         asks=ends_with_question(message.content),
         aside=looked_up,
     )

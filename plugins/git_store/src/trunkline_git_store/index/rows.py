@@ -77,10 +77,10 @@ class RowBatch:
         """The row of a conversation, its file's id first."""
         self._rows["conversations"].append(row)
 
-    def add(self, file: int, found: Sequence[Passage]) -> None:
+    def add(self, file: int, passages: Sequence[Passage]) -> None:
         """The passages of a file."""
         known: dict[str, str] = {}
-        for passage in found:
+        for passage in passages:
             row = self._add(file, passage)
             texts = ((passage.text,), passage.before, passage.after, _tags(passage))
             words = [self._stemmed(known, text) if text else "" for text in texts]
@@ -145,10 +145,10 @@ class RowBatch:
         )
 
 
-def insert(connection: apsw.Connection, stems: TextStemmer, file: int, found: Sequence[Passage]) -> None:
+def insert(connection: apsw.Connection, stems: TextStemmer, file: int, passages: Sequence[Passage]) -> None:
     """Add passages of a file that is there."""
     rows = RowBatch.after_existing(connection, stems)
-    rows.add(file, found)
+    rows.add(file, passages)
     write(connection, rows.statements())
 
 

@@ -67,11 +67,15 @@ class HistoryRewrite(ABC):
         return self._git.write(ObjectType.COMMIT, self._encode_commit(commit, tree, parents, message))
 
     def _encode_commit(
-        self, commit: pygit2.Commit, tree: pygit2.Oid | None, parents: list[pygit2.Oid], said: bytes | None
+        self,
+        commit: pygit2.Commit,
+        tree: pygit2.Oid | None,
+        parents: list[pygit2.Oid],
+        new_message: bytes | None,
     ) -> bytes:
         """The commit's own bytes with another tree, parents and message; a signature would not hold any more."""
         head, blank, message = commit.read_raw().partition(b"\n\n")
-        message = message if said is None else said
+        message = message if new_message is None else new_message
         kept = tree if tree is not None else self._git.TreeBuilder().write()
         lines = [b"tree " + str(kept).encode(), *(b"parent " + str(parent).encode() for parent in parents)]
         rest = _SIGNATURE.sub(b"", head[head.index(b"\nauthor ") + 1 :] + b"\n").rstrip(b"\n")

@@ -121,23 +121,26 @@ def _find_candidates(
 
 
 def _count_words(
-    connection: apsw.Connection, question: ParsedQuery, found: dict[int, PassageCandidate], scores: Scores
+    connection: apsw.Connection,
+    question: ParsedQuery,
+    candidates: dict[int, PassageCandidate],
+    scores: Scores,
 ) -> None:
     """BM25, of the most that the words of the question could give together: so it means the same in every search."""
     total = connection.execute("SELECT max(id) FROM passages").get or 0
     rarities = ((total - term.passages + 0.5) / (term.passages + 0.5) for term in question.terms)
     most = sum(max(MIN_RARITY, math.log(max(rarity, MIN_RARITY))) for rarity in rarities)
-    for row in scores.keys() & found.keys():
-        found[row].add("words", scores[row] / most)
+    for row in scores.keys() & candidates.keys():
+        candidates[row].add("words", scores[row] / most)
 
 
 def _count_meaning(
-    connection: apsw.Connection, question: ParsedQuery, found: dict[int, PassageCandidate]
+    connection: apsw.Connection, question: ParsedQuery, candidates: dict[int, PassageCandidate]
 ) -> None:
     """Add the similarity in meaning: a cosine, of about the size of the word scores of a good hit."""
     if question.meaning is not None:
-        for row, alike in question.meaning.similarities(connection, found).items():
-            found[row].add("meaning", SEMANTIC_WEIGHT * max(0.0, alike))
+        for row, alike in question.meaning.similarities(connection, candidates).items():
+            candidates[row].add("meaning", SEMANTIC_WEIGHT * max(0.0, alike))
 
 
 def _load_from_period(
@@ -156,30 +159,33 @@ def _load_from_period(
 
 
 def _weigh(
-    connection: apsw.Connection, index: SearchIndex, question: ParsedQuery, found: dict[int, PassageCandidate]
+    connection: apsw.Connection,
+    index: SearchIndex,
+    question: ParsedQuery,
+    candidates: dict[int, PassageCandidate],
 ) -> None:
-    factors.tags(connection, found, question.terms, index.stems)
-    factors.speaker(found, question.query.query)
-    factors.questions(found)
-    factors.period(found, question.period)
-    factors.recency(found, question.now)
-    factors.confidence(found)
+    factors.tags(connection, candidates, question.terms, index.stems)
+    factors.speaker(candidates, question.query.query)
+    factors.questions(candidates)
+    factors.period(candidates, question.period)
+    factors.recency(candidates, question.now)
+    factors.confidence(candidates)
     if not question.query.conversation and not question.query.kinds:
-        factors.talk(found)
+        factors.talk(candidates)
 
 
 def _follow_links(
     connection: apsw.Connection,
     question: ParsedQuery,
-    found: dict[int, PassageCandidate],
+    candidates: dict[int, PassageCandidate],
     best: Sequence[PassageCandidate],
 ) -> None:
     brought = linked_passages(connection, best)
     allowed = question.wanted.select_allowed(connection, brought)
-    for one in load_candidates(connection, allowed - found.keys()).values():
-        found[one.id] = one
-    for passage in allowed & found.keys():
-        found[passage].add("link", *brought[passage])
+    for one in load_candidates(connection, allowed - candidates.keys()).values():
+        candidates[one.id] = one
+    for passage in allowed & candidates.keys():
+        candidates[passage].add("link", *brought[passage])
 
 
 def _hits(

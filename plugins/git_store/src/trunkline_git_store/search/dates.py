@@ -103,38 +103,38 @@ def _at_once(text: str, now: datetime) -> Period | None:
 # Ways of saying it ---------------------------------------------------------------------------------------------
 
 
-def _exact(found: re.Match[str], now: datetime) -> Span | None:
-    year, month, day = int(found["year"]), int(found["month"]), found["date"]
+def _exact(match: re.Match[str], now: datetime) -> Span | None:
+    year, month, day = int(match["year"]), int(match["month"]), match["date"]
     return _day(now, year, month, int(day)) if day else _month(now, year, month)
 
 
-def _month_day(found: re.Match[str], now: datetime) -> Span | None:
-    month, year = _month_number(found["month"]), found["year"]
-    span = _day(now, int(year) if year else now.year, month, int(found["day"]))
+def _month_day(match: re.Match[str], now: datetime) -> Span | None:
+    month, year = _month_number(match["month"]), match["year"]
+    span = _day(now, int(year) if year else now.year, month, int(match["day"]))
     if span and not year and span[0] > now:
-        span = _day(now, now.year - 1, month, int(found["day"]))
+        span = _day(now, now.year - 1, month, int(match["day"]))
     return span
 
 
-def _named_month(found: re.Match[str], now: datetime) -> Span | None:
-    month, year = _month_number(found["month"]), found["year"]
+def _named_month(match: re.Match[str], now: datetime) -> Span | None:
+    month, year = _month_number(match["month"]), match["year"]
     if year:
         return _month(now, int(year), month)
-    earlier = month > now.month or (found["last"] is not None and month == now.month)
+    earlier = month > now.month or (match["last"] is not None and month == now.month)
     return _month(now, now.year - earlier, month)
 
 
-def _weekday(found: re.Match[str], now: datetime) -> Span | None:
-    today, wanted = _midnight(now), next(n for n, d in enumerate(_DAYS) if d.startswith(found["weekday"]))
-    if found["which"] == "next":
+def _weekday(match: re.Match[str], now: datetime) -> Span | None:
+    today, wanted = _midnight(now), next(n for n, d in enumerate(_DAYS) if d.startswith(match["weekday"]))
+    if match["which"] == "next":
         return _days(today + timedelta(days=(wanted - today.weekday() - 1) % 7 + 1), 1)
-    if found["which"] == "this":
+    if match["which"] == "this":
         return _days(today + timedelta(days=wanted - today.weekday()), 1)
     return _days(today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1), 1)
 
 
-def _ago(found: re.Match[str], now: datetime) -> Span | None:
-    number, unit, today = _number(found["number"]), found["unit"], _midnight(now)
+def _ago(match: re.Match[str], now: datetime) -> Span | None:
+    number, unit, today = _number(match["number"]), match["unit"], _midnight(now)
     if unit == "day":
         return _days(today - timedelta(days=number), 1)
     if unit == "week":
@@ -144,31 +144,31 @@ def _ago(found: re.Match[str], now: datetime) -> Span | None:
     return _year(now, now.year - number)
 
 
-def _past(found: re.Match[str], now: datetime) -> Span | None:
-    days = {"day": 1, "week": 7, "month": 30, "year": 365}[found["unit"]] * _number(found["number"])
+def _past(match: re.Match[str], now: datetime) -> Span | None:
+    days = {"day": 1, "week": 7, "month": 30, "year": 365}[match["unit"]] * _number(match["number"])
     return now - timedelta(days=days), now + timedelta(days=1)
 
 
-def _whole(found: re.Match[str], now: datetime) -> Span | None:
-    step = {"last": 1, "this": 0, "next": -1}[found["which"]]
+def _whole(match: re.Match[str], now: datetime) -> Span | None:
+    step = {"last": 1, "this": 0, "next": -1}[match["which"]]
     today = _midnight(now)
-    if found["unit"] == "week":
+    if match["unit"] == "week":
         return _days(today - timedelta(days=today.weekday() + 7 * step), 7)
-    if found["unit"] == "weekend":
+    if match["unit"] == "weekend":
         return _days(today - timedelta(days=today.weekday() - 5 + 7 * step), 2)
-    if found["unit"] == "month":
+    if match["unit"] == "month":
         return _month(now, *_months_back(now, step))
     return _year(now, now.year - step)
 
 
-def _near(found: re.Match[str], now: datetime) -> Span | None:
+def _near(match: re.Match[str], now: datetime) -> Span | None:
     back = {"today": 0, "tonight": 0, "this morning": 0, "yesterday": 1, "last night": 1, "tomorrow": -1}
-    days = 2 if found[0].startswith("the day before") else back[found[0]]
+    days = 2 if match[0].startswith("the day before") else back[match[0]]
     return _days(_midnight(now) - timedelta(days=days), 1)
 
 
-def _only_year(found: re.Match[str], now: datetime) -> Span | None:
-    return _year(now, int(found["year"]))
+def _only_year(match: re.Match[str], now: datetime) -> Span | None:
+    return _year(now, int(match["year"]))
 
 
 _Way = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Span | None]]

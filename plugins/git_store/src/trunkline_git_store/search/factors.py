@@ -32,9 +32,9 @@ UNSURE = 0.8
 _DAY = 86_400 * 1_000_000
 
 
-def recency(found: Mapping[int, PassageCandidate], now: datetime) -> None:
+def recency(candidates: Mapping[int, PassageCandidate], now: datetime) -> None:
     """Raise recent passages slightly."""
-    for one in found.values():
+    for one in candidates.values():
         if one.at:
             days = max(0, (to_micros(now) - one.at) // _DAY)
             one.multiply("recency", OLD + (NEW - OLD) * math.exp(-days / FADES_DAYS), _ago(days))
@@ -44,55 +44,55 @@ def _ago(days: int) -> str:
     return f"{days} days ago" if days > 1 else ("today", "yesterday")[days]
 
 
-def confidence(found: Mapping[int, PassageCandidate]) -> None:
+def confidence(candidates: Mapping[int, PassageCandidate]) -> None:
     """Lower passages with less confidence."""
-    for one in found.values():
+    for one in candidates.values():
         if one.confidence is not None:
             one.multiply("confidence", UNSURE + (1 - UNSURE) * min(1.0, max(0.0, one.confidence)))
 
 
-def speaker(found: Mapping[int, PassageCandidate], text: str) -> None:
+def speaker(candidates: Mapping[int, PassageCandidate], text: str) -> None:
     """Raise passages whose speaker the question names."""
     words = set(tokenize(text))
-    for one in found.values():
+    for one in candidates.values():
         named = tokenize(one.speaker_name)
         if named and words.issuperset(named):
             one.multiply("speaker", SPOKEN, one.speaker)
 
 
-def period(found: Mapping[int, PassageCandidate], wanted: Period | None) -> None:
+def period(candidates: Mapping[int, PassageCandidate], period: Period | None) -> None:
     """Raise passages of the period that the question names."""
-    if wanted is None:
+    if period is None:
         return
-    start, end = to_micros(wanted.start), to_micros(wanted.end)
-    for one in found.values():
+    start, end = to_micros(period.start), to_micros(period.end)
+    for one in candidates.values():
         if start <= one.at < end:
-            one.multiply("date", IN_PERIOD, wanted.said)
+            one.multiply("date", IN_PERIOD, period.said)
 
 
-def questions(found: Mapping[int, PassageCandidate]) -> None:
+def questions(candidates: Mapping[int, PassageCandidate]) -> None:
     """Lower passages that are questions."""
-    for one in found.values():
+    for one in candidates.values():
         if one.asks:
             one.multiply("question", ASKED)
 
 
-def talk(found: Mapping[int, PassageCandidate]) -> None:
+def talk(candidates: Mapping[int, PassageCandidate]) -> None:
     """Talk about something counts less than what was written about it."""
-    for one in found.values():
+    for one in candidates.values():
         if one.kind == "turn":
             one.multiply("talk", TALK)
 
 
 def tags(
     connection: apsw.Connection,
-    found: Mapping[int, PassageCandidate],
+    candidates: Mapping[int, PassageCandidate],
     terms: Sequence[Term],
     stems: TextStemmer,
 ) -> None:
     """The words of the question among the tags."""
     looked_for = {stem for term in terms for stem in term.stems}
-    for one in found.values() if terms else ():
+    for one in candidates.values() if terms else ():
         rows = connection.execute("SELECT tag FROM tags WHERE passage = ?", (one.id,))
         held = [tag for (tag,) in rows if looked_for.intersection(stems.stem_text(tag)[1].split())]
         if held:

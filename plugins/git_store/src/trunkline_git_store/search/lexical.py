@@ -24,7 +24,7 @@ Scores = dict[int, float]
 
 
 def lexical_scores(
-    connection: apsw.Connection, terms: Sequence[Term], wanted: SearchFilter, limit: int
+    connection: apsw.Connection, terms: Sequence[Term], filters: SearchFilter, limit: int
 ) -> Scores:
     """The best passages with their scores, above 0."""
     if not terms:
@@ -32,12 +32,12 @@ def lexical_scores(
     total = connection.execute("SELECT max(id) FROM passages").get or 0
     most = min(max(SCORED, total / 10), COUNTED - 1)
     counted = [term for term in terms if term.passages <= most]
-    if wanted.is_narrow(connection):
-        return _scored(connection, any_of(counted or terms), wanted, limit)
+    if filters.is_narrow(connection):
+        return _scored(connection, any_of(counted or terms), filters, limit)
     rare, common = _divided(counted)
     if rare:
-        return _scored(connection, _expression(rare, common), wanted, limit, twice=bool(common))
-    return _newest(connection, terms, wanted, limit)
+        return _scored(connection, _expression(rare, common), filters, limit, twice=bool(common))
+    return _newest(connection, terms, filters, limit)
 
 
 def _divided(terms: Sequence[Term]) -> tuple[list[Term], list[Term]]:
@@ -58,13 +58,13 @@ def _expression(rare: Sequence[Term], common: Sequence[Term]) -> str:
     return f"({any_of(rare)}) AND ({any_of([*rare, *common, *common])})"
 
 
-def _newest(connection: apsw.Connection, terms: Sequence[Term], wanted: SearchFilter, limit: int) -> Scores:
+def _newest(connection: apsw.Connection, terms: Sequence[Term], filters: SearchFilter, limit: int) -> Scores:
     """Of words that are all common: passages with all of them, and the newest with one."""
     found: Scores = {}
     for expression in dict.fromkeys((all_of(terms), any_of(terms))):
         if len(found) < limit:
             oldest = _oldest_of(connection, expression)
-            found = _scored(connection, expression, wanted, limit, oldest=oldest) | found
+            found = _scored(connection, expression, filters, limit, oldest=oldest) | found
     return found
 
 
@@ -77,22 +77,22 @@ def _oldest_of(connection: apsw.Connection, expression: str) -> int:
 def _scored(
     connection: apsw.Connection,
     expression: str,
-    wanted: SearchFilter,
+    filters: SearchFilter,
     limit: int,
     *,
     twice: bool = False,
     oldest: int = 0,
 ) -> Scores:
     source, condition = "words", "words MATCH ? AND words.rowid >= ?"
-    if wanted.is_narrow(connection):
-        condition += f" AND +words.rowid IN ({wanted.passages})"
-    elif wanted.is_restricted:
-        source, condition = f"words CROSS JOIN {_JOINED}", f"{condition} AND {wanted.condition}"
-    elif wanted.evidence:
+    if filters.is_narrow(connection):
+        condition += f" AND +words.rowid IN ({filters.passages})"
+    elif filters.is_restricted:
+        source, condition = f"words CROSS JOIN {_JOINED}", f"{condition} AND {filters.condition}"
+    elif filters.evidence:
         condition += f" AND words.rowid {EXCLUDE_ASIDES}"
     rows = connection.execute(
         f"SELECT words.rowid, -bm25(words, {WEIGHTS}) AS score FROM {source} WHERE {condition} "
         "ORDER BY score DESC, words.rowid DESC LIMIT ?",
-        (expression, oldest, *wanted.values, limit),
+        (expression, oldest, *filters.values, limit),
     )
     return {row: score / (2 if twice else 1) for row, score in rows}

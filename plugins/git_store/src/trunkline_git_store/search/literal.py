@@ -48,7 +48,7 @@ TextLines = tuple[int, list[str]]
 """The number of a line, and the lines from there on; of a conversation those of one message."""
 
 
-def _texts(repository: Repository, prefix: str, wanted: str) -> Iterator[tuple[str, list[TextLines]]]:
+def _texts(repository: Repository, prefix: str, folder: str) -> Iterator[tuple[str, list[TextLines]]]:
     tree = repository.tree(repository.head())
     for path, entry in islice(files_in(tree_at(tree, prefix), prefix), MAX_FILES):
         chunk = parse_chunk_path(path)
@@ -60,7 +60,7 @@ def _texts(repository: Repository, prefix: str, wanted: str) -> Iterator[tuple[s
             continue
         if parse_conversation_path(path) is None:
             yield path, [(1, text.split("\n"))]
-        elif _as_json(wanted) in text.casefold():
+        elif _as_json(folder) in text.casefold():
             said = conversation_passages(path, data)
             yield path, [(one.line, one.text.split("\n")) for one in said if not one.aside]
 

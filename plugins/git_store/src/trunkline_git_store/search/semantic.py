@@ -49,16 +49,16 @@ class QueryVector(msgspec.Struct, frozen=True):
     vector: bytes
     least: float
 
-    def nearest(self, connection: apsw.Connection, wanted: PassageFilter, limit: int) -> set[int]:
+    def nearest(self, connection: apsw.Connection, filters: PassageFilter, limit: int) -> set[int]:
         """The passages that are most alike."""
         if not self.space.accepts(connection, self.vector):
             return set()
-        if wanted.is_narrow(connection):
-            return self._nearest_exact(connection, wanted, limit)
+        if filters.is_narrow(connection):
+            return self._nearest_exact(connection, filters, limit)
         found = self.space.nearest(connection, self.vector, limit)
         close = json.dumps([row for row, alike in found.items() if alike >= self.least])
-        these = f"{wanted.passages} AND passages.vector IN (SELECT value FROM json_each(?)) AND passages.vector > 0"
-        return {row for (row,) in connection.execute(these, (*wanted.values, close))}
+        these = f"{filters.passages} AND passages.vector IN (SELECT value FROM json_each(?)) AND passages.vector > 0"
+        return {row for (row,) in connection.execute(these, (*filters.values, close))}
 
     def similarities(self, connection: apsw.Connection, passages: Iterable[int]) -> Scores:
         """Return the similarity of passages, including their neighbours; those without a vector are left
@@ -72,12 +72,12 @@ class QueryVector(msgspec.Struct, frozen=True):
                 sums[row] = total + share * alike, weight + share
         return {row: total / weight for row, (total, weight) in sums.items()}
 
-    def _nearest_exact(self, connection: apsw.Connection, wanted: PassageFilter, limit: int) -> set[int]:
+    def _nearest_exact(self, connection: apsw.Connection, filters: PassageFilter, limit: int) -> set[int]:
         """Of few passages each is looked at."""
         rows = connection.execute(
             f"SELECT passages.id, {COSINE.format('known.vector')} AS alike FROM passages "
             "JOIN vectors.known AS known ON known.id = passages.vector AND known.vector IS NOT NULL "
-            f"WHERE passages.id IN ({wanted.passages}) AND alike >= ? ORDER BY alike DESC LIMIT ?",
-            (self.vector, *wanted.values, self.least, limit),
+            f"WHERE passages.id IN ({filters.passages}) AND alike >= ? ORDER BY alike DESC LIMIT ?",
+            (self.vector, *filters.values, self.least, limit),
         )
         return {row for row, _ in rows}

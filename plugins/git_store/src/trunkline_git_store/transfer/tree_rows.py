@@ -57,10 +57,10 @@ def parse_raw_rows(tree: bytes) -> list[tuple[bytes, bytes, bytes]]:
     return _ENTRY.findall(tree)
 
 
-def is_sorted(found: list[tuple[bytes, bytes, bytes]]) -> bool:
+def is_sorted(rows: list[tuple[bytes, bytes, bytes]]) -> bool:
     """Report whether no row is there twice, or before one that git sorts before it."""
-    orders = [name + b"/" if mode == FOLDER else name for mode, name, _ in found]
-    return all(map(lt, orders, orders[1:])) and len({name for _, name, _ in found}) == len(found)
+    orders = [name + b"/" if mode == FOLDER else name for mode, name, _ in rows]
+    return all(map(lt, orders, orders[1:])) and len({name for _, name, _ in rows}) == len(rows)
 
 
 def check_rows(tree: bytes) -> Iterator[TreeRow]:

@@ -107,17 +107,17 @@ class VectorStore:
                 "INSERT INTO vectors.bits(rowid, embedding) VALUES(?, vec_bit(?))", (row, bits)
             )
 
-    def nearest(self, connection: apsw.Connection, wanted: bytes, limit: int) -> Scores:
+    def nearest(self, connection: apsw.Connection, vector: bytes, limit: int) -> Scores:
         """The vectors that are most alike, with their cosines."""
         count = connection.execute("SELECT max(id) FROM vectors.known").get or 0
         among, values = "vector IS NOT NULL", list[object]()
         if count > MAX_EXACT_VECTORS:
             near = "SELECT rowid FROM vectors.bits WHERE embedding MATCH vec_bit(?) AND k = ?"
-            among, values = f"id IN ({near})", [quantize_binary(wanted), max(MIN_PRESELECTED, limit // 4)]
+            among, values = f"id IN ({near})", [quantize_binary(vector), max(MIN_PRESELECTED, limit // 4)]
         rows = connection.execute(
             f"SELECT id, {COSINE.format('vector')} AS alike FROM vectors.known WHERE {among}"
             " ORDER BY alike DESC LIMIT ?",
-            (wanted, *values, limit),
+            (vector, *values, limit),
         )
         return dict(rows)
 

@@ -86,16 +86,16 @@ def command(
     return 0 if found else 1
 
 
-async def _find(bus: "Bus", block: str | None, wanted: FactFilter) -> list[dict[str, Any]]:
+async def _find(bus: "Bus", block: str | None, filters: FactFilter) -> list[dict[str, Any]]:
     from trunkline_learning.fact_chunks import blocks_of, fact_of
 
     rows: list[dict[str, Any]] = []
     for name in [block] if block else await blocks_of(bus):
-        for chunk in await _chunks(bus, name, wanted):
+        for chunk in await _chunks(bus, name, filters):
             fact = fact_of(chunk, name)
             if fact is not None:
                 rows.append(_to_row(fact, await _contradicting_facts(bus, name, chunk.id)))
-    return (rows if wanted.query else sorted(rows, key=_when, reverse=True))[: wanted.limit]
+    return (rows if filters.query else sorted(rows, key=_when, reverse=True))[: filters.limit]
 
 
 def _when(row: dict[str, Any]) -> datetime:
@@ -121,31 +121,31 @@ def _to_row(fact: "Fact", contradicts: list[dict[str, str]]) -> dict[str, Any]:
     }
 
 
-async def _chunks(bus: "Bus", block: str, wanted: FactFilter) -> "list[Chunk]":
+async def _chunks(bus: "Bus", block: str, filters: FactFilter) -> "list[Chunk]":
     from trunkline.api.memory import MEMORY_CHUNKS, MEMORY_RECALL, ListChunks, Recall
 
-    if not wanted.query:
+    if not filters.query:
         request = ListChunks(
             actor=OWNER,
             block=block,
-            tags=wanted.tags,
-            conversation_id=wanted.conversation,
-            created_after=wanted.since,
-            created_before=wanted.before,
-            limit=wanted.limit,
+            tags=filters.tags,
+            conversation_id=filters.conversation,
+            created_after=filters.since,
+            created_before=filters.before,
+            limit=filters.limit,
         )
         return list((await bus.call(MEMORY_CHUNKS, request, timeout=COMMAND_SECONDS)).chunks)
     question = Recall(
-        query=wanted.query,
+        query=filters.query,
         actor=OWNER,
         block=block,
-        tags=wanted.tags,
-        conversation_id=wanted.conversation,
-        max_results=wanted.limit,
+        tags=filters.tags,
+        conversation_id=filters.conversation,
+        max_results=filters.limit,
         min_confidence=0.0,
     )
     found = (await bus.call(MEMORY_RECALL, question, timeout=COMMAND_SECONDS)).chunks
-    return [one.chunk for one in found if wanted.covers(one.chunk.metadata.created_at)]
+    return [one.chunk for one in found if filters.covers(one.chunk.metadata.created_at)]
 
 
 async def _contradicting_facts(bus: "Bus", block: str, id: str) -> list[dict[str, str]]:

@@ -45,10 +45,10 @@ def command(wait: float, as_json: bool) -> None:
         print_table(rows, header=("MODEL", "STRATEGIES", "EPISODES", "TURNS", "WENT WELL"))
 
 
-def _state(found: dict[str, Any]) -> str:
-    if found["problem"]:
-        return f"Learning is off, because its choices cannot be read. {found['problem']}"
-    return f"Learning is on; {found['asks']}." if found["on"] else "Learning is off."
+def _state(data: dict[str, Any]) -> str:
+    if data["problem"]:
+        return f"Learning is off, because its choices cannot be read. {data['problem']}"
+    return f"Learning is on; {data['asks']}." if data["on"] else "Learning is off."
 
 
 def _went_well(model: dict[str, Any]) -> str:
@@ -79,7 +79,7 @@ async def _waiting(bus: "Bus") -> int:
         state = await consumer_state(bus, FACT_STREAM, LEARNER_CONSUMER.name)
     except BusError:  # it is made when a monitor starts for the first time
         return 0
-    return state.waiting + state.held
+    return state.waiting + state.ack_pending
 
 
 async def _collect_status(bus: "Bus") -> dict[str, Any]:

@@ -50,19 +50,19 @@ trunkline mcp add --block garden --folder /srv/garden files npx -y @modelcontext
 @click.option("--readable", multiple=True, metavar="FOLDER", help="A folder that it may read; repeatable.")
 @click.option("--replace", is_flag=True, help="Replace a server of the same name.")
 @click.pass_obj
-def command(home: Path, /, name: str, block: str, replace: bool, **given: Any) -> None:
+def command(home: Path, /, name: str, block: str, replace: bool, **options: Any) -> None:
     """Add a server, whose tools agents can then use. A running platform connects to it at once."""
     import trunkline
     from trunkline_mcp.config_writer import put_server
 
-    if not (given["command_line"] or given["url"]):
+    if not (options["command_line"] or options["url"]):
         where = f" --block {block}" if block else ""
         raise trunkline.TrunklineError(
             f"{name} needs a command to run or a --url to reach over HTTP.",
             hint=f"For example: trunkline mcp add{where} --readable ~/servers {name} ~/servers/bin/mcp-server-{name}, "
             f"or: trunkline mcp add{where} {name} --url https://example.org/mcp",
         )
-    put_server(home, block, name, _entry(**given), replace=replace)
+    put_server(home, block, name, _entry(**options), replace=replace)
     print_done(f'Added {name}. "trunkline mcp test {f"{block}/" if block else ""}{name}" connects to it.')
 
 

@@ -108,8 +108,8 @@ class WorkspaceMasker:
                     found[entry] = None
         return found
 
-    def _mount(self, folder: int, found: "Found") -> None:
-        for entry, inside in found.items():
+    def _mount(self, folder: int, files: "Found") -> None:
+        for entry, inside in files.items():
             with suppress(FileNotFoundError), _opened(entry, os.O_PATH | os.O_NOFOLLOW, folder) as handle:
                 mode = os.fstat(handle).st_mode
                 if inside is None and stat.S_ISREG(mode):

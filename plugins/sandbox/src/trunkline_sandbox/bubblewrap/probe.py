@@ -47,9 +47,9 @@ async def unavailable_reason(sandbox: Sandbox) -> str | None:
     return None if done.exit_code == 0 else with_remedy(done.stderr.decode(errors="replace"))
 
 
-def with_remedy(said: str) -> str:
+def with_remedy(message: str) -> str:
     """Return bubblewrap's message with its remedy."""
     for signs, hint in _REMEDIES:
-        if any(sign in said for sign in signs):
-            return f"{said.strip()} {hint}"
-    return f"bubblewrap does not work here: {said.strip()}"
+        if any(sign in message for sign in signs):
+            return f"{message.strip()} {hint}"
+    return f"bubblewrap does not work here: {message.strip()}"

@@ -65,13 +65,13 @@ def _open_handles(home: Path) -> Iterator[tuple[int, int]]:
                 os.close(handle)
 
 
-def _is_ours(folder: Path, wanted: str) -> bool:
+def _is_ours(folder: Path, name: str) -> bool:
     """Report whether the process is bubblewrap with the mark of the home; any program may write what it likes into
     its own command line, but none in a sandbox is bubblewrap.
     """
     with suppress(OSError):
         words = (folder / "cmdline").read_bytes().split(b"\0")
-        marked = words[1:3] == [b"--setenv", VARIABLE.encode()] and words[3].split()[:1] == [wanted.encode()]
+        marked = words[1:3] == [b"--setenv", VARIABLE.encode()] and words[3].split()[:1] == [name.encode()]
         return marked and Path(os.readlink(folder / "exe")).name == "bwrap"  # noqa: PTH115
     return False
 

@@ -33,10 +33,10 @@ class AttachedStreams:
         self.stdin = StdinStream(stream)
         self.stdout, self.stderr = ContainerOutput(self, 1), ContainerOutput(self, 2)
 
-    async def pull(self, wanted: "ContainerOutput") -> None:
-        """Read on until ``wanted`` has something or all is over. Whoever is first reads for both."""
+    async def pull(self, stream: "ContainerOutput") -> None:
+        """Read on until ``stream`` has something or all is over. Whoever is first reads for both."""
         async with self._turn:
-            if not wanted.waiting:
+            if not stream.waiting:
                 await self._read_frame()
 
     async def finish(self) -> None:
