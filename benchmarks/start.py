@@ -89,7 +89,9 @@ def _beside_bad(starts: int) -> str:
         "none": plugin_starts.many_plugins(1),
         **{dist: plugin_starts.one_bad_plugin(dist) for dist in plugin_starts.HARMLESS},
     }
-    return table(["bad plugin", *HEAD], plugin_starts.rows(plugin_starts.starts(fills, SETTINGS, starts), "none"))
+    return table(
+        ["bad plugin", *HEAD], plugin_starts.rows(plugin_starts.starts(fills, SETTINGS, starts), "none")
+    )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ async def measure(bench: Bench) -> AsyncIterator[BenchRow]:
     _import(bench.folder / "store" / "memory", version, commits)
     async with bench.store() as store:
         (first,) = await timed(1, lambda _: store.history(PATH, limit=1))
-        yield BenchRow(f"first indexing of {commits} commits", f"{first:.1f} s, {commits / first:.0f} commits/s")
+        yield BenchRow(
+            f"first indexing of {commits} commits", f"{first:.1f} s, {commits / first:.0f} commits/s"
+        )
         for name, seconds in (
             ("history of one file", await timed(50, lambda _: store.history(PATH, limit=LIMIT))),
             ("history of everything", await timed(50, lambda _: store.history("", limit=LIMIT))),
