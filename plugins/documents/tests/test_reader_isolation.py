@@ -60,8 +60,8 @@ async def done(deed: str, **bounds: Any) -> str:
     ("deed", "reason"),
     [
         ("swell", "it needs more than 256 MB of memory"),
-        ("crash", "it breaks its reader, or needs more than 256 MB of memory (SIGABRT)"),
-        ("leave", "it breaks its reader, or needs more than 256 MB of memory (status 7)"),
+        ("crash", "it crashes its reader, or needs more than 256 MB of memory (SIGABRT)"),
+        ("leave", "it crashes its reader, or needs more than 256 MB of memory (status 7)"),
         ("raise_error", "it is broken (ValueError: half of it is missing)"),
         ("dive", "it is broken: it is nested too deeply"),
         ("flood", "it holds more than 16 million characters"),

@@ -206,7 +206,7 @@ async def test_an_export_is_imported(context: ToolContext, running: Platform, tm
         assert (other.home.memory / "blocks/main/a.md").read_text() == "kept" and done["conflicts"] == []
         assert (await used(transfer_tools.memory_import, there, path=made["path"]))["added"] == 0
         (context.workspace / "noise.tar").write_bytes(b"noise")
-        with pytest.raises(ToolError, match="no archive that is known"):
+        with pytest.raises(ToolError, match="format of the archive is unknown"):
             await used(transfer_tools.memory_import, there, path="noise.tar")
         with pytest.raises(ToolError, match="'nowhere\\.tar' cannot be read: no such file"):
             await used(transfer_tools.memory_import, there, path="nowhere.tar")

@@ -165,7 +165,7 @@ def test_a_wheel_that_is_a_link_is_none(place: Place, tmp_path: Path) -> None:
     ("line", "other", "said"),
     [
         ('version = "1.0"', 'dynamic = ["version", "dependencies"]', "leaves dependencies to its build"),
-        ('name = "acme-sky"', 'name = "acme\\nsky"', "which is no name"),
+        ('name = "acme-sky"', 'name = "acme\\nsky"', "which is not a valid name"),
         ("[project", "[tool.project", "has no [project] table"),
         ("[project]", "[project", "cannot be read"),
     ],

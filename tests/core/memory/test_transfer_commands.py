@@ -80,7 +80,9 @@ def test_a_passphrase_comes_from_a_file_or_a_variable(memory: Run, tmp_path: Pat
     )
     assert not (tmp_path / "x.age").exists()
     wrong = memory("two", "import", "all.age", "--passphrase-env", "PHRASE", ok=False, PHRASE="wrong")
-    assert "the passphrase is wrong" in wrong.stderr and "wrong" not in wrong.stderr.replace("wrong one", "")
+    assert "the passphrase does not match" in wrong.stderr and "wrong" not in wrong.stderr.replace(
+        "wrong one", ""
+    )
     memory("two", "import", "all.age", "--passphrase-env", "PHRASE", PHRASE="correct horse")
 
 
@@ -178,7 +180,7 @@ def zipped(file: Path, name: str, data: bytes = b"x", *, link: bool = False) -> 
 def test_a_zip_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
     """Nothing is written outside of the folder it is unpacked into."""
     (tmp_path / "in").mkdir()
-    with pytest.raises(TrunklineError, match="a path outside of the archive"):
+    with pytest.raises(TrunklineError, match="an unsafe path"):
         extract_archive(zipped(tmp_path / "x.zip", name), tmp_path / "in")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "x.zip"]
 
@@ -189,10 +191,10 @@ def test_a_zip_of_links_bombs_or_noise_is_refused(tmp_path: Path) -> None:
     cases = {
         "not a regular file": zipped(tmp_path / "link.zip", "passwd", b"/etc/passwd", link=True),
         "far more": zipped(tmp_path / "bomb.zip", "zeros", b"\0" * 90_000_000),
-        "no archive": tmp_path / "noise.zip",
+        "format of the archive is unknown": tmp_path / "noise.zip",
         "damaged": tmp_path / "cut.zip",
     }
-    cases["no archive"].write_bytes(os.urandom(5_000))
+    cases["format of the archive is unknown"].write_bytes(os.urandom(5_000))
     whole = zipped(tmp_path / "whole.zip", "data", os.urandom(50_000)).read_bytes()
     cases["damaged"].write_bytes(whole[:20_000] + b"\xff" * 100 + whole[20_100:])
     for number, (said, file) in enumerate(cases.items()):

@@ -179,7 +179,7 @@ def _unlock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -
             raise _wrong("it is damaged")
         opened = ChaCha20Poly1305(_derived(key, source.read(16), b"payload"))
     except InvalidTag as error:
-        raise _wrong("the passphrase is wrong") from error
+        raise _wrong("the passphrase does not match") from error
     try:
         for number, piece, last in _pieces(source, CHUNK_BYTES + _SEAL):
             target.write(opened.decrypt(_nonce(number, last), piece, None))

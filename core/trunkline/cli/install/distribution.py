@@ -52,7 +52,7 @@ def valid_name(name: object, where: str) -> str:
         return canonicalize_name(str(name or ""), validate=True)
     except InvalidName:
         raise PluginError(
-            f"{one_line(where)} names a distribution {one_line(repr(name))}, which is no name.",
+            f"{one_line(where)} names a distribution {one_line(repr(name))}, which is not a valid name.",
             hint="A name consists of letters, digits, dots, underscores and hyphens. Report this to its author.",
         ) from None
 

@@ -59,7 +59,7 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
     elif archive.suffix in (".json", ".jsonl", ".db", ".sqlite", ".sqlite3", ".md"):
         yield archive.name, archive.open("rb")
     else:
-        raise _bad(archive, "it is no archive that is known here")
+        raise _bad(archive, "the format of the archive is unknown")
 
 
 def _zipped(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
@@ -69,7 +69,7 @@ def _zipped(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
             if info.is_dir():
                 continue
             if kind not in (0, 8):  # neither unspecified nor a regular file: a link or a device
-                raise _bad(archive, f"it holds {info.filename[:120]!r}, which is no plain file")
+                raise _bad(archive, f"it holds {info.filename[:120]!r}, which is not a regular file")
             yield info.filename, zipped.open(info)
 
 
@@ -80,7 +80,7 @@ def _tarred(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 continue
             source = tar.extractfile(member) if member.isreg() and not member.issparse() else None
             if source is None:
-                raise _bad(archive, f"it holds {member.name[:120]!r}, which is no plain file")
+                raise _bad(archive, f"it holds {member.name[:120]!r}, which is not a regular file")
             yield member.name, source
 
 
@@ -109,7 +109,7 @@ def _place(folder: Path, name: str, archive: Path) -> Path:
     path = PurePosixPath(name.replace("\\", "/"))
     bad = path.is_absolute() or ".." in path.parts or not path.parts or ":" in path.parts[0]
     if bad or len(path.parts) > DEEPEST or any(ord(letter) < 32 for letter in name):
-        raise _bad(archive, f"it holds {name[:120]!r}, which leads out of it")
+        raise _bad(archive, f"it holds {name[:120]!r}, an unsafe path")
     return folder / path
 
 
