@@ -362,19 +362,19 @@ async def _visible_chunks(access: CallerAccess, chunks: Iterable[Chunk]) -> list
 
 
 async def _visible_recalled(
-    access: CallerAccess, found: Iterable[RecalledChunk]
+    access: CallerAccess, chunks: Iterable[RecalledChunk]
 ) -> tuple[RecalledChunk, ...]:
-    return tuple([one for one in found if await _is_visible(access, one.chunk)])
+    return tuple([one for one in chunks if await _is_visible(access, one.chunk)])
 
 
-def _without_hidden(found: RecallResult, shown: tuple[RecalledChunk, ...]) -> RecallResult:
+def _without_hidden(result: RecallResult, shown: tuple[RecalledChunk, ...]) -> RecallResult:
     """Return the reply to a recall with the shown chunks only. Nothing in it reveals a chunk that may not be shown."""
     ids = tuple(one.chunk.id for one in shown)
     best = shown[0].chunk if shown else None
     return replace(
-        found,
+        result,
         answer=best.content if best else "",
-        confidence=min(found.confidence, best.metadata.confidence) if best else 0.0,
+        confidence=min(result.confidence, best.metadata.confidence) if best else 0.0,
         source_chunks=ids,
         traversal_path=ids,
         chunks=shown,

@@ -349,9 +349,7 @@ class MemoryStore(ABC):
         """Return the statistics of the index. Raises Refusal ``not_supported`` if the store has no index, and
         ``not_found`` if the index cannot be read.
         """
-        raise Refusal(
-            "not_supported", "This memory has no index: its store reads all files for each search."
-        )
+        raise Refusal("not_supported", "This memory has no index: its store reads all files for each search.")
 
     async def reindex(
         self, on_progress: Callable[[IndexProgress], None], *, vectors: bool = False
