@@ -1,7 +1,7 @@
 """The docstrings of the contracts: each method states its guarantees, what it does not guarantee, and its errors.
 
-A contract is a class that the author of a plugin implements or calls: a public protocol or abstract class, a class
-derived from one, and any other public class of ``trunkline.contracts``. The contract suites are not contracts.
+A contract is a class that the author of a plugin implements or calls: every public class with methods, and the
+protocols and abstract classes of ``trunkline.contracts``. Messages and errors are not contracts.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from types import FunctionType
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import pytest
@@ -30,7 +30,8 @@ is derived from, holds for every method, but each method states its errors itsel
 
 OF_METHOD_ONLY = {"Raises"}
 
-SUITES = "trunkline.api.testing"
+WITHOUT_CONTRACTS = {"trunkline.api.cli", "trunkline.api.testing"}
+"""The modules whose classes are click's commands, and suites of tests."""
 
 CALLS = {"__call__", "__aiter__"}
 """The special methods that a contract may consist of."""
@@ -42,7 +43,7 @@ def _is_protocol_or_abstract(value: type) -> bool:
 
 def _public_classes() -> Iterator[type]:
     for module in public_modules():
-        if module != SUITES:
+        if module not in WITHOUT_CONTRACTS:
             found = importlib.import_module(module)
             yield from (
                 value for name in public_names(module) if isinstance(value := getattr(found, name), type)
@@ -58,12 +59,7 @@ def _interfaces_in_contracts() -> Iterator[type]:
 
 
 def _is_contract(value: type) -> bool:
-    if issubclass(value, msgspec.Struct | BaseException) or not value.__module__.startswith("trunkline"):
-        return False
-    if not any(_methods(value)):
-        return False
-    bases = (_is_protocol_or_abstract(base) for base in value.__mro__ if base not in (object, Protocol))
-    return any(bases) or value.__module__.startswith(f"{contracts.__name__}.")
+    return not issubclass(value, msgspec.Struct | BaseException) and any(_methods(value))
 
 
 def _contracts() -> list[type]:

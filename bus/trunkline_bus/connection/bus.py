@@ -43,10 +43,20 @@ Rep = TypeVar("Rep")
 
 
 class Bus:
-    """One connection to NATS, made by ``connect``. After a connection loss it reconnects without limit.
+    """One connection to NATS, made by ``connect``. After a connection loss it reconnects without limit. No method may
+    be called after the end of ``connect``.
 
     Keyword arguments that have the name of a key of the subject set that key. ``link``, ``group``, ``inbound`` and
     ``outbound`` are for the modules of this package only.
+
+    Guarantees: methods may be called concurrently. A message passes the middleware of this connection on its way out
+    and on its way in.
+
+    Not guaranteed: that a message is sent or received while the connection is down.
+
+    Errors: every error is a ``BusError``. Every method that takes a topic or an endpoint raises ``SubjectError`` for a
+    key that is not valid, and for a missing key that it needs. A method that waits for the server raises
+    ``ConnectionFailed`` if the server stays unreachable.
     """
 
     def __init__(self, link: NatsConnection, group: TaskGroup, middleware: Sequence[BusMiddleware]) -> None:
@@ -70,17 +80,18 @@ class Bus:
 
     @property
     def connected(self) -> bool:
-        """Report whether the connection is open now."""
+        """Report whether the connection is open now. Raises nothing."""
         return self.link.connected
 
     @property
     def server_version(self) -> str:
-        """The version of the server of the current or last connection."""
+        """The version of the server of the current or last connection. Raises nothing."""
         return self.link.server_version
 
     async def publish(self, topic: Topic[T], payload: T, *, scope: Scope = NO_SCOPE, **keys: str) -> None:
-        """Publish a message without acknowledgement. Delivery is not guaranteed. Raises ``SubjectError``,
-        ``ConnectionFailed``.
+        """Publish a message without acknowledgement. While the connection is down the message is buffered; if the
+        buffer is full, the call waits. Delivery is not guaranteed. Raises ``ConnectionFailed`` if the buffer stays
+        full.
         """
         subject = topic.subject.format(**keys)
         try:
@@ -192,8 +203,13 @@ class Bus:
     ) -> AbstractAsyncContextManager[AsyncIterator[Rep]]:
         """Call a streaming service and iterate over its replies.
 
-        The service sends heartbeats. If nothing arrives for ``idle_timeout`` seconds, ``CallTimeout`` is raised. If no
-        service listens, ``NoResponders`` is raised at once. Leaving the block early cancels the work of the service.
+        The service sends heartbeats. Leaving the block early cancels the work of the service.
+
+        Raises:
+            NoResponders: no service listens.
+            CallTimeout: nothing arrived for ``idle_timeout`` seconds, or a reply was lost with a connection.
+            RemoteFault: the service refused or failed, also while iterating.
+            DecodeError: a reply cannot be decoded.
         """
         return self._calls.call_streaming(
             endpoint, request, scope=scope, idle_timeout=idle_timeout, keys=keys
@@ -209,7 +225,6 @@ class Bus:
 
     async def last_seq(self, topic: Topic[Any], **keys: str) -> int:
         """Return the sequence of the last stored message, even if the message cannot be decoded; 0 if there is none.
-
         Raises ``StreamError``.
         """
         return await typed_stream.last_seq(self.link, topic, keys)
@@ -227,7 +242,9 @@ class Bus:
         await typed_stream.delete(self.link, topic, seq)
 
     async def purge(self, topic: Topic[Any], **keys: str) -> None:
-        """Delete all stored messages of the topic. A missing key matches any value."""
+        """Delete all stored messages of the topic. A missing key matches any value. Raises ``StreamError``; some
+        messages may be deleted then.
+        """
         await typed_stream.purge(self.link, topic, keys)
 
     def records(self, stream: str, filter: str = ">") -> AsyncIterator[StoredRecord]:
@@ -243,9 +260,8 @@ class Bus:
         return await self._claims.resolve(record.headers, record.data)
 
     async def erase(self, stream: str, record: StoredRecord) -> None:
-        """Overwrite a stored message and its claimed body on the server's disk, and delete both.
-
-        Raises ``StreamError``.
+        """Overwrite a stored message and its claimed body on the server's disk, and delete both. Raises
+        ``StreamError``; the body may be erased then while the message still exists.
         """
         await self._claims.erase(record.headers)
         await RawStream(self.link, stream).erase(record.seq)
@@ -267,6 +283,10 @@ class Bus:
         order. A message that cannot be decoded, or whose handler raises, is sent to the dead letters. With ``confirm``
         the call returns after the server has the subscription. Without it the call returns at once; the server has the
         subscription before it gets anything that this bus sends later.
+
+        Not guaranteed: messages that are published while the connection is down.
+
+        Raises nothing besides the errors of every method.
         """
         found = await subscription.subscribe(
             self.link,
@@ -290,6 +310,8 @@ class Bus:
 
         A slow reader does not delay the connection: if more than ``buffer`` messages wait, the oldest are dropped.
         ``ReceivedMessage.gap`` is True on the first message after a drop or a reconnection.
+
+        Raises nothing besides the errors of every method.
         """
         return subscription.listen(self.link, self.inbound, topic, buffer=buffer, keys=keys)
 
@@ -301,25 +323,37 @@ class Bus:
 
         Pulling continues after reconnections and lost pins. Leaving the block returns the messages that were not taken
         and lets the next client begin at once. Messages that cannot be decoded are sent to the dead letters.
+
+        Guarantees: a message is delivered again until it is settled.
+
+        Not guaranteed: that a message is delivered once.
+
+        Raises ``BusError`` while iterating if the connection is closed for good.
         """
         return pinned.deliveries(self.link, self.inbound, consumer, topic)
 
     def kv(self, spec: BucketSpec[T]) -> KeyValue[T]:
-        """Return the key-value bucket of ``spec``. The bucket must exist (``apply`` or ``ensure``)."""
+        """Return the key-value bucket of ``spec``. The bucket must exist (``apply`` or ``ensure``); nothing is
+        requested yet. Raises nothing.
+        """
         return KeyValue(self.link, spec)
 
     def objects(self, spec: ObjectStoreSpec) -> ObjectStore:
-        """Return the object bucket of ``spec``. The bucket must exist (``apply`` or ``ensure``)."""
+        """Return the object bucket of ``spec``. The bucket must exist (``apply`` or ``ensure``); nothing is requested
+        yet. Raises nothing.
+        """
         return ObjectStore(self.link, spec)
 
     def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> Callable[[], None]:
         """Call ``callback`` after each reconnection, and log its exceptions. The returned function removes the
-        callback.
+        callback. Raises nothing.
         """
         return self.link.on_up(lambda: self.group.start_soon(_guarded, callback))
 
     async def drain(self) -> None:
-        """End all subscriptions after the received messages are handled, and send what is buffered."""
+        """End all subscriptions after the received messages are handled, and send what is buffered, for some seconds at
+        most. Raises nothing if the connection is lost meanwhile.
+        """
         await drain_all(list(self._subscriptions))
         if self.connected:
             await self.link.flush(timeout=self.link.settings.drain_timeout)

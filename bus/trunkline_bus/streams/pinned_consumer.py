@@ -50,6 +50,10 @@ class Delivery(StoredMessage[T]):
 
     ``pin`` is the id of the pin under which the message was delivered ("" without a pin). ``redelivered`` is True if
     the message was delivered before.
+
+    Guarantees: a message is delivered at least once.
+
+    Not guaranteed: that the server receives the settlement. If it does not, the message is redelivered.
     """
 
     pin: str
@@ -60,9 +64,12 @@ class Delivery(StoredMessage[T]):
     async def ack(self, *, confirm: bool = False) -> None:
         """Acknowledge the message: the server does not redeliver it.
 
-        With ``confirm`` the call waits until the server has the acknowledgement (raises ``CallError``).
-        nats-server writes acknowledgements to disk a little later, so after a kill -9 of the server an acknowledged
-        message may be redelivered, with ``confirm`` too.
+        With ``confirm`` the call waits until the server has the acknowledgement. nats-server writes acknowledgements to
+        disk a little later, so after a kill -9 of the server an acknowledged message may be redelivered, with
+        ``confirm`` too.
+
+        Raises ``ConnectionFailed`` if the server cannot be reached, and with ``confirm`` ``CallError`` if it does not
+        answer.
         """
         if confirm:
             await self._link.request(self._reply, b"+ACK", timeout=5.0)
@@ -70,15 +77,21 @@ class Delivery(StoredMessage[T]):
             await self._link.publish(self._reply, b"+ACK")
 
     async def nak(self, delay: float | None = None) -> None:
-        """Ask for redelivery of the message, after ``delay`` seconds if given."""
+        """Ask for redelivery of the message, after ``delay`` seconds if given. Raises ``ConnectionFailed`` as ``ack``
+        does.
+        """
         await self._link.publish(self._reply, _nak(delay))
 
     async def in_progress(self) -> None:
-        """Restart the ``ack_wait``, because the message is still being processed."""
+        """Restart the ``ack_wait``, because the message is still being processed. Raises ``ConnectionFailed`` as
+        ``ack`` does.
+        """
         await self._link.publish(self._reply, b"+WPI")
 
     async def term(self, reason: str = "") -> None:
-        """Settle the message without success: the server does not redeliver it."""
+        """Settle the message without success: the server does not redeliver it. Raises ``ConnectionFailed`` as ``ack``
+        does.
+        """
         await self._link.publish(self._reply, f"+TERM {reason}".strip().encode())
 
 

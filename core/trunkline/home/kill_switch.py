@@ -36,7 +36,13 @@ class PanicRecord:
 
 
 class KillSwitch:
-    """The kill switch of a ``home``."""
+    """The kill switch of a ``home``.
+
+    Guarantees: the switch stays engaged until it is released, also after a restart of the machine. If its file cannot
+    be checked, it counts as engaged.
+
+    Not guaranteed: that programs which already run have ended when ``engage`` returns.
+    """
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -44,7 +50,7 @@ class KillSwitch:
 
     @property
     def is_engaged(self) -> bool:
-        """Report whether the switch is engaged."""
+        """Report whether the switch is engaged. Raises nothing."""
         try:
             os.lstat(self._file)
         except FileNotFoundError:
@@ -54,7 +60,9 @@ class KillSwitch:
         return True
 
     def read(self) -> PanicRecord | None:
-        """Return who engaged the switch, and when; None if the switch is not engaged."""
+        """Return who engaged the switch, and when; None if the switch is not engaged. The record is empty if it cannot
+        be read. Raises nothing.
+        """
         if not self.is_engaged:
             return None
         with suppress(OSError, ValueError, TypeError):
@@ -99,13 +107,13 @@ class KillSwitch:
         return True
 
     def raise_if_engaged(self) -> None:
-        """Raise ToolError if the switch is engaged."""
+        """Do nothing if the switch is released. Raises ToolError ``permission_denied`` if it is engaged."""
         if self.is_engaged:
             raise ToolError(f"{STOPPED_SENTENCE}. Nothing was run.", kind="permission_denied")
 
     async def wait_until(self, engaged: bool) -> None:
-        """Wait until the switch is engaged (``engaged`` True) or released (False). A change is noticed within
-        POLL_SECONDS.
+        """Wait until the switch is engaged (``engaged`` True) or released (False). A change is noticed within 0.2
+        seconds. Raises nothing.
         """
         while self.is_engaged is not engaged:  # noqa: ASYNC110  other processes change the file
             await anyio.sleep(POLL_SECONDS)

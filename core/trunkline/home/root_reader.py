@@ -37,14 +37,19 @@ class AccessDenied(PermissionError):
 
 
 class RootReader:
-    """Reads the files under ``root``."""
+    """Reads the files under ``root``.
+
+    Guarantees: nothing outside of the root is read, and no link is followed. No method changes a file.
+
+    Not guaranteed: one snapshot. Files may change between two calls.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def close(self) -> None:
-        """Close the root."""
+        """Close the root. Called once. Raises nothing."""
         os.close(self._handle)
 
     def probe(self, path: str) -> os.stat_result | None:
@@ -107,7 +112,8 @@ class RootReader:
 
     def files(self, path: str = "") -> Iterator[tuple[str, os.stat_result]]:
         """Yield every regular file under a folder, in no order. Folders that are separate git repositories are left
-        out.
+        out. Raises AccessDenied for a folder that the system does not let Trunkline open; a folder that does not exist
+        has no files.
         """
         try:
             handle = self._folder(path)
@@ -126,7 +132,7 @@ class RootReader:
 
     def unread(self, path: str) -> list[UnreadEntry]:
         """Return the entries under a folder, at any depth, that are neither listed nor read, sorted; none if the folder
-        does not exist. Raises as ``entries`` if the path is not a folder.
+        does not exist. Raises Refusal as ``entries`` if the path is not a folder.
         """
         try:
             handle = self._folder(path)
@@ -137,7 +143,9 @@ class RootReader:
         return sorted(_unread(handle, path), key=lambda entry: entry.path)
 
     def status(self, path: str) -> os.stat_result | None:
-        """Return the status of any file at a path; None if there is nothing. Links on the way are not followed."""
+        """Return the status of any file at a path; None if there is nothing. Links on the way are not followed. Raises
+        AccessDenied if the system does not let Trunkline open a folder on the way.
+        """
         try:
             with self._parent(path) as (handle, name):
                 return os.stat(name, dir_fd=handle, follow_symlinks=False)

@@ -15,7 +15,11 @@ from trunkline._util.archives.manifest import SUMS
 class ArchiveWriter:
     """Adds members to a tar file and records their checksums. ``close`` adds the checksums as the last member.
 
-    ``time`` (seconds since 1970) is the modification time of all members, so that equal content gives equal bytes.
+    ``time`` (seconds since 1970) is the modification time of all members.
+
+    Guarantees: equal content gives equal bytes.
+
+    Not guaranteed: that a name is valid or added only once.
     """
 
     def __init__(self, tar: tarfile.TarFile, time: int) -> None:
@@ -24,16 +28,18 @@ class ArchiveWriter:
         self._sums: list[str] = []
 
     def add(self, name: str, data: bytes, *, executable: bool = False) -> None:
-        """Add a member with these bytes."""
+        """Add a member with these bytes. Raises OSError if the archive cannot be written."""
         self.add_stream(name, io.BytesIO(data), len(data), executable=executable)
 
     def add_file(self, name: str, file: Path, *, executable: bool = False) -> None:
-        """Add a member with a file's bytes. Raises OSError."""
+        """Add a member with a file's bytes. Raises OSError if the file cannot be read, or the archive not written."""
         with file.open("rb") as source:
             self.add_stream(name, source, os.fstat(source.fileno()).st_size, executable=executable)
 
     def add_stream(self, name: str, source: BinaryIO, size: int, *, executable: bool = False) -> None:
-        """Add a member with the next ``size`` bytes of a file."""
+        """Add a member with the next ``size`` bytes of a file. Raises OSError if the source has fewer bytes or the
+        archive cannot be written.
+        """
         info = tarfile.TarInfo(name)
         info.size, info.mtime, info.mode = size, self._time, 0o755 if executable else 0o644
         summed = _Summed(source)
@@ -41,13 +47,13 @@ class ArchiveWriter:
         self._sums.append(f"{summed.digest.hexdigest()}  {name}\n")
 
     def add_folder(self, name: str) -> None:
-        """Add an empty folder."""
+        """Add an empty folder. Raises OSError if the archive cannot be written."""
         info = tarfile.TarInfo(name)
         info.type, info.mtime, info.mode = tarfile.DIRTYPE, self._time, 0o755
         self._tar.addfile(info)
 
     def close(self) -> None:
-        """Add the checksums. Nothing may be added after them."""
+        """Add the checksums. Nothing may be added after them. Raises OSError if the archive cannot be written."""
         data = "".join(self._sums).encode()
         info = tarfile.TarInfo(SUMS)
         info.size, info.mtime, info.mode = len(data), self._time, 0o644

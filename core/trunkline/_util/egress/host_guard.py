@@ -53,6 +53,10 @@ class HostGuard:
     with a port (``10.0.0.5:8080``, ``[fd00::5]:8080``) or for the usual ports. ``ports`` are additional ports of
     internet hosts. ``setting`` names the setting for ``allow``, for the text of a refusal.
 
+    Guarantees: every returned address was checked and is permitted.
+
+    Not guaranteed: that a later lookup of the same name gives the same addresses, so connect to a returned address.
+
     Raises:
         ValueError: an entry of ``allow`` is not valid.
     """

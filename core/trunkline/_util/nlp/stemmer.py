@@ -39,17 +39,24 @@ class _Language(dict[str, str]):
 
 
 class WordStemmer:
-    """Stems words. Not thread-safe."""
+    """Stems words.
+
+    Guarantees: the same word of a language always has the same stem.
+
+    Not guaranteed: that an object can be used in several threads.
+    """
 
     def __init__(self) -> None:
         self._languages: dict[str, _Language] = {}
 
     def stem(self, word: str, language: str) -> str:
-        """Return the stem of a word."""
+        """Return the stem of a word. Raises KeyError as ``of``."""
         return self.of(language)[word]
 
     def of(self, language: str) -> Mapping[str, str]:
-        """Return the table of stems of a language. It has an entry for every word."""
+        """Return the table of stems of a language. It has an entry for every word. Raises KeyError for an unknown
+        language.
+        """
         known = self._languages.get(language)
         if known is None or len(known) > CACHED:
             known = self._languages[language] = _Language(language)

@@ -55,11 +55,15 @@ class _Place:
 
 class Folder:
     """A folder held by its file descriptor. Paths are relative to it, with ``/`` between names; ``""`` is the folder
-    itself.
+    itself. Absolute paths are permitted within the ``reach`` that it was opened with, by default none.
 
-    Absolute paths are permitted within the ``reach`` that it was opened with, by default none. All methods raise
-    PathRefused for a path that is not permitted, and OSError, with the path as the caller gave it, for errors of the
-    system (absent, full, not permitted).
+    Guarantees: no method reads or changes a file outside of the folder and its ``reach``, even if another process
+    replaces a folder by a link meanwhile.
+
+    Not guaranteed: that a file stays the same between two calls.
+
+    Errors: all methods raise PathRefused for a path that is not permitted, and OSError, with the path as the caller
+    gave it, for errors of the system (absent, full, not permitted).
     """
 
     def __init__(self, handle: int, reach: PathScope, resources: ExitStack) -> None:
@@ -73,23 +77,27 @@ class Folder:
 
     @contextmanager
     def open_read(self, path: str) -> Iterator[BinaryIO]:
-        """Open the regular file at the path to read bytes."""
+        """Open the regular file at the path to read bytes. Use the result with ``with``. Raises PathRefused for a
+        folder and a special file too.
+        """
         with self._opened(path, os.O_RDONLY) as handle, open(handle, "rb", closefd=False) as file:
             yield file
 
     def read_bytes(self, path: str, *, limit: int | None = None) -> bytes:
-        """Return the file's content, at most ``limit`` bytes."""
+        """Return the file's content, at most ``limit`` bytes. Raises PathRefused as ``open_read`` does."""
         with self.open_read(path) as file:
             return file.read(-1 if limit is None else limit)
 
     def stat(self, path: str = "") -> FolderEntry:
-        """Return the entry at the path."""
+        """Return the entry at the path. Raises FileNotFoundError if there is none."""
         place = self._find(path, follow=True)
         with _translate_os_errors(path), self._parent(place) as (parent, name):
             return _entry(place.shown(), _look(parent, name) if name else os.fstat(parent))
 
     def exists(self, path: str) -> bool:
-        """Report whether there is an entry at the path, including a dangling link."""
+        """Report whether there is an entry at the path, including a dangling link. Raises OSError if that cannot be
+        determined.
+        """
         try:
             self.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -97,7 +105,9 @@ class Folder:
         return True
 
     def listdir(self, path: str = "") -> list[FolderEntry]:
-        """Return the entries of the folder at the path, by name."""
+        """Return the entries of the folder at the path, by name. Raises PathRefused if the path is no folder that may
+        be opened, and FileNotFoundError if there is nothing at it.
+        """
         place = self._find(path, follow=True)
         with _translate_os_errors(path), self._folder(place, len(place.names)) as handle:
             found = []
@@ -108,7 +118,7 @@ class Folder:
 
     def walk(self, path: str = "", *, depth: int = MAX_DEPTH) -> Iterator[FolderEntry]:
         """Yield everything below the path, at most ``depth`` folders deep, each folder before its content. Links are
-        not followed. Folders that disappear or cannot be read are skipped.
+        not followed. Folders that disappear or cannot be read are skipped. Raises as ``listdir`` for the path itself.
         """
         yield from self._below(self.listdir(path), depth)
 
@@ -124,8 +134,10 @@ class Folder:
     def write_atomic(self, path: str, content: bytes | Iterable[bytes]) -> None:
         """Replace the file's content atomically; it is on disk when this returns.
 
-        The content may be passed in pieces, so its size is not limited by memory. The file's permissions are kept.
-        Its folder must exist.
+        The content may be passed in pieces, so its size is not limited by memory. The file's permissions are kept. Its
+        folder must exist.
+
+        Raises OSError if the content cannot be written; the file is unchanged then.
         """
         with _translate_os_errors(path), self._parent(self._find(path), changes=True) as (parent, name):
             mode = self._mode_of_old(parent, _given(path, name), path)
@@ -140,14 +152,18 @@ class Folder:
             os.fsync(parent)
 
     def append(self, path: str, content: bytes) -> None:
-        """Append the content to the file, creating it when absent; it is on disk when this returns."""
+        """Append the content to the file, creating it when absent; it is on disk when this returns. Raises OSError if
+        the content cannot be written; a part of it may be in the file then.
+        """
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         with self._opened(path, flags) as handle, _translate_os_errors(path):
             _write_all(handle, content)
             os.fsync(handle)
 
     def mkdir(self, path: str, *, parents: bool = True) -> None:
-        """Create the folder; an existing one is no error. ``parents`` creates missing parents too."""
+        """Create the folder; an existing one is no error. ``parents`` creates missing parents too. Raises PathRefused
+        if a part of the path is no folder.
+        """
         place = self._find(path)
         whole = len(place.names)
         with _translate_os_errors(path):
@@ -159,8 +175,10 @@ class Folder:
                         pass
 
     def rename(self, source: str, target: str) -> None:
-        """Move a file or folder; it is on disk when this returns. A file, or an empty folder of the same
-        kind, at the target is replaced."""
+        """Move a file or folder; it is on disk when this returns. A file, or an empty folder of the same kind, at the
+        target is replaced. Raises FileNotFoundError if there is nothing at the source, and OSError if a folder at the
+        target is not empty.
+        """
         for place in (self._find(source), self._find(target)):
             check_movable(place.path, place.names)
             if place.above and self._reach.contains_closed(place.shown()):
@@ -179,13 +197,13 @@ class Folder:
             os.fsync(old)
 
     def unlink(self, path: str) -> None:
-        """Delete the file. A link is refused."""
+        """Delete the file. Raises PathRefused for a link, and FileNotFoundError if there is no file."""
         with _translate_os_errors(path), self._parent(self._find(path), changes=True) as (parent, name):
             self._no_link(parent, _given(path, name), path)
             os.unlink(name, dir_fd=parent)
 
     def rmdir(self, path: str) -> None:
-        """Delete the empty folder."""
+        """Delete the empty folder. Raises OSError if it is not empty or no folder."""
         with _translate_os_errors(path), self._parent(self._find(path), changes=True) as (parent, name):
             os.rmdir(_given(path, name), dir_fd=parent)
 

@@ -33,8 +33,8 @@ class TurnStream(Protocol):
 
         Raises:
             RemoteFault: while iterating: ``not_found``: there is no such turn.
-            Unavailable: while iterating: the feed cannot be read. Continue with ``Gateway.watch`` after ``position``.
-            BusError: the iteration cannot begin, because the bus is unreachable.
+            Unavailable: while iterating: the feed cannot be read now. Continue with ``Gateway.watch`` after
+                ``position``.
         """
         ...
 
@@ -122,8 +122,7 @@ class Gateway(Protocol):
 
         Not guaranteed: that a call appears which was decided before the iteration saw it.
 
-        Raises:
-            BusError: the iteration cannot begin, because the bus is unreachable.
+        Raises nothing.
         """
         ...
 

@@ -57,6 +57,6 @@ class DocumentCollections(ABC):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Close all files. Called once; no other method is called afterwards. Raises OSError, which the end of the
-        worker reports.
+        """Close all files. Called once; no other method is called afterwards. Raises nothing. An exception is reported
+        as a failure of the worker.
         """

@@ -67,8 +67,8 @@ class AdmissionRule(Protocol):
         """Return to accept the message.
 
         Raises:
-            Refusal: to refuse the message; the sender sees the code and the sentence. Any other exception refuses the
-                message with ``forbidden``, and is logged.
+            Refusal: to refuse the message; the sender sees the code and the sentence. An unknown code becomes
+                ``forbidden``. Any other exception refuses the message with ``forbidden``, and is logged.
         """
         ...
 

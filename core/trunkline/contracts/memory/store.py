@@ -378,7 +378,7 @@ class MemoryStore(ABC):
         memory does not read.
 
         Raises:
-            Refusal: ``invalid_path``, also if a part of the folder cannot be read.
+            Refusal: ``invalid_path``: the path is no folder, or the folder cannot be opened.
         """
         return ()
 

@@ -68,8 +68,8 @@ class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
 class DetachedProgram:
     """The record of a program that outlives the worker which started it. The record is in the folder ``folder``.
 
-    Guarantees: every process of this home may read the record at any time, also while the program runs. A file of the
-    record is complete when it appears.
+    Guarantees: every process of this home may read the record at any time, also while the program runs. The order, the
+    end and the request to cancel are complete when they appear.
 
     Not guaranteed: that the answers of two calls belong to the same moment, because the program may end between them.
     """

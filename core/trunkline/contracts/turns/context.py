@@ -75,7 +75,7 @@ class ContextSource(Protocol):
     request with everything else that the turn needs. The paths are those of ``Memory``: ``/AGENT.md`` is a file of the
     whole memory, ``notes.md`` a file of the block.
 
-    Guarantees: the sources of a turn run concurrently, and their parts keep the order of the sources.
+    Guarantees: the sources of a turn run concurrently. Parts of the same priority keep the order of the sources.
 
     Not guaranteed: that the model receives a whole part, because parts are cut to the budget. A turn that is run again
     after a crash may ask its sources again.
@@ -108,6 +108,7 @@ class TurnMiddleware(Protocol):
 
         Raises:
             Exception: the attempt failed. The monitor logs the exception and runs the turn again from its journal.
-                After three failed attempts the turn ends with the code ``internal``.
+                After three failed attempts the turn ends with the code ``internal``. Attempts that fail because the bus
+                or another worker is unavailable do not count.
         """
         ...
