@@ -77,7 +77,7 @@ def rename_settings(text: str) -> str:
     the two values is meant.
 
     Raises:
-        TOMLDecodeError: the text is not TOML.
+        tomllib.TOMLDecodeError: the text is not TOML.
     """
     before = tomllib.loads(text)
     changes: dict[str, Any] = {}

@@ -48,7 +48,7 @@ class WatcherDeps:
     readers: ReaderRegistry
     bounds: DocumentsSettings
     actor: str
-    reported: Callable[[Path, IngestReport], None]
+    on_report: Callable[[Path, IngestReport], None]
 
 
 class FolderWatcher:
@@ -119,7 +119,7 @@ class FolderWatcher:
             del self._known[one]
         self._began = True
         if outcome.added or outcome.skipped or outcome.gone or outcome.removed:
-            tools.reported(self._source, outcome)
+            tools.on_report(self._source, outcome)
 
 
 async def watch_folders(folders: tuple[WatchedFolder, ...], tools: WatcherDeps) -> None:

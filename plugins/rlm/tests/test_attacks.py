@@ -363,7 +363,7 @@ def test_the_filter_is_a_program_that_ends(machine: str) -> None:
 
 
 async def test_a_fault_of_the_host_is_not_shown_to_code(sandbox: Sandbox) -> None:
-    """An exception other than ``Fault`` ends the run at the host, and the code never receives it."""
+    """An exception other than ``HostFunctionError`` ends the run at the host, and the code never receives it."""
 
     async def broken() -> None:
         raise ValueError(SECRET)

@@ -48,7 +48,7 @@ def save(messages: Sequence[Message], path: Path) -> None:
     """Write the messages to a new file that only its owner can read.
 
     Raises:
-        TranscriptError: the file exists already or cannot be written; nothing half-written is left.
+        SavedConversationError: the file exists already or cannot be written; nothing half-written is left.
     """
     text = json.dumps(encode(messages), ensure_ascii=False, indent=2) + "\n"
     try:
@@ -78,7 +78,7 @@ def load(path: Path) -> tuple[Message, ...]:
     """The messages of a saved conversation, with new ids.
 
     Raises:
-        TranscriptError: the file cannot be read, is too large, or is no saved conversation.
+        SavedConversationError: the file cannot be read, is too large, or is no saved conversation.
     """
     try:
         if path.stat().st_size > MAX_FILE_BYTES:

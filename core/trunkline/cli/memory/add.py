@@ -44,7 +44,7 @@ def command(sources: tuple[Path, ...], block: str | None, prune: bool, as_json: 
 
 
 def checked_block(block: str | None) -> None:
-    """Return the name of a block. Raises UsageError when it is not valid."""
+    """Return the name of a block. Raises click.UsageError when it is not valid."""
     from trunkline.contracts.blocks.paths import BLOCK_NAME_RULE, is_block_name
 
     if block is not None and not is_block_name(block):

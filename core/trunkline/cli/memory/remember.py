@@ -68,7 +68,7 @@ def command(
 
 
 def _piped() -> str:
-    """Return the text from standard input. Raises UsageError for input that is not text."""
+    """Return the text from standard input. Raises click.UsageError for input that is not text."""
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError:

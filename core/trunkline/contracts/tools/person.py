@@ -22,7 +22,7 @@ class Person(ABC):
         Not guaranteed: that the code before this call runs once. A call that may be repeated does not wait: this method
         ends it as if cancelled, and the call is run again from its beginning once there is an answer, which this method
         then returns. So ask before any other work, and ask the same question each time. A call that must not run twice
-        waits inside this method, for ``[tools] hold`` seconds at most.
+        waits inside this method, for ``[tools] answer_wait`` seconds at most.
 
         Raises:
             NoAnswer: the person declined, did not answer in time, cannot be asked from here, or was asked too often.

@@ -85,13 +85,13 @@ class JournalTranslator:
 
     def translate(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
         """Yield all events of the entry."""
-        return (delivered for delivered, _ in self._numbered(entry))
+        return (event for event, _ in self._numbered(entry))
 
     def translate_new(self, entry: JournalEntry) -> Iterator[NumberedEvent]:
         """Yield the events of the entry without those already shown while the model answered: text, and the tool
         calls that the provider ran.
         """
-        return (delivered for delivered, came_before in self._numbered(entry) if not came_before)
+        return (event for event, came_before in self._numbered(entry) if not came_before)
 
     def _numbered(self, entry: JournalEntry) -> Iterator[tuple[NumberedEvent, bool]]:
         if isinstance(entry, TurnStarted):

@@ -189,11 +189,11 @@ class FeedReader:
         # The feed is read once more after the journal. If the missing items were stored in between, the reader
         # continues where it is. The journal's items form an epoch above all others, so they start anew and end all
         # waiting for the feed.
-        delivered = await self._items_from_journal()
-        if delivered:
+        items = await self._items_from_journal()
+        if items:
             self._merge.offer_stored(await self._read_stored())
         if not self._merge.is_ready:
-            for item in delivered:
+            for item in items:
                 self._merge.offer(item)
 
     async def _read_stored(self, after: int = 0) -> list[FeedItem]:

@@ -135,7 +135,7 @@ class ContextBuilder:
     async def build(self, request: TurnRequested, cached: list[Message]) -> TurnContext:
         """Load the profile and the history concurrently and return the context.
 
-        ``known`` are the cached first messages of the conversation; new ones are added to it. Raises BusError
+        ``cached`` are the first messages of the conversation; new ones are added to it. Raises BusError
         when a worker does not answer within REPLY_TIMEOUT seconds.
         """
         if request.history is not None:

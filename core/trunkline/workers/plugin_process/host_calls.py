@@ -20,7 +20,7 @@ class HostCallClient:
         self._waiting: dict[int, _PendingCall] = {}
 
     async def call(self, build: Callable[[int], HostCall]) -> HostCallReply:
-        """Send the host call that ``made`` builds for a unique number, and wait for the answer."""
+        """Send the host call that ``build`` returns for a unique number, and wait for the answer."""
         self._count += 1
         number, pending = self._count, _PendingCall()
         self._waiting[number] = pending

@@ -33,7 +33,7 @@ DENIED_ACTIONS = {"make": "write:make", "send": "send", "run": "exec:run"}
 
 
 class CallPlanning(Planning):
-    """Plan mode in the conversation of one call. ``ends``: a person has approved that this call ends plan mode."""
+    """Plan mode in the conversation of one call. ``may_end``: a person has approved that this call ends plan mode."""
 
     def __init__(
         self, bus: Bus, owner_policies: GuardCache[OwnerPolicies], call: CallTool, *, may_end: bool = False

@@ -136,7 +136,7 @@ CurrentBounds = Callable[[], Awaitable[ProgramBounds]]
 
 class CallSandbox(Sandbox):
     """The sandbox that a tool receives. It uses the backend and the permissions at the time of each use, and labels
-    programs with the call. With ``look`` programs cannot write.
+    programs with the call. With ``reads_only`` programs cannot write.
     """
 
     name = "chosen"

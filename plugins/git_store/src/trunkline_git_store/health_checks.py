@@ -56,7 +56,7 @@ CHMOD = "Run: chmod -R u+rwX on that folder, as its owner. Until then, answers a
 
 
 def _read_folders(tree: pygit2.Tree) -> None:
-    """Read all folders of a version. Raises KeyError and GitError for one that is lost."""
+    """Read all folders of a version. Raises KeyError and pygit2.GitError for a folder that is lost."""
     waiting = [tree]
     while waiting:
         waiting += [item for item in waiting.pop() if isinstance(item, pygit2.Tree)]

@@ -8,7 +8,7 @@ from trunkline import StorageError
 
 
 class RootLock:
-    """An exclusive lock on a file. Take it with ``take``, give it back with ``release``."""
+    """An exclusive lock on a file. ``acquire`` takes it, ``release`` gives it back."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -51,7 +51,7 @@ class ChangePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOperation(ABC):
-    """A change that somebody asks for. ``touches`` are the paths it is about; folders stand for what is in them."""
+    """A requested change. ``affected_paths`` are the paths that it concerns; a folder stands for everything in it."""
 
     actor: str
     reason: str = ""
@@ -168,8 +168,8 @@ class MovePath(WriteOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitExternalEdits(WriteOperation):
-    """Take in what a person changed by hand in ``paths``, as far as it is at rest. The committer looks at ``touches``;
-    nothing else is changed."""
+    """Commit a person's edits of files below ``paths`` that no longer change. The committer examines
+    ``affected_paths`` and changes nothing else."""
 
     paths: tuple[str, ...] = ("",)
 

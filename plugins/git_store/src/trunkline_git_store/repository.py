@@ -214,8 +214,8 @@ class Repository:
             pygit2.settings.enable_fsync_gitdir(False)
 
     def rollback_branch(self, new: pygit2.Oid, old: pygit2.Oid | None) -> None:
-        """Undo an ``advance`` whose files could not be placed and that was not reported to anyone. Raises as
-        ``advance``."""
+        """Undo an ``advance_branch`` whose files could not be written and that was not reported. Raises as
+        ``advance_branch``."""
         if old is None:
             self._git.references.delete(self.branch())
         else:

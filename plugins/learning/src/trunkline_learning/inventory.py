@@ -12,7 +12,7 @@ from trunkline_learning.store import LearningStore
 
 
 class Inventory:
-    """Lists what is on the shelf. Raises BusError kinds."""
+    """Lists episodes, playbooks and the files that a person may forget. Its methods raise BusError kinds."""
 
     def __init__(self, bus: Bus) -> None:
         self._store = LearningStore(bus)

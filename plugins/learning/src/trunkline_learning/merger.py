@@ -43,7 +43,7 @@ class LearningPosition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Merger:
-    """Merges one turn. Raises BusError kinds, and Overtaken when somebody wrote in between: then merge again."""
+    """Merges one turn. Raises BusError kinds, and WriteConflict when somebody wrote in between: then merge again."""
 
     def __init__(self, store: LearningStore, library: PlaybookReader, choices: LearningPreferences) -> None:
         self._store = store

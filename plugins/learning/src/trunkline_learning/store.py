@@ -97,7 +97,7 @@ class LearningStore:
         return tuple((one.path, files.day_of(one.path)) for one in found if files.is_episode(one.path))
 
     async def commit(self, draft: "Draft", source: Provenance, reason: str) -> None:
-        """Write a draft in one commit. Raises Overtaken; nothing is written then."""
+        """Write a draft in one commit. Raises WriteConflict; nothing is written then."""
         request = WriteManyMemory(
             files=draft.written, gone=tuple(draft.gone), expected=draft.expected, actor=ACTOR, reason=reason
         )

@@ -31,7 +31,7 @@ async def fill_form(
     """The form as a person filled it in, without what they left out; None when they declined, or nobody answered.
 
     Raises:
-        TooLong: nobody was asked, because it has more fields than anybody would fill in.
+        FormTooLongError: the form has more fields than a person is asked for. Nobody was asked.
     """
     fields = parse_fields(schema)
     pages = split_pages(fields)

@@ -55,7 +55,7 @@ class FormField:
         return [*(fit if single else []), *([LEAVE_OUT] if self.is_optional else [])]
 
     def parse(self, words: str) -> Any:
-        """Parse the person's answer as a value of this field. Raises Unfit."""
+        """Parse the person's answer as a value of this field. Raises InvalidAnswerError."""
         match self.schema.get("type"):
             case "boolean":
                 return _boolean(words)

@@ -142,7 +142,7 @@ def read_entries(path: Path) -> dict[str, Any]:
     """The entries of a file as they stand there; none when there is no file.
 
     Raises:
-        BadEntry: the file cannot be read or is not of the format.
+        InvalidEntryError: the file cannot be read or is not of the format.
     """
     try:
         data = read_json("it", path.read_bytes(), dict)
@@ -188,7 +188,7 @@ def _load_file(block: str, path: Path) -> ServerConfigs:
 
 
 def parse_server(name: str, entry: Any, block: str = "") -> ServerConfig:
-    """A server as its entry describes it. Raises BadEntry."""
+    """A server as its entry describes it. Raises InvalidEntryError."""
     if NAME.fullmatch(name) is None:
         raise InvalidEntryError("a server's name has 1 to 32 letters, digits, _ and -")
     if not isinstance(entry, dict):

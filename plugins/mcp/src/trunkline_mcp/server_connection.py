@@ -177,8 +177,8 @@ class ServerConnection:
         """Have a tool run at the server. Cancelling tells the server.
 
         Raises:
-            NotSent: there is no connection, and none came about in ``CALL_WAIT_SECONDS`` seconds.
-            Broken: the connection broke meanwhile, or the answer is none.
+            NotSentError: there is no connection, and none came about in ``CALL_WAIT_SECONDS`` seconds.
+            ConnectionBrokenError: the connection broke meanwhile, or the answer is none.
         """
         from mcp import MCPError
 

@@ -140,7 +140,7 @@ async def read_lines(stream: ByteReceiveStream, longest: int, *, cut: bool = Fal
     A line longer than ``longest`` is given without what is too much when it may be ``cut``.
 
     Raises:
-        TooLong: a line is too long and may not be cut.
+        LineTooLongError: a line is too long and may not be cut.
     """
     kept = bytearray()
     async for chunk in stream:

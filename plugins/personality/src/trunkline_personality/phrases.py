@@ -73,7 +73,7 @@ def parse_phrases(text: str) -> tuple[StateChange, ...]:
     """The changes that a message asks for, in order; none when it is about anything else.
 
     Raises:
-        BadPhrase: it asks for a value that no slider has.
+        InvalidPhraseError: it asks for a value that no slider has.
     """
     if len(text) > LONGEST_PHRASE:
         return ()

@@ -27,8 +27,11 @@ class Budget:
         return max(0, self.max_cost - self.cost)
 
     def reserve_call(self) -> int:
-        """Reserve the most that the next call may cost, and return it. Raises Spent when the budget has no room for a
-        call."""
+        """Reserve the most that the next call may cost, and return it.
+
+        Raises:
+            BudgetExhaustedError: the budget has no room for a call.
+        """
         if self.calls >= self.max_calls:
             raise BudgetExhaustedError(f"All {self.max_calls} model calls of this retrieval are used up.")
         if self.cost and not self.remaining:

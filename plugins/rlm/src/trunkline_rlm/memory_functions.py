@@ -114,7 +114,7 @@ async def _memory_result(answer: Awaitable[Any]) -> Any:
 
 
 def check_texts(value: object, what: str) -> tuple[str, ...]:
-    """A list of texts that code gave. Raises Fault for anything else."""
+    """A list of texts that code gave. Raises HostFunctionError for anything else."""
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise HostFunctionError(
             "TypeError", f"{what}: a list of texts is required, or a dictionary for a context"

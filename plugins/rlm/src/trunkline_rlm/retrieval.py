@@ -87,7 +87,7 @@ class Retrieval:
             return RetrievalResult(None, self._iteration, str(spent))
 
     async def _answer_within_budget(self, query: str, context: QueryContext | None) -> RetrievalResult:
-        """``answer``; raises Spent when the budget does not reach for it."""
+        """``answer``; raises BudgetExhaustedError when the budget does not reach for it."""
         bounds, given = self._bounds, await self._resolve_context(context)
         messages = [
             _message("system", prompt.SYSTEM),
@@ -138,7 +138,8 @@ class Retrieval:
             self.depth -= 1
 
     async def _complete(self, messages: Sequence[Message]) -> str:
-        """The model's reply. Raises Spent before a call that there is no room for, and CompletionError."""
+        """Return the model's reply. Raises CompletionError, and BudgetExhaustedError before a call that exceeds the
+        budget."""
         most = self._budget.reserve_call()
         try:
             done = await self._model.complete(

@@ -89,7 +89,7 @@ class PageFetcher:
         with none a redirect is the answer.
 
         Raises:
-            Elsewhere: it leads to another host.
+            CrossSiteRedirectError: it leads to another host.
             ToolError: it cannot be had; the text says why.
         """
         wire = await self._http_client()

@@ -151,14 +151,14 @@ class VersionIndex:
         however much of what agents always say is in both; what was said in one is another file only when that is all
         of it.
         """
-        said, reported = parse_conversation_path(gone[0]), parse_conversation_path(come[0])
-        if said is not None and reported is not None:
-            return said[1] == reported[1]
+        before, after = parse_conversation_path(gone[0]), parse_conversation_path(come[0])
+        if before is not None and after is not None:
+            return before[1] == after[1]
         if gone[1] == come[1]:
             return True
         return (
-            said is None
-            and reported is None
+            before is None
+            and after is None
             and closely
             and is_similar(self.lines(gone[1]), self.lines(come[1]))
         )

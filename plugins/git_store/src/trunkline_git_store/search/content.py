@@ -228,12 +228,12 @@ def linked_passages(connection: apsw.Connection, best: Sequence[PassageCandidate
 
 
 def _around(connection: apsw.Connection, one: PassageCandidate) -> list[tuple[int, str, float]]:
-    statement = (
+    outgoing = (
         "SELECT passages.id, links.type, links.strength FROM links "
         "JOIN passages ON passages.name = links.target AND passages.name != '' WHERE links.passage = ?"
     )
-    behind = "SELECT passage, type, strength FROM links WHERE target = ?"
+    incoming = "SELECT passage, type, strength FROM links WHERE target = ?"
     return [
-        *connection.execute(f"{statement} LIMIT 20", (one.id,)),
-        *connection.execute(f"{behind} LIMIT 20", (one.name,)),
+        *connection.execute(f"{outgoing} LIMIT 20", (one.id,)),
+        *connection.execute(f"{incoming} LIMIT 20", (one.name,)),
     ]

@@ -34,7 +34,7 @@ MAX_FILE_BYTES = 100 * 1024 * 1024
 
 
 class ArchiveImport:
-    """The import of an archive. ``on_progress`` is called with the progress."""
+    """The import of an archive. ``report_progress`` is called with the progress."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ArchiveImport:
         self._gaps: list[ImportGap] = []
 
     def open(self, root: Path) -> None:
-        """Unpack and look it all through. Raises BadArchive, Refusal and OSError; nothing is changed by then."""
+        """Unpack and look it all through. Raises InvalidArchive, Refusal and OSError; nothing is changed by then."""
         self.manifest: ArchiveManifest = unpack(
             self._archive, self._scratch, on_progress=self._progress_reporter("unpacking")
         )
@@ -137,8 +137,8 @@ class ArchiveImport:
     def report(self, version: str, here: InstalledComponents) -> MemoryImport:
         """The account of all of it. ``here`` is what the memory may count on."""
         accounts = self._accounts
-        report_progress = (gap for one in accounts for gap in one.gaps)
-        missing = [*self.manifest.gaps, *self._gaps, *report_progress, *self._missing(here)]
+        gaps = (gap for account in accounts for gap in account.gaps)
+        missing = [*self.manifest.gaps, *self._gaps, *gaps, *self._missing(here)]
         return MemoryImport(
             system=self.manifest.system,
             version=version,

@@ -41,7 +41,7 @@ class IncomingHistory:
     """The history in an unpacked archive. ``head`` is its newest commit; ``fresh`` what this memory does not have."""
 
     def __init__(self, unpacked: Path, root: Path, report_progress: Callable[[int], None]) -> None:
-        """Check all of it. ``report_progress`` is called with the number of objects seen. Raises BadArchive and
+        """Check all of it. ``report_progress`` is called with the number of objects seen. Raises InvalidArchive and
         OSError."""
         self._own = pygit2.Repository(str(root), RepositoryOpenFlag.NO_SEARCH)
         self._folder = unpacked / "arrived.git"
@@ -67,7 +67,7 @@ class IncomingHistory:
     def pack(self, folder: Path) -> list[str]:
         """Write what is fresh into one pack, every object checked against its name; returns the names of the files.
 
-        Raises BadArchive and OSError.
+        Raises InvalidArchive and OSError.
         """
         if not self.fresh:
             return []

@@ -19,7 +19,7 @@ class PurgedTarget(msgspec.Struct, frozen=True):
 
 
 def refuse_purged(own: Repository, arrived: Repository, commits: Iterable[pygit2.Oid]) -> None:
-    """Refuse an archive whose history has what this memory was purged of. Raises BadArchive."""
+    """Refuse an archive whose history has what this memory was purged of. Raises InvalidArchive."""
     head = own.head()
     entry = None if head is None else entry_at(own.tree(head), PURGE_LOG_PATH)
     notes = [] if entry is None else list(_purged_targets(own.data(entry.blob)))
@@ -37,7 +37,7 @@ def refuse_purged(own: Repository, arrived: Repository, commits: Iterable[pygit2
 
 
 def _purged_targets(data: bytes) -> Iterator[PurgedTarget]:
-    """Raises BadArchive for a line that is none: what it names could come back."""
+    """Raises InvalidArchive for a line that is none: what it names could come back."""
     for number, line in enumerate(data.split(b"\n"), 1):
         try:
             if line.strip():

@@ -61,7 +61,7 @@ class ServedBlock:
         self._known: tuple[str | None, tuple[ToolSpec, ...]] = (None, ())
 
     async def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools that the block may use now. Raises Refused when nobody can tell."""
+        """The tools that the block may use now. Raises CallRefusedError when nobody can tell."""
         version, specs = self._known
         try:
             request = ListTools(block=self.block, version=version)
@@ -77,7 +77,7 @@ class ServedBlock:
         """A tool's output.
 
         Raises:
-            Refused: it failed, was refused, or a person has to decide first.
+            CallRefusedError: it failed, was refused, or a person has to decide first.
         """
         call = new_id("call")
         outcome = await self._outcome(call, name, arguments, report)
@@ -105,14 +105,14 @@ class ServedBlock:
         ]
 
     async def list_blocks(self) -> list[str]:
-        """The names of all blocks. Raises Refused when this one may not look into memory."""
+        """The names of all blocks. Raises CallRefusedError when this one may not look into memory."""
         found = _decode_output(await self.call(LIST_TOOL, {"path": "/blocks"}))
         return [
             str(one["path"]).rstrip("/").rpartition("/")[2] for one in found if one.get("kind") == "folder"
         ]
 
     async def read_file(self, path: str) -> str:
-        """A file's text. Raises Refused, also when there is none."""
+        """A file's text. Raises CallRefusedError, also when there is none."""
         return str(_decode_output(await self.call(READ_TOOL, {"path": path}))["content"])
 
     async def _outcome(

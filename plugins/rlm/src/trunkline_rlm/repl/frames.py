@@ -46,7 +46,7 @@ class CallFrame(msgspec.Struct, frozen=True, array_like=True, tag="call", forbid
     named: msgspec.Raw
 
     def decode_arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments, by position and by name. Raises Hostile."""
+        """The arguments, by position and by name. Raises HostileFrameError."""
         return _decode_value(self.arguments, list[Any]), _decode_value(self.named, dict[str, Any])
 
 
@@ -61,12 +61,12 @@ class DoneFrame(msgspec.Struct, frozen=True, array_like=True, tag="done", forbid
 
     @property
     def value(self) -> Any:
-        """The value of the last expression. Raises Hostile."""
+        """The value of the last expression. Raises HostileFrameError."""
         return _decode_value(self.raw, Any)
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of variables with their types. Raises Hostile."""
+        """The names of variables with their types. Raises HostileFrameError."""
         if len(bytes(self.names)) > LARGEST_NAMES:
             raise HostileFrameError("too many names")
         return tuple(_decode_value(self.names, list[str]))
@@ -78,7 +78,7 @@ _decoder: msgspec.json.Decoder[Frame] = msgspec.json.Decoder(Frame)
 
 
 def decode_frame(body: bytes) -> Frame:
-    """The frame of these bytes, with what code made still unread. Raises Hostile."""
+    """The frame of these bytes, with what code made still unread. Raises HostileFrameError."""
     try:
         return _decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -86,7 +86,7 @@ def decode_frame(body: bytes) -> Frame:
 
 
 def frame_length(head: bytes) -> int:
-    """The length in a frame's head. Raises Hostile for one that is too large."""
+    """The length in a frame's head. Raises HostileFrameError for one that is too large."""
     size = int.from_bytes(head, "big")
     if not 0 < size <= LARGEST:
         raise HostileFrameError(f"a frame of {size} bytes")
@@ -115,7 +115,7 @@ def _decode_value(raw: msgspec.Raw, kind: Any) -> Any:
 
 
 def _check_depth(value: Any) -> None:
-    """Raises Hostile for a value that would break whoever walks through it."""
+    """Raises HostileFrameError for a value that would break whoever walks through it."""
     level: list[Any] = [value]
     for _ in range(DEEPEST):
         level = [inner for each in level for inner in _children(each)]

@@ -63,7 +63,7 @@ class ReplProcess:
         self._in = BufferedByteReceiveStream(process.stdout)
 
     async def send(self, kind: str, *fields: Any) -> None:
-        """Send a frame. Raises Ended, and ValueError or TypeError for what no frame can carry."""
+        """Send a frame. Raises ProcessEndedError, and ValueError or TypeError for what no frame can carry."""
         data = frames.encode_frame(kind, *fields)
         try:
             with anyio.fail_after(SEND_SECONDS):
@@ -72,7 +72,7 @@ class ReplProcess:
             raise ProcessEndedError("the process has ended") from error
 
     async def receive(self) -> Frame:
-        """The next frame. Raises Ended, and Hostile for what is no frame."""
+        """The next frame. Raises ProcessEndedError, and HostileFrameError for what is no frame."""
         try:
             size = frames.frame_length(await self._in.receive_exactly(4))
             return frames.decode_frame(await self._in.receive_exactly(size))

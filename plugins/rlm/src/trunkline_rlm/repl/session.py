@@ -149,9 +149,9 @@ class ReplSession:
 
         Raises:
             SandboxViolation: the code was refused.
-            TimedOut: it computed longer than ``limits.timeout`` seconds; the host's functions do not count.
-            Broken: the process ended.
-            Complete: ``FINAL`` had been called before.
+            CodeTimeoutError: it computed longer than ``limits.timeout`` seconds; the host's functions do not count.
+            ProcessBrokenError: the process ended.
+            SessionCompleteError: ``FINAL`` had been called before.
             ToolError: there is no sandbox for it; the text says what to install.
         """
         if self._final.given:
@@ -258,7 +258,7 @@ class _OutputBuffer:
         return "".join(self._pieces[mark:])
 
     def add(self, text: str) -> None:
-        """Keep it. Raises Hostile for more than our side of the process would send."""
+        """Keep it. Raises HostileFrameError for more than our side of the process would send."""
         if len(text) > self.room or len(self._pieces) >= MOST_PIECES:
             raise HostileFrameError("more output than is allowed")
         self.room -= len(text)

@@ -127,7 +127,7 @@ class ContainerOutput(ByteReceiveStream):
             self._size -= len(self.waiting.popleft())
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
-        """The next piece. Raises EndOfStream."""
+        """The next piece. Raises anyio.EndOfStream."""
         while not self.waiting:
             if self._wire.ended.is_set():
                 raise anyio.EndOfStream

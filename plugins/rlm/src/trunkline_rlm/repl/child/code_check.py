@@ -32,7 +32,7 @@ class CodeViolation(Exception):
 
 
 def check_code(tree: ast.AST) -> None:
-    """Raises Violation for the first forbidden thing in the code."""
+    """Raises CodeViolation for the first forbidden thing in the code."""
     for node in ast.walk(tree):
         violation = _violation_text(node)
         if violation:

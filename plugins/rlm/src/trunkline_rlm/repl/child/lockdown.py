@@ -27,7 +27,7 @@ def lock(memory: int, cpu_seconds: int, filters: dict[str, str]) -> None:
     """Shut this process in. ``memory`` is how many bytes it may take besides what it has now, ``filters`` the filter of
     system calls for each kind of machine in hexadecimal digits, as the host has written it (``filter.py``).
 
-    Raises CannotLock when there is no filter for this machine or the kernel does not take it: nothing may be run then.
+    Raises LockdownError when there is no filter for this machine or the kernel does not accept it. Then run no code.
     """
     machine = os.uname().machine
     if machine not in filters:
