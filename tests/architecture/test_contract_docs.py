@@ -19,6 +19,8 @@ import pytest
 
 from trunkline import contracts
 from trunkline._util.lazy_names import public_modules, public_names
+from trunkline.contracts import hooks
+from trunkline.plugins.report import GUARD_HOOKS
 
 PARTS = {
     "Guarantees:": re.compile(r"^Guarantees: \S", re.MULTILINE),
@@ -125,3 +127,16 @@ def test_what_is_missing_is_named() -> None:
         "Ledger.entries lacks 'Not guaranteed:'",
         "Ledger.entries lacks 'Raises'",
     ]
+
+
+def test_every_hook_states_how_it_fails() -> None:
+    """A hook's docstring begins with its kind and marks a guard; the package states what a failure does."""
+    of_all = hooks.__doc__ or ""
+    assert PARTS["Guarantees:"].search(of_all)
+    assert PARTS["Not guaranteed:"].search(of_all)
+    assert re.search(r"^Errors: \S", of_all, re.MULTILINE)
+    for name in (name for name in hooks.__all__ if name.startswith("trunkline_")):
+        hook = getattr(hooks, name)
+        text = hook.__doc__.partition("```")[0]
+        assert text.startswith("Decide " if hook.trunkline_spec["firstresult"] else "Add "), name
+        assert ("A guard." in text) == (name in GUARD_HOOKS), name

@@ -94,8 +94,9 @@ def trunkline_embedders(settings: "PluginSettings") -> "Iterable[Embedder]":
 
 @hookspec
 def trunkline_memory_rules(settings: "PluginSettings") -> "Iterable[MemoryRule]":
-    """Add rules that check every change that a request makes to memory, before it is committed. A rule is synchronous.
-    A guard.
+    """Add rules that check every change of memory before its commit, except edits by hand. A guard.
+
+    A rule is synchronous, because all other changes wait for it.
 
     ```python
     import trunkline

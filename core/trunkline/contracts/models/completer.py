@@ -40,7 +40,7 @@ class Completer(Protocol):
             max_tokens: The largest number of tokens of the answer.
             temperature: The temperature in the vendor's terms.
             max_cost: The largest cost in millionths of a US dollar. It limits nothing if the model has no price.
-            timeout: The time limit in seconds; None sets none here.
+            timeout: The time limit in seconds; None sets no limit.
 
         Raises:
             CompletionError: with a code, and a text for the model: ``over_budget`` (no request was sent),
