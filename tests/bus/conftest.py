@@ -1,4 +1,4 @@
-"""Fixtures of the bus tests: a real server, connections to it, and a world of subjects no other test uses."""
+"""Fixtures of the bus tests: a real server, connections to it, and subjects that no other test uses."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ from trunkline_bus import (
     connect,
 )
 
-_worlds = count(1)
+_namespaces = count(1)
 
 
 class Note(Payload, frozen=True, kw_only=True, tag="test.note.v1"):
@@ -49,7 +49,7 @@ class Other(Payload, frozen=True, kw_only=True, tag="test.other.v1"):
 
 
 @dataclass
-class World:
+class Namespace:
     """Subjects, a stream and endpoints under a prefix of its own."""
 
     prefix: str
@@ -108,17 +108,17 @@ async def own_server(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Embedd
 
 
 @pytest.fixture
-def world() -> World:
+def namespace() -> Namespace:
     """Subjects of this test alone."""
-    return World(f"w{next(_worlds)}")
+    return Namespace(f"w{next(_namespaces)}")
 
 
 @pytest.fixture
-def settings_for(world: World) -> Callable[..., BusSettings]:
+def settings_for(namespace: Namespace) -> Callable[..., BusSettings]:
     """Connection settings for a server; keyword arguments change them."""
 
     def make(server: EmbeddedServer, name: str = "test", **changes: Any) -> BusSettings:
-        dead = f"{world.prefix}.dead.{{reason}}"
+        dead = f"{namespace.prefix}.dead.{{reason}}"
         return BusSettings(
             url=server.url,
             user=server.user,
@@ -158,10 +158,10 @@ async def peer(server: EmbeddedServer, dial: Callable[..., Awaitable[Bus]]) -> B
 
 
 @pytest.fixture
-async def journal(bus: Bus, world: World) -> Topic[Note]:
+async def journal(bus: Bus, namespace: Namespace) -> Topic[Note]:
     """The journal topic with its stream in place on the shared server."""
-    await apply(bus, world.topology)
-    return world.journal
+    await apply(bus, namespace.topology)
+    return namespace.journal
 
 
 @pytest.fixture

@@ -85,61 +85,65 @@ async def test_an_exception_in_the_context_is_raised_unwrapped(server: Any, sett
             raise KeyError("mine")
 
 
-async def test_a_message_arrives_with_its_envelope(bus: Bus, peer: Bus, world: Any, eventually: Any) -> None:
+async def test_a_message_arrives_with_its_envelope(
+    bus: Bus, peer: Bus, namespace: Any, eventually: Any
+) -> None:
     """Keys, scope, source and payload arrive as sent."""
     got: list[Any] = []
 
     async def note(message: Any) -> None:
         got.append(message)
 
-    await peer.subscribe(world.live, note)
-    await bus.publish(world.live, world.Note(text="hi"), scope=Scope(block="b", cause="c"), who="me")
+    await peer.subscribe(namespace.live, note)
+    await bus.publish(namespace.live, namespace.Note(text="hi"), scope=Scope(block="b", cause="c"), who="me")
     await eventually(lambda: got)
-    assert got[0].data == world.Note(text="hi")
+    assert got[0].data == namespace.Note(text="hi")
     assert got[0].keys == {"who": "me"}
     assert (got[0].envelope.source, got[0].envelope.block, got[0].envelope.cause) == ("first", "b", "c")
 
 
-async def test_a_key_narrows_a_subscription(bus: Bus, peer: Bus, world: Any) -> None:
+async def test_a_key_narrows_a_subscription(bus: Bus, peer: Bus, namespace: Any) -> None:
     """Only the asked key is heard."""
-    async with peer.listen(world.live, who="me") as heard:
-        await bus.publish(world.live, world.Note(text="not you"), who="you")
-        await bus.publish(world.live, world.Note(text="you"), who="me")
-        assert (await anext(heard)).data.text == "you"
+    async with peer.listen(namespace.live, who="me") as received:
+        await bus.publish(namespace.live, namespace.Note(text="not you"), who="you")
+        await bus.publish(namespace.live, namespace.Note(text="you"), who="me")
+        assert (await anext(received)).data.text == "you"
 
 
 async def test_a_listener_receives_messages_sent_right_after_it_started(
-    bus: Bus, peer: Bus, world: Any
+    bus: Bus, peer: Bus, namespace: Any
 ) -> None:
     """The subscription is at the server before the block is entered, so another connection can rely on it."""
     for number in range(300):
-        async with peer.listen(world.live, who=f"k{number}") as heard:
-            await bus.publish(world.live, world.Note(number=number), who=f"k{number}")
+        async with peer.listen(namespace.live, who=f"k{number}") as received:
+            await bus.publish(namespace.live, namespace.Note(number=number), who=f"k{number}")
             with anyio.fail_after(60):
-                assert (await anext(heard)).data.number == number
+                assert (await anext(received)).data.number == number
 
 
-async def test_a_cancelled_subscriber_does_not_end_the_connection(bus: Bus, peer: Bus, world: Any) -> None:
+async def test_a_cancelled_subscriber_does_not_end_the_connection(
+    bus: Bus, peer: Bus, namespace: Any
+) -> None:
     """A subscriber cancelled while it subscribes affects nothing else: the connection receives later messages."""
     for moments in range(30):
         async with anyio.create_task_group() as group:
-            group.start_soon(_listen_once, bus, world)
+            group.start_soon(_listen_once, bus, namespace)
             for _ in range(moments):
                 await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
-    async with bus.listen(world.live, who="me") as heard:
-        await peer.publish(world.live, world.Note(text="later"), who="me")
+    async with bus.listen(namespace.live, who="me") as received:
+        await peer.publish(namespace.live, namespace.Note(text="later"), who="me")
         with anyio.fail_after(60):
-            assert (await anext(heard)).data.text == "later"
+            assert (await anext(received)).data.text == "later"
 
 
-async def _listen_once(bus: Bus, world: Any) -> None:
-    async with bus.listen(world.live, who="me") as heard:
-        await anext(heard)
+async def _listen_once(bus: Bus, namespace: Any) -> None:
+    async with bus.listen(namespace.live, who="me") as received:
+        await anext(received)
 
 
 async def test_a_queue_group_delivers_each_message_to_one_member(
-    bus: Bus, peer: Bus, world: Any, eventually: Any
+    bus: Bus, peer: Bus, namespace: Any, eventually: Any
 ) -> None:
     """Of two subscriptions in a group exactly one handles a message."""
     got: list[tuple[str, int]] = []
@@ -150,16 +154,16 @@ async def test_a_queue_group_delivers_each_message_to_one_member(
     async def second(message: Any) -> None:
         got.append(("second", message.data.number))
 
-    await bus.subscribe(world.live, first, queue="workers")
-    await peer.subscribe(world.live, second, queue="workers")
+    await bus.subscribe(namespace.live, first, queue="workers")
+    await peer.subscribe(namespace.live, second, queue="workers")
     for number in range(50):
-        await bus.publish(world.live, world.Note(number=number), who="me")
+        await bus.publish(namespace.live, namespace.Note(number=number), who="me")
     await eventually(lambda: len(got) == 50)
     assert sorted(number for _, number in got) == list(range(50))
     assert len({who for who, _ in got}) == 2
 
 
-async def test_a_slow_handler_does_not_delay_others(bus: Bus, world: Any, eventually: Any) -> None:
+async def test_a_slow_handler_does_not_delay_others(bus: Bus, namespace: Any, eventually: Any) -> None:
     """While one subscription is at its limit, other subscriptions and calls on the connection continue."""
     release = anyio.Event()
     running: list[int] = []
@@ -172,17 +176,17 @@ async def test_a_slow_handler_does_not_delay_others(bus: Bus, world: Any, eventu
     async def quick(message: Any) -> None:
         free.append(message.data.number)
 
-    await bus.subscribe(world.live, stuck, limit=2)
-    await bus.subscribe(world.live, quick)
+    await bus.subscribe(namespace.live, stuck, limit=2)
+    await bus.subscribe(namespace.live, quick)
     for number in range(10):
-        await bus.publish(world.live, world.Note(number=number), who="me")
+        await bus.publish(namespace.live, namespace.Note(number=number), who="me")
     await eventually(lambda: len(free) == 10)
     assert len(running) == 2
     release.set()
     await eventually(lambda: len(running) == 10)
 
 
-async def test_a_limit_of_one_keeps_the_order(bus: Bus, world: Any, eventually: Any) -> None:
+async def test_a_limit_of_one_keeps_the_order(bus: Bus, namespace: Any, eventually: Any) -> None:
     """Messages are handled one by one as they came."""
     got: list[int] = []
 
@@ -190,14 +194,14 @@ async def test_a_limit_of_one_keeps_the_order(bus: Bus, world: Any, eventually: 
         await anyio.lowlevel.checkpoint()
         got.append(message.data.number)
 
-    await bus.subscribe(world.live, slow, limit=1)
+    await bus.subscribe(namespace.live, slow, limit=1)
     for number in range(100):
-        await bus.publish(world.live, world.Note(number=number), who="me")
+        await bus.publish(namespace.live, namespace.Note(number=number), who="me")
     await eventually(lambda: len(got) == 100)
     assert got == list(range(100))
 
 
-async def test_draining_finishes_what_arrived(bus: Bus, peer: Bus, world: Any) -> None:
+async def test_draining_finishes_what_arrived(bus: Bus, peer: Bus, namespace: Any) -> None:
     """Every message sent before drain() is handled before it returns; later ones are not."""
     got: list[int] = []
 
@@ -205,19 +209,19 @@ async def test_draining_finishes_what_arrived(bus: Bus, peer: Bus, world: Any) -
         await anyio.sleep(0.01)
         got.append(message.data.number)
 
-    subscription = await peer.subscribe(world.live, slow, limit=4)
+    subscription = await peer.subscribe(namespace.live, slow, limit=4)
     for number in range(40):
-        await bus.publish(world.live, world.Note(number=number), who="me")
+        await bus.publish(namespace.live, namespace.Note(number=number), who="me")
     await bus.drain()
     await subscription.drain()
     assert sorted(got) == list(range(40))
-    await bus.publish(world.live, world.Note(number=99), who="me")
+    await bus.publish(namespace.live, namespace.Note(number=99), who="me")
     await bus.drain()
     await peer.drain()
     assert 99 not in got
 
 
-async def test_a_closed_subscription_cancels_its_handlers(bus: Bus, world: Any, eventually: Any) -> None:
+async def test_a_closed_subscription_cancels_its_handlers(bus: Bus, namespace: Any, eventually: Any) -> None:
     """aclose() does not wait."""
     events: list[str] = []
 
@@ -228,34 +232,34 @@ async def test_a_closed_subscription_cancels_its_handlers(bus: Bus, world: Any, 
         finally:
             events.append("ended")
 
-    subscription = await bus.subscribe(world.live, endless)
-    await bus.publish(world.live, world.Note(), who="me")
+    subscription = await bus.subscribe(namespace.live, endless)
+    await bus.publish(namespace.live, namespace.Note(), who="me")
     await eventually(lambda: events)
     await subscription.aclose()
     await eventually(lambda: events == ["begun", "ended"])
 
 
-async def test_an_overflowing_listener_drops_the_oldest_and_marks_the_gap(bus: Bus, world: Any) -> None:
+async def test_an_overflowing_listener_drops_the_oldest_and_marks_the_gap(bus: Bus, namespace: Any) -> None:
     """The newest remain; the first of them carries the gap mark."""
-    async with bus.listen(world.live, buffer=10) as heard:
-        async with bus.listen(world.live, buffer=1000) as control:
+    async with bus.listen(namespace.live, buffer=10) as received:
+        async with bus.listen(namespace.live, buffer=1000) as control:
             for number in range(100):
-                await bus.publish(world.live, world.Note(number=number), who="me")
+                await bus.publish(namespace.live, namespace.Note(number=number), who="me")
             while (await anext(control)).data.number < 99:
                 pass
-        got = [await anext(heard) for _ in range(10)]
+        got = [await anext(received) for _ in range(10)]
     assert [one.data.number for one in got] == list(range(90, 100))
     assert [one.gap for one in got] == [True] + [False] * 9
 
 
-async def test_the_trace_travels_with_the_message(bus: Bus, peer: Bus, world: Any) -> None:
+async def test_the_trace_travels_with_the_message(bus: Bus, peer: Bus, namespace: Any) -> None:
     """The receiver's envelope names the sender's span."""
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    async with peer.listen(world.live) as heard:
+    async with peer.listen(namespace.live) as received:
         with remote_parent(parent):
             assert current_traceparent() == parent
-            await bus.publish(world.live, world.Note(), who="me")
-        assert (await anext(heard)).envelope.traceparent == parent
+            await bus.publish(namespace.live, namespace.Note(), who="me")
+        assert (await anext(received)).envelope.traceparent == parent
     assert current_traceparent() is None
 
 
@@ -267,7 +271,7 @@ def test_a_broken_traceparent_is_ignored(text: str | None) -> None:
 
 
 async def test_middleware_can_read_change_and_drop_messages(
-    server: Any, dial: Any, world: Any, eventually: Any
+    server: Any, dial: Any, namespace: Any, eventually: Any
 ) -> None:
     """It runs on the way out and in, may change the message, and may keep it."""
     import msgspec
@@ -282,8 +286,8 @@ async def test_middleware_can_read_change_and_drop_messages(
             await proceed(msgspec.structs.replace(message, envelope=envelope))
 
     bus = await dial(server, "watched", middleware=[watch])
-    async with bus.listen(world.live) as heard:
-        await bus.publish(world.live, world.Note(text="secret"), who="me")
-        await bus.publish(world.live, world.Note(text="open"), who="me")
-        assert (await anext(heard)).data == world.Note(text="open", number=2)
+    async with bus.listen(namespace.live) as received:
+        await bus.publish(namespace.live, namespace.Note(text="secret"), who="me")
+        await bus.publish(namespace.live, namespace.Note(text="open"), who="me")
+        assert (await anext(received)).data == namespace.Note(text="open", number=2)
     assert seen == [("out", "secret"), ("out", "open"), ("in", "open")]

@@ -27,18 +27,20 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 
 async def test_acknowledged_messages_are_neither_lost_nor_duplicated(
-    own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any
+    own_server: Any, dial: Any, namespace: Any, kill_server: Any, eventually: Any
 ) -> None:
     """Many appends run while the server is killed twice. All succeed, and the stream holds each exactly once."""
     bus = await dial(own_server)
-    await apply(bus, world.topology)
+    await apply(bus, namespace.topology)
     acks: dict[int, int] = {}
     stop = False
 
     async def write(worker: int) -> None:
         number = worker
         while not stop:
-            acks[number] = (await bus.append(world.journal, world.Note(number=number), who=f"w{worker}")).seq
+            acks[number] = (
+                await bus.append(namespace.journal, namespace.Note(number=number), who=f"w{worker}")
+            ).seq
             number += 8
 
     async with anyio.create_task_group() as group:
@@ -49,24 +51,26 @@ async def test_acknowledged_messages_are_neither_lost_nor_duplicated(
             await kill_server(own_server)
             await eventually(lambda: len(acks) >= before + 50)  # noqa: B023 - awaited here
         stop = True
-    stored = {one.seq: one.data.number async for one in bus.history(world.journal)}
+    stored = {one.seq: one.data.number async for one in bus.history(namespace.journal)}
     assert sorted(stored.values()) == sorted(acks)
     assert {number: seq for seq, number in stored.items()} == acks
 
 
 async def test_a_chain_of_compare_and_set_survives(
-    own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any
+    own_server: Any, dial: Any, namespace: Any, kill_server: Any, eventually: Any
 ) -> None:
     """A single writer that always expects its own last sequence never meets a conflict with itself."""
     bus = await dial(own_server)
-    await apply(bus, world.topology)
+    await apply(bus, namespace.topology)
     done: list[int] = []
     stop = False
 
     async def chain() -> None:
         last = 0
         while not stop:
-            last = (await bus.append(world.journal, world.Note(number=len(done)), expect=last, who="me")).seq
+            last = (
+                await bus.append(namespace.journal, namespace.Note(number=len(done)), expect=last, who="me")
+            ).seq
             done.append(last)
 
     async with anyio.create_task_group() as group:
@@ -76,12 +80,12 @@ async def test_a_chain_of_compare_and_set_survives(
             await kill_server(own_server)
             await eventually(lambda: len(done) >= before + 20)  # noqa: B023 - awaited here
         stop = True
-    numbers = [one.data.number async for one in bus.history(world.journal)]
+    numbers = [one.data.number async for one in bus.history(namespace.journal)]
     assert numbers == list(range(len(done)))
 
 
 async def test_listeners_resume_and_report_the_gap(
-    own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any
+    own_server: Any, dial: Any, namespace: Any, kill_server: Any, eventually: Any
 ) -> None:
     """After the reconnection messages flow by themselves; the first one carries the gap mark."""
     bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
@@ -96,33 +100,33 @@ async def test_listeners_resume_and_report_the_gap(
 
     bus.on_reconnect(reconnected)
     peer.on_reconnect(reconnected)
-    await peer.subscribe(world.live, note)
-    async with peer.listen(world.live) as heard:
-        await bus.publish(world.live, world.Note(number=1), who="me")
-        assert not (await anext(heard)).gap
+    await peer.subscribe(namespace.live, note)
+    async with peer.listen(namespace.live) as received:
+        await bus.publish(namespace.live, namespace.Note(number=1), who="me")
+        assert not (await anext(received)).gap
         await kill_server(own_server)
         await eventually(lambda: len(again) == 2)
-        await bus.publish(world.live, world.Note(number=2), who="me")
+        await bus.publish(namespace.live, namespace.Note(number=2), who="me")
         with anyio.fail_after(60):
-            message = await anext(heard)
+            message = await anext(received)
         assert (message.data.number, message.gap) == (2, True)
     await eventually(lambda: got == [1, 2])
 
 
 async def test_pulling_continues_and_unacknowledged_work_is_redelivered(
-    own_server: Any, dial: Any, world: Any, kill_server: Any
+    own_server: Any, dial: Any, namespace: Any, kill_server: Any
 ) -> None:
     """A pinned consumer resumes and nothing is lost. (The server may forget an ack it had not written yet.)"""
     bus = await dial(own_server)
-    consumer = world.consumer(ack_wait=1.0)
-    await apply(bus, Topology(streams=(world.stream,), consumers=(consumer,)))
-    async with bus.pinned(consumer, world.journal) as deliveries:
+    consumer = namespace.consumer(ack_wait=1.0)
+    await apply(bus, Topology(streams=(namespace.stream,), consumers=(consumer,)))
+    async with bus.pinned(consumer, namespace.journal) as deliveries:
         for number in range(4):
-            await bus.append(world.journal, world.Note(number=number), who="me")
+            await bus.append(namespace.journal, namespace.Note(number=number), who="me")
         for _ in range(2):
             await (await anext(deliveries)).ack(confirm=True)
         await kill_server(own_server)
-        await bus.append(world.journal, world.Note(number=4), who="me")
+        await bus.append(namespace.journal, namespace.Note(number=4), who="me")
         seen: set[int] = set()
         with anyio.fail_after(60):
             while not seen >= {2, 3, 4}:
@@ -132,7 +136,7 @@ async def test_pulling_continues_and_unacknowledged_work_is_redelivered(
     assert seen <= set(range(5))
 
 
-async def test_services_answer_again(own_server: Any, dial: Any, world: Any, kill_server: Any) -> None:
+async def test_services_answer_again(own_server: Any, dial: Any, namespace: Any, kill_server: Any) -> None:
     """A call made right after the kill is answered once both sides are back."""
     bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
 
@@ -140,16 +144,16 @@ async def test_services_answer_again(own_server: Any, dial: Any, world: Any, kil
         return request.data
 
     async with service(peer, name="echo", version="1.0.0") as running:
-        await running.add(world.ask, echo)
+        await running.add(namespace.ask, echo)
         for number in range(3):
-            assert (await bus.call(world.ask, world.Note(number=number), who="me")).number == number
+            assert (await bus.call(namespace.ask, namespace.Note(number=number), who="me")).number == number
             await kill_server(own_server)
-            reply = await bus.call(world.ask, world.Note(number=10 + number), timeout=60, who="me")
+            reply = await bus.call(namespace.ask, namespace.Note(number=10 + number), timeout=60, who="me")
             assert reply.number == 10 + number
 
 
 async def test_a_call_with_a_lost_reply_times_out(
-    own_server: Any, dial: Any, world: Any, kill_server: Any
+    own_server: Any, dial: Any, namespace: Any, kill_server: Any
 ) -> None:
     """The request is not repeated once a service may have handled it."""
     bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
@@ -167,16 +171,16 @@ async def test_a_call_with_a_lost_reply_times_out(
         await kill_server(own_server)
 
     async with service(peer, name="slow", version="1.0.0") as running, anyio.create_task_group() as group:
-        await running.add(world.ask, slow)
+        await running.add(namespace.ask, slow)
         group.start_soon(kill_when_taken)
         with pytest.raises(CallTimeout):
-            await bus.call(world.ask, world.Note(number=7), timeout=2, who="me")
+            await bus.call(namespace.ask, namespace.Note(number=7), timeout=2, who="me")
         release.set()
     assert handled == [7]
 
 
 async def test_a_repeatable_call_is_sent_again(
-    own_server: Any, dial: Any, world: Any, kill_server: Any
+    own_server: Any, dial: Any, namespace: Any, kill_server: Any
 ) -> None:
     """Long before its timeout: at once when the connection is back."""
     bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
@@ -195,16 +199,18 @@ async def test_a_repeatable_call_is_sent_again(
         await kill_server(own_server)
 
     async with service(peer, name="slow", version="1.0.0") as running, anyio.create_task_group() as group:
-        await running.add(world.ask, first_slow)
+        await running.add(namespace.ask, first_slow)
         group.start_soon(kill_when_taken)
         with anyio.fail_after(60):
-            reply = await bus.call(world.ask, world.Note(number=7), timeout=600, repeatable=True, who="me")
+            reply = await bus.call(
+                namespace.ask, namespace.Note(number=7), timeout=600, repeatable=True, who="me"
+            )
         release.set()
     assert (reply.number, handled) == (7, [7, 7])
 
 
 async def test_a_repeatable_call_is_sent_again_after_its_service_died(
-    own_server: Any, dial: Any, world: Any
+    own_server: Any, dial: Any, namespace: Any
 ) -> None:
     """The caller is not told that the service died, so it sends the request again long before its timeout."""
     bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
@@ -218,15 +224,22 @@ async def test_a_repeatable_call_is_sent_again_after_its_service_died(
         return request.data
 
     async with service(peer, name="echo", version="1.0.0") as running:
-        await running.add(world.ask, dead_at_first)
+        await running.add(namespace.ask, dead_at_first)
         with anyio.fail_after(60):
-            reply = await bus.call(world.ask, world.Note(number=7), timeout=600, repeatable=True, who="me")
+            reply = await bus.call(
+                namespace.ask, namespace.Note(number=7), timeout=600, repeatable=True, who="me"
+            )
         release.set()
     assert (reply.number, handled) == (7, [7, 7])
 
 
 async def test_a_pin_keeps_its_owner_over_a_server_restart(
-    own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
+    own_server: Any,
+    dial: Any,
+    namespace: Any,
+    kill_server: Any,
+    eventually: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The server forgets who had it; the others are polite, so that running work keeps its owner.
 
@@ -234,13 +247,13 @@ async def test_a_pin_keeps_its_owner_over_a_server_restart(
     """
     monkeypatch.setattr("trunkline_bus.streams.pinned_consumer._COURTESY", 30.0)
     buses = {name: await dial(own_server, name) for name in ("first", "second")}
-    consumer = world.consumer(ack_wait=5.0)
-    await apply(buses["first"], Topology(streams=(world.stream,), consumers=(consumer,)))
+    consumer = namespace.consumer(ack_wait=5.0)
+    await apply(buses["first"], Topology(streams=(namespace.stream,), consumers=(consumer,)))
     owners: list[str] = []
     seen: set[int] = set()
 
     async def take(name: str) -> None:
-        async with buses[name].pinned(consumer, world.journal) as deliveries:
+        async with buses[name].pinned(consumer, namespace.journal) as deliveries:
             async for delivery in deliveries:
                 owners.append(name)
                 seen.add(delivery.data.number)
@@ -250,33 +263,33 @@ async def test_a_pin_keeps_its_owner_over_a_server_restart(
         for name in buses:
             group.start_soon(take, name)
         for number in range(5):
-            await buses["second"].append(world.journal, world.Note(number=number), who="me")
+            await buses["second"].append(namespace.journal, namespace.Note(number=number), who="me")
             await eventually(lambda: number in seen)  # noqa: B023 - awaited here
             await kill_server(own_server)
         group.cancel_scope.cancel()
     assert len(set(owners)) == 1, owners
 
 
-async def test_a_watch_misses_no_change(own_server: Any, dial: Any, world: Any, kill_server: Any) -> None:
+async def test_a_watch_misses_no_change(own_server: Any, dial: Any, namespace: Any, kill_server: Any) -> None:
     """Changes made around the kill arrive, each once and in order."""
     bus = await dial(own_server)
-    spec = BucketSpec(name=world.prefix, payload=world.Note, history=10)
+    spec = BucketSpec(name=namespace.prefix, payload=namespace.Note, history=10)
     await apply(bus, Topology(buckets=(spec,)))
     bucket = bus.kv(spec)
     async with bucket.watch() as changes:
         for number in range(3):
-            await bucket.put("k", world.Note(number=number))
+            await bucket.put("k", namespace.Note(number=number))
         first = await anext(changes)
         await kill_server(own_server)
         for number in range(3, 6):
-            await bucket.put("k", world.Note(number=number))
+            await bucket.put("k", namespace.Note(number=number))
         with anyio.fail_after(60):
             rest = [await anext(changes) for _ in range(5)]
     assert [one.value.number for one in [first, *rest]] == list(range(6))
 
 
 async def test_without_a_server_calls_fail_within_their_timeouts(
-    world: Any, settings_for: Any, tmp_path: Path, eventually: Any
+    namespace: Any, settings_for: Any, tmp_path: Path, eventually: Any
 ) -> None:
     """Without any server append and call fail within their timeouts with an error; once it is back everything
     continues by itself."""
@@ -285,14 +298,14 @@ async def test_without_a_server_calls_fail_within_their_timeouts(
     binary.symlink_to(str(real))
     settings = ServerSettings(store_dir=tmp_path / "s", binary=binary)
     async with EmbeddedServer(settings) as server, connect(settings_for(server)) as bus:
-        await apply(bus, world.topology)
+        await apply(bus, namespace.topology)
         binary.unlink()  # so that it cannot be started again for now
         os.kill(server.pid, signal.SIGKILL)
         await eventually(lambda: not bus.connected)
         with anyio.fail_after(60):
             with pytest.raises((ConnectionFailed, StreamUnavailable), match="NATS"):
-                await bus.append(world.journal, world.Note(), timeout=0.5, who="me")
+                await bus.append(namespace.journal, namespace.Note(), timeout=0.5, who="me")
             with pytest.raises(CallTimeout, match="NATS"):
-                await bus.call(world.ask, world.Note(), timeout=0.5, who="me")
+                await bus.call(namespace.ask, namespace.Note(), timeout=0.5, who="me")
         binary.symlink_to(str(real))
-        await bus.append(world.journal, world.Note(text="on"), timeout=60, who="me")
+        await bus.append(namespace.journal, namespace.Note(text="on"), timeout=60, who="me")

@@ -47,18 +47,18 @@ async def test_the_server_listens_on_loopback_with_credentials(own_server: Embed
 
 
 async def test_the_server_ends_with_its_context_and_keeps_its_data(
-    tmp_path: Path, settings_for: Any, world: Any
+    tmp_path: Path, settings_for: Any, namespace: Any
 ) -> None:
     """After the block the process is gone; the next server on the same store has every acknowledged message."""
     settings = ServerSettings(store_dir=tmp_path / "nats")
     async with EmbeddedServer(settings) as first:
         pid = first.pid
         async with connect(settings_for(first)) as bus:
-            await apply(bus, world.topology)
-            await bus.append(world.journal, world.Note(text="kept"), who="me")
+            await apply(bus, namespace.topology)
+            await bus.append(namespace.journal, namespace.Note(text="kept"), who="me")
     assert not _alive(pid)
     async with EmbeddedServer(settings) as second, connect(settings_for(second)) as bus:
-        found = await bus.last(world.journal, who="me")
+        found = await bus.last(namespace.journal, who="me")
         assert found is not None
         assert found.data.text == "kept"
 
@@ -199,28 +199,28 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 async def test_a_full_disk_is_named_and_healed(
-    small_disk: Path, settings_for: Any, world: Any, eventually: Any
+    small_disk: Path, settings_for: Any, namespace: Any, eventually: Any
 ) -> None:
     """While the disk is full appends raise StorageFull; once there is room they succeed, and nothing is lost."""
     settings = ServerSettings(store_dir=small_disk / "nats")
     async with EmbeddedServer(settings) as server, connect(settings_for(server)) as bus:
-        await apply(bus, world.topology)
-        await bus.append(world.journal, world.Note(text="before"), who="me")
+        await apply(bus, namespace.topology)
+        await bus.append(namespace.journal, namespace.Note(text="before"), who="me")
         hog = small_disk / "hog"
         with suppress(OSError), hog.open("wb", buffering=0) as file:
             while True:
                 file.write(b"x" * 65536)
         with pytest.raises(StorageFull, match="free disk space"):
-            await bus.append(world.journal, world.Note(text="x" * 20_000), who="me")
+            await bus.append(namespace.journal, namespace.Note(text="x" * 20_000), who="me")
         await eventually(lambda: server.storage_failed)
         hog.unlink()
-        await bus.append(world.journal, world.Note(text="after"), timeout=60, who="me")
+        await bus.append(namespace.journal, namespace.Note(text="after"), timeout=60, who="me")
         await eventually(lambda: not server.storage_failed)
-        assert [one.data.text async for one in bus.history(world.journal)] == ["before", "after"]
+        assert [one.data.text async for one in bus.history(namespace.journal)] == ["before", "after"]
 
 
 async def test_a_stream_without_space_is_not_a_conflict(
-    small_disk: Path, settings_for: Any, world: Any
+    small_disk: Path, settings_for: Any, namespace: Any
 ) -> None:
     """The error for a stream that cannot be created for lack of space names the place to check; it suggests no
     deletion of a stream."""
@@ -229,14 +229,16 @@ async def test_a_stream_without_space_is_not_a_conflict(
         with suppress(OSError), (small_disk / "hog").open("wb", buffering=0) as file:
             while True:
                 file.write(b"x" * 4096)
-        with pytest.raises(StreamError, match=f"stream {world.prefix}.*(disk has room|free disk)") as caught:
-            await apply(bus, world.topology)
+        with pytest.raises(
+            StreamError, match=f"stream {namespace.prefix}.*(disk has room|free disk)"
+        ) as caught:
+            await apply(bus, namespace.topology)
         assert "delete" not in str(caught.value)
 
 
 @pytest.mark.kill
 async def test_a_client_leaves_a_lame_duck_server_for_another(
-    tmp_path: Path, settings_for: Any, world: Any, eventually: Any
+    tmp_path: Path, settings_for: Any, namespace: Any, eventually: Any
 ) -> None:
     """When a server announces its shutdown, a connection that knows another server moves there and works on."""
     async with (
@@ -257,7 +259,7 @@ async def test_a_client_leaves_a_lame_duck_server_for_another(
             with anyio.fail_after(60):
                 await moved.wait()
             assert bus.link.server_address in second.url
-            async with bus.listen(world.live) as heard:
-                await bus.publish(world.live, world.Note(text="still here"), who="me")
-                assert (await anext(heard)).data.text == "still here"
+            async with bus.listen(namespace.live) as received:
+                await bus.publish(namespace.live, namespace.Note(text="still here"), who="me")
+                assert (await anext(received)).data.text == "still here"
             os.kill(first.pid, signal.SIGKILL)

@@ -22,11 +22,11 @@ from trunkline_bus.streams.retry import request_with_retry
 pytestmark = pytest.mark.anyio
 
 
-def _everything(world: Any) -> Topology:
-    p = world.prefix
+def _everything(namespace: Any) -> Topology:
+    p = namespace.prefix
     return Topology(
         streams=(
-            world.stream,
+            namespace.stream,
             StreamSpec(
                 name=f"{p}-turns",
                 subjects=(f"{p}.turn.*",),
@@ -42,80 +42,80 @@ def _everything(world: Any) -> Topology:
             ),
         ),
         consumers=(
-            world.consumer(),
-            world.consumer(name="two", pinned_group=None, backoff=(1.0, 5.0), max_deliver=3),
+            namespace.consumer(),
+            namespace.consumer(name="two", pinned_group=None, backoff=(1.0, 5.0), max_deliver=3),
         ),
-        buckets=(BucketSpec(name=p, payload=world.Note, ttl=60, history=3),),
+        buckets=(BucketSpec(name=p, payload=namespace.Note, ttl=60, history=3),),
         objects=(ObjectStoreSpec(name=p, ttl=60),),
     )
 
 
-async def test_applying_twice_changes_nothing(bus: Bus, world: Any) -> None:
+async def test_applying_twice_changes_nothing(bus: Bus, namespace: Any) -> None:
     """The first time everything is created, the second time nothing happens."""
-    first = await apply(bus, _everything(world))
+    first = await apply(bus, _everything(namespace))
     assert {change.action for change in first} == {"created"}
     assert len(first) == 10
-    assert await apply(bus, _everything(world)) == []
+    assert await apply(bus, _everything(namespace)) == []
 
 
-async def test_many_workers_may_apply_at_once(bus: Bus, peer: Bus, world: Any) -> None:
+async def test_many_workers_may_apply_at_once(bus: Bus, peer: Bus, namespace: Any) -> None:
     """None of them fails, in any order."""
     async with anyio.create_task_group() as group:
         for worker in (bus, peer) * 4:
-            group.start_soon(apply, worker, _everything(world))
-    assert await apply(bus, _everything(world)) == []
+            group.start_soon(apply, worker, _everything(namespace))
+    assert await apply(bus, _everything(namespace)) == []
 
 
-async def test_a_changed_setting_is_updated_and_named(bus: Bus, world: Any, journal: Any) -> None:
+async def test_a_changed_setting_is_updated_and_named(bus: Bus, namespace: Any, journal: Any) -> None:
     """Messages stay; the change lists the setting; what an operator set besides is kept."""
-    await bus.append(journal, world.Note(text="kept"), who="me")
-    config = (await request_with_retry(bus.link, f"STREAM.INFO.{world.prefix}"))["config"]
+    await bus.append(journal, namespace.Note(text="kept"), who="me")
+    config = (await request_with_retry(bus.link, f"STREAM.INFO.{namespace.prefix}"))["config"]
     await request_with_retry(
-        bus.link, f"STREAM.UPDATE.{world.prefix}", {**config, "metadata": {"team": "red"}}
+        bus.link, f"STREAM.UPDATE.{namespace.prefix}", {**config, "metadata": {"team": "red"}}
     )
-    changed = msgspec.structs.replace(world.stream, max_age=3600.0)
+    changed = msgspec.structs.replace(namespace.stream, max_age=3600.0)
     [change] = await apply(bus, Topology(streams=(changed,)))
-    assert (change.name, change.action) == (world.prefix, "updated")
+    assert (change.name, change.action) == (namespace.prefix, "updated")
     assert "max_age" in change.settings
     assert (await bus.last(journal, who="me")) is not None
-    config = (await request_with_retry(bus.link, f"STREAM.INFO.{world.prefix}"))["config"]
+    config = (await request_with_retry(bus.link, f"STREAM.INFO.{namespace.prefix}"))["config"]
     assert config["metadata"]["team"] == "red"
 
 
 async def test_an_unchangeable_setting_is_a_conflict_that_names_it(
-    bus: Bus, world: Any, journal: Any
+    bus: Bus, namespace: Any, journal: Any
 ) -> None:
     """The error names stream and setting and says what to do; nothing is changed."""
-    changed = msgspec.structs.replace(world.stream, storage="memory")
-    with pytest.raises(TopologyConflict, match=f"stream {world.prefix} .*storage.*delete it") as caught:
+    changed = msgspec.structs.replace(namespace.stream, storage="memory")
+    with pytest.raises(TopologyConflict, match=f"stream {namespace.prefix} .*storage.*delete it") as caught:
         await apply(bus, Topology(streams=(changed,)))
     assert caught.value.setting == "storage"
-    assert await apply(bus, world.topology) == []
+    assert await apply(bus, namespace.topology) == []
 
 
-async def test_a_consumer_is_updated_or_conflicts(bus: Bus, world: Any, journal: Any) -> None:
+async def test_a_consumer_is_updated_or_conflicts(bus: Bus, namespace: Any, journal: Any) -> None:
     """ack_wait may change, the deliver policy may not."""
-    await apply(bus, Topology(consumers=(world.consumer(),)))
-    [change] = await apply(bus, Topology(consumers=(world.consumer(ack_wait=7.0),)))
+    await apply(bus, Topology(consumers=(namespace.consumer(),)))
+    [change] = await apply(bus, Topology(consumers=(namespace.consumer(ack_wait=7.0),)))
     assert change.settings == ("ack_wait",)
     with pytest.raises(TopologyConflict, match="deliver_policy") as caught:
-        await apply(bus, Topology(consumers=(world.consumer(ack_wait=7.0, deliver="new"),)))
+        await apply(bus, Topology(consumers=(namespace.consumer(ack_wait=7.0, deliver="new"),)))
     assert caught.value.setting == "deliver_policy"
 
 
-async def test_overlapping_subjects_are_a_conflict(bus: Bus, world: Any, journal: Any) -> None:
+async def test_overlapping_subjects_are_a_conflict(bus: Bus, namespace: Any, journal: Any) -> None:
     """A second stream over the same subjects is refused with the server's words."""
-    other = StreamSpec(name=f"{world.prefix}-b", subjects=(f"{world.prefix}.journal.x",))
+    other = StreamSpec(name=f"{namespace.prefix}-b", subjects=(f"{namespace.prefix}.journal.x",))
     with pytest.raises(TopologyConflict, match="overlap"):
         await apply(bus, Topology(streams=(other,)))
 
 
-async def test_counters_count(bus: Bus, world: Any) -> None:
+async def test_counters_count(bus: Bus, namespace: Any) -> None:
     """A stream with allow_counter adds Nats-Incr atomically."""
-    await apply(bus, _everything(world))
+    await apply(bus, _everything(namespace))
     for _ in range(3):
-        await bus.link.request(f"{world.prefix}.count.a", b"", timeout=2, headers={"Nats-Incr": "+5"})
-    reply = await bus.link.request(f"{world.prefix}.count.a", b"", timeout=2, headers={"Nats-Incr": "+0"})
+        await bus.link.request(f"{namespace.prefix}.count.a", b"", timeout=2, headers={"Nats-Incr": "+5"})
+    reply = await bus.link.request(f"{namespace.prefix}.count.a", b"", timeout=2, headers={"Nats-Incr": "+0"})
     assert msgspec.json.decode(reply.data)["val"] == "15"
 
 

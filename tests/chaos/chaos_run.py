@@ -1,4 +1,4 @@
-"""The run: a platform on stage, people talking, faults by plan, and at the end the account."""
+"""The run: a platform, people who send messages, planned faults, and the final findings."""
 
 import logging
 import time
@@ -18,7 +18,7 @@ from .faults import Fault, Kind, plan, rolling, victims
 from .feed_listener import Ear
 from .load import Load
 from .model_requests import Given, given_of
-from .platform_processes import Setting, Stage, on_stage
+from .platform_processes import FaultTarget, Setting, started_target
 from .stream_gaps import Gap, gaps, shown, worst
 
 FORGET_EVERY = 40
@@ -113,9 +113,9 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
         logging.getLogger(ours).setLevel(logging.CRITICAL)
     outcome, ear = Outcome(order), Ear()
     file = home / f"effects-{new_id()}"
-    async with on_stage(home, provider, order.setting) as stage:
-        token = stage.running.token
-        await ear.listen(stage.running.bus)
+    async with started_target(home, provider, order.setting) as target:
+        token = target.running.token
+        await ear.listen(target.running.bus)
         async with (
             httpx.AsyncClient(
                 headers={"Authorization": f"Bearer {token}"},
@@ -124,37 +124,42 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
             ) as http,
             anyio.create_task_group() as tasks,
         ):
-            load = Load(stage, http, order.seed, file, tasks)
+            load = Load(target, http, order.seed, file, tasks)
             began = anyio.current_time()
-            await _storm(order, stage, load, _Model(provider, outcome.given), tasks, tell)
-            await _calm(order, load, stage, tell)
+            await _storm(order, target, load, _Model(provider, outcome.given), tasks, tell)
+            await _calm(order, load, target, tell)
             outcome.seconds = anyio.current_time() - began
             tasks.cancel_scope.cancel()
         tell("checking")
         await _Model(provider, outcome.given).gather()
-        auditor = Auditor(stage.running, file, outcome.given, may_refuse=order.setting.disks)
+        auditor = Auditor(target.running, file, outcome.given, may_refuse=order.setting.disks)
         outcome.account = await auditor.audit(load.sent)
-        _sum_up(outcome, stage, load, ear)
-        await anyio.Path(home / "timeline.txt").write_text("\n".join(_timeline(stage, ear)) + "\n")
+        _sum_up(outcome, target, load, ear)
+        await anyio.Path(home / "timeline.txt").write_text("\n".join(_timeline(target, ear)) + "\n")
     return outcome
 
 
 async def _storm(
-    order: Order, stage: Stage, load: Load, model: _Model, tasks: TaskGroup, tell: Callable[[str], None]
+    order: Order,
+    target: FaultTarget,
+    load: Load,
+    model: _Model,
+    tasks: TaskGroup,
+    tell: Callable[[str], None],
 ) -> None:
     """Send messages and inject faults, then wait until every process is up again."""
     load.begin(order.people)
-    tasks.start_soon(stage.watch_over)
+    tasks.start_soon(target.watch_over)
     async with anyio.create_task_group() as blows:
         over = anyio.current_time() + order.seconds
         with anyio.CancelScope() as storm:
-            for fault in order.plan(stage.servers.names):
-                if len(stage.struck) >= LEAST:
+            for fault in order.plan(target.servers.names):
+                if len(target.struck) >= LEAST:
                     storm.deadline = over
                 if fault.patient:
-                    await stage.until_all_up()
+                    await target.until_all_up()
                 await anyio.sleep(fault.pause)
-                victim = await stage.strike(fault, blows)
+                victim = await target.strike(fault, blows)
                 done = f"{fault.number + 1}/{order.faults}"
                 tell(f"{done} {fault.kind(victim)} {victim}, {len(load.sent)} turns")
                 if fault.number % FORGET_EVERY == FORGET_EVERY - 1:
@@ -162,7 +167,7 @@ async def _storm(
         tell("waiting for everybody to be up")
 
 
-async def _calm(order: Order, load: Load, stage: Stage, tell: Callable[[str], None]) -> None:
+async def _calm(order: Order, load: Load, target: FaultTarget, tell: Callable[[str], None]) -> None:
     """Say nothing new, and wait until all clients have seen the end of what was accepted."""
     load.stopping = True
     tell("waiting for the last answers")
@@ -170,24 +175,24 @@ async def _calm(order: Order, load: Load, stage: Stage, tell: Callable[[str], No
         await load.until_quiet()
 
 
-def _sum_up(outcome: Outcome, stage: Stage, load: Load, ear: Ear) -> None:
+def _sum_up(outcome: Outcome, target: FaultTarget, load: Load, ear: Ear) -> None:
     seen = [one for sent in load.sent for one in sent.seen]
     outcome.turns, outcome.clients = len(load.sent), len(seen)
     outcome.steered = sum(len(sent.steered) for sent in load.sent)
-    outcome.faults = dict(stage.counted)
-    outcome.gaps = gaps(stage.struck, ear.silences.values())
-    outcome.shown = gaps(stage.struck, [shown(one) for one in seen if one.client == "feed"])
-    outcome.failed_starts = stage.failed_starts
+    outcome.faults = dict(target.counted)
+    outcome.gaps = gaps(target.struck, ear.silences.values())
+    outcome.shown = gaps(target.struck, [shown(one) for one in seen if one.client == "feed"])
+    outcome.failed_starts = target.failed_starts
     outcome.passing = [error for one in seen for error in getattr(one, "passing", ())]
     broken = outcome.account.broken
-    broken.extend(Broken("broken", "process", problem) for problem in stage.problems)
+    broken.extend(Broken("broken", "process", problem) for problem in target.problems)
     broken.extend(Broken("broken", "client", problem) for problem in load.problems)
 
 
-def _timeline(stage: Stage, ear: Ear) -> list[str]:
+def _timeline(target: FaultTarget, ear: Ear) -> list[str]:
     """Faults and long silences in the order of time, to be read beside the logs."""
     shift = time.time() - anyio.current_time()
-    reported = [(one.at, f"{one.kind} {one.victim}") for one in stage.struck]
+    reported = [(one.at, f"{one.kind} {one.victim}") for one in target.struck]
     reported += [
         (at, f"{length:.2f} s of silence in {turn}") for at, length, turn in worst(ear.silences, LONG)
     ]

@@ -17,7 +17,7 @@ from trunkline.errors import ErrorCode, Unavailable
 from trunkline_bus import BusError, RemoteFault
 
 from .clients import LEAVES_AFTER, HttpClient, read_feed
-from .platform_processes import Stage
+from .platform_processes import FaultTarget
 from .programs import PlannedMessage, draw_message
 from .transcript import FeedTranscript, HttpTranscript, Transcript
 
@@ -51,11 +51,11 @@ class Load:
     """People who send messages until they are stopped. ``problems``: their refused messages."""
 
     def __init__(
-        self, stage: Stage, http: httpx.AsyncClient, seed: int, file: Path, tasks: TaskGroup
+        self, target: FaultTarget, http: httpx.AsyncClient, seed: int, file: Path, tasks: TaskGroup
     ) -> None:
-        self._stage = stage
-        self._gateway = stage.running.gateway
-        self._http = HttpClient(http, stage.gateways)
+        self._target = target
+        self._gateway = target.running.gateway
+        self._http = HttpClient(http, target.gateways)
         self._seed = seed
         self._file = str(file)
         self._tasks = tasks
@@ -139,7 +139,7 @@ class Load:
     async def _read(self, sent: Sent, seen: FeedTranscript, *, leaves_after: int) -> None:
         try:
             await read_feed(
-                self._stage.audience.gateway, sent.conversation, sent.turn, seen, leaves_after=leaves_after
+                self._target.audience.gateway, sent.conversation, sent.turn, seen, leaves_after=leaves_after
             )
         except (RemoteFault, BusError) as error:
             seen.problems.append(f"reading failed: {error!r}")
@@ -174,7 +174,7 @@ class Load:
             await anyio.sleep(0.2)
 
     async def _say_so(self, sent: Sent, asked: Approval, channel: str, allow: bool) -> None:
-        gateway = GatewayClient(self._stage.running.bus, channel)
+        gateway = GatewayClient(self._target.running.bus, channel)
         try:
             await self._persist(lambda: gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow))
             sent.granted.append(allow)

@@ -1,6 +1,6 @@
-"""The processes on stage: every worker and the servers, each on a wire of its own, kept running and struck at will.
+"""The processes of a run: every worker and the servers, each on a separate relay, kept running and struck by faults.
 
-What a supervisor such as systemd does is done here too: a worker that ended is started again.
+The module also does the work of a supervisor such as systemd: a worker that ended is started again.
 """
 
 import os
@@ -46,7 +46,7 @@ class Setting:
     disks: bool = False
 
 
-class Stage:
+class FaultTarget:
     """The running platform, and what may be done to it. ``problems`` are those of processes."""
 
     def __init__(
@@ -170,10 +170,10 @@ class Stage:
     async def _end_server(self, server: EmbeddedServer, number: signal.Signals) -> None:
         before = server.restarts
         os.kill(server.pid, number)
-        with anyio.move_on_after(60) as patience:
+        with anyio.move_on_after(60) as scope:
             while server.restarts == before:  # noqa: ASYNC110 - the server tells nobody
                 await anyio.sleep(0.05)
-        back = not patience.cancelled_caught and await self.servers.until_healthy(server.settings.name, 60)
+        back = not scope.cancelled_caught and await self.servers.until_healthy(server.settings.name, 60)
         if not back:
             self.problems.append(f"{server.settings.name} did not come back in 60 s")
 
@@ -217,7 +217,7 @@ async def _fill(disk: Disk, seconds: float) -> None:
 
 
 @asynccontextmanager
-async def on_stage(home: Path, provider: str, setting: Setting) -> AsyncIterator[Stage]:
+async def started_target(home: Path, provider: str, setting: Setting) -> AsyncIterator[FaultTarget]:
     """Start every process, ready."""
     config: dict[str, object] = {
         "runtime.provider_adapter": "openai",
@@ -245,9 +245,9 @@ async def on_stage(home: Path, provider: str, setting: Setting) -> AsyncIterator
         audience = PlatformClient(await stack.enter_async_context(connect(watching)))
         gateways = [name for name, kind in WORKERS.items() if kind == "gateway"]
         ports = {name: free_port() for name in gateways}
-        stage = Stage(running, servers, wires, ports, disks, audience)
-        await stage.open()
-        yield stage
+        target = FaultTarget(running, servers, wires, ports, disks, audience)
+        await target.open()
+        yield target
 
 
 def _mounted(stack: AsyncExitStack, home: Path) -> dict[str, Disk]:

@@ -1,4 +1,4 @@
-"""The servers on stage: a single one, or a cluster of three of which each stream is on all. Knows who leads."""
+"""The servers of a run: a single one, or a cluster of three of which each stream is on all. Reports the leader."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress

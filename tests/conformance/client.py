@@ -59,11 +59,11 @@ class Reply:
 
 
 class Client:
-    """``heard`` keeps every byte that crossed, headers too, for those who look for what must not be there."""
+    """``received`` keeps every byte that was received, headers too, for tests that search for forbidden text."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self.http = http
-        self.heard = bytearray()
+        self.received = bytearray()
 
     async def say(self, content: str, conversation: str | None = None, **metadata: Any) -> Reply:
         """Send a message and read the answer to its end."""
@@ -130,7 +130,7 @@ class Client:
     async def _events(self, response: httpx.Response) -> AsyncIterator[Event]:
         rest = b""
         async for data in response.aiter_bytes():
-            self.heard += data
+            self.received += data
             *blocks, rest = (rest + data).split(b"\n\n")
             for block in blocks:
                 if event := contract.event_of(block, contract.GATEWAY_EVENTS):
@@ -139,5 +139,5 @@ class Client:
 
     def _hear(self, response: httpx.Response, body: bytes) -> None:
         for name, value in response.headers.raw:
-            self.heard += name + b": " + value + b"\n"
-        self.heard += body
+            self.received += name + b": " + value + b"\n"
+        self.received += body

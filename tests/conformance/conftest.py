@@ -32,11 +32,11 @@ from trunkline.testing.scripted_provider import ScriptedProvider
 from .client import Client
 from .processes import Up
 
-Open = Callable[..., AbstractAsyncContextManager["House"]]
+OpenPlatform = Callable[..., AbstractAsyncContextManager["ConformancePlatform"]]
 
 
 @dataclass
-class House:
+class ConformancePlatform:
     """A platform whose model is the scripted provider, and a client of it."""
 
     platform: Platform
@@ -82,19 +82,19 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def house(provider: ScriptedProvider, home: Path) -> Open:
-    """Opens a house on the test's home; ``config`` are settings over those that talk to the provider."""
+def open_platform(provider: ScriptedProvider, home: Path) -> OpenPlatform:
+    """Opens a platform on the test's home; ``config`` are settings over those that talk to the provider."""
 
     @asynccontextmanager
     async def opened(
         config: Mapping[str, Any] | None = None, plugins: Sequence[object] = (), **given: Any
-    ) -> AsyncIterator[House]:
+    ) -> AsyncIterator[ConformancePlatform]:
         settings = {**talks_to(provider), **(config or {})}
         async with (
             platform(home, config=settings, plugins=plugins, **given) as running,
             client_of(running.url, running.token) as client,
         ):
-            yield House(running, provider, client)
+            yield ConformancePlatform(running, provider, client)
 
     return opened
 

@@ -12,7 +12,7 @@ import pytest
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 from . import contract
-from .conftest import Open, client_of
+from .conftest import OpenPlatform, client_of
 
 pytestmark = pytest.mark.anyio
 
@@ -20,9 +20,9 @@ NEW = "/conversations/messages"
 OWNER = {"x-actor-id": "owner", "x-actor-permissions": "memory:*,tools:*"}
 
 
-async def test_ARCH_4_the_gateway_api(house: Open) -> None:
+async def test_ARCH_4_the_gateway_api(open_platform: OpenPlatform) -> None:
     """PA-T9: a conversation's requests, events, list and history; each failure's status and body."""
-    async with house({"gateway.max_content": 1000}) as running:
+    async with open_platform({"gateway.max_content": 1000}) as running:
         client = running.client
         first = await client.say(
             'say:Let me see. ;; call:list_directory {"path": "."} ;; call:nothing {} ;; say:Nothing there.',
@@ -63,23 +63,23 @@ async def test_ARCH_4_the_gateway_api(house: Open) -> None:
         assert (await client.page()).total == 1
 
 
-async def test_ARCH_4_requests_with_unknown_fields_are_accepted(house: Open) -> None:
+async def test_ARCH_4_requests_with_unknown_fields_are_accepted(open_platform: OpenPlatform) -> None:
     """PA-F41: unknown fields of a request are ignored, and none of them is returned."""
-    async with house() as running:
+    async with open_platform() as running:
         reply = await running.client.post(
             NEW, b'{"content": "say:hi", "colour": "light blue", "metadata": {"a": [1, null]}}'
         )
         assert reply.text == "hi"
-        assert b"light blue" not in running.client.heard
+        assert b"light blue" not in running.client.received
 
 
-async def test_ARCH_4_the_correlation_id_is_ours(house: Open) -> None:
+async def test_ARCH_4_the_correlation_id_is_ours(open_platform: OpenPlatform) -> None:
     """PA-D4: nothing in a request's metadata replaces an id of the platform."""
     request = {"correlation_id": "forged", "conversation_id": "conv_forged", "trigger": "schedule"}
-    async with house() as running:
+    async with open_platform() as running:
         reply = await running.client.say("say:hi", **request)
         assert reply.conversation != "conv_forged"
-        assert b"x-correlation-id: forged" not in running.client.heard
+        assert b"x-correlation-id: forged" not in running.client.received
         assert (await running.client.page()).conversations[0].id == reply.conversation
 
 
@@ -98,10 +98,10 @@ async def ask(http: httpx.AsyncClient, request: Any) -> list[contract.Event]:
     return events
 
 
-async def test_ARCH_4_the_agent_loop(house: Open, provider: ScriptedProvider) -> None:
+async def test_ARCH_4_the_agent_loop(open_platform: OpenPlatform, provider: ScriptedProvider) -> None:
     """``POST /engine/chat``: the events of a loop with tools, and each error before a stream."""
     async with (
-        house({"monitor.engine": True}) as running,
+        open_platform({"monitor.engine": True}) as running,
         httpx.AsyncClient(base_url=running.platform.engine_url, timeout=100) as http,
     ):
         http.headers["authorization"] = f"Bearer {running.platform.token}"
@@ -134,10 +134,10 @@ async def test_ARCH_4_the_agent_loop(house: Open, provider: ScriptedProvider) ->
         assert (await running.client.page()).total == 0, "the loop stores nothing"
 
 
-async def test_PA_T11_a_message_that_cannot_be_stored_is_refused(house: Open) -> None:
+async def test_PA_T11_a_message_that_cannot_be_stored_is_refused(open_platform: OpenPlatform) -> None:
     """Without a worker that stores conversations the message is not accepted: 503 with its code and sentence."""
     async with (
-        house(workers=("gateway",)) as running,
+        open_platform(workers=("gateway",)) as running,
         client_of(running.platform.url, running.platform.token) as client,
     ):
         reply = await client.say("say:hi")

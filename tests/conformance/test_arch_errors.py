@@ -16,7 +16,7 @@ from trunkline.testing.script import Refuse, Reply, ScriptedRequest, answer_by_m
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 from . import contract
-from .conftest import House, Open
+from .conftest import ConformancePlatform, OpenPlatform
 
 pytestmark = pytest.mark.anyio
 
@@ -57,11 +57,11 @@ REASONS = {
 """The finer reason, which is for the log alone."""
 
 
-def loud(heard: ScriptedRequest) -> Reply:
+def loud(received: ScriptedRequest) -> Reply:
     """The script; its errors tell everything that they should not."""
     return tuple(
         Refuse(step.status, step.code, f"{step.message} {DETAIL}") if isinstance(step, Refuse) else step
-        for step in answer_by_message(heard)
+        for step in answer_by_message(received)
     )
 
 
@@ -79,9 +79,9 @@ WORDS = re.compile(rb"Scripted error|scripted_|HTTP 4|HTTP 5|authentication|rate
 """What the provider says and the finer reason: for the owner, in ``metadata`` and in OpenAI's message alone."""
 
 
-def assert_clean(heard: bytes | bytearray, running: House) -> None:
+def assert_clean(received: bytes | bytearray, running: ConformancePlatform) -> None:
     """Check that these bytes contain no paths, traces, keys, addresses or internal reasons."""
-    found = LEAK.findall(bytes(heard))
+    found = LEAK.findall(bytes(received))
     assert not found, found
     for secret in (
         str(running.home),
@@ -89,14 +89,16 @@ def assert_clean(heard: bytes | bytearray, running: House) -> None:
         running.platform.instance.bus.password or "-",
         KEY,
     ):
-        assert secret.encode() not in heard
+        assert secret.encode() not in received
 
 
-async def test_ARCH_5_ARCH_6_faults_at_the_gateway(house: Open, caplog: pytest.LogCaptureFixture) -> None:
+async def test_ARCH_5_ARCH_6_faults_at_the_gateway(
+    open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture
+) -> None:
     """Each fault of the provider ends the turn with its code. The finer reason is in the log. Text that had come is
     kept. The message is the code's sentence; why is in ``metadata.detail``, without keys, addresses, paths and
     traces (ADR 0055)."""
-    async with house({"monitor.model_idle_timeout": 1.0}) as running:
+    async with open_platform({"monitor.model_idle_timeout": 1.0}) as running:
         client = running.client
         for program, code in FAULTS.items():
             caplog.clear()
@@ -112,19 +114,19 @@ async def test_ARCH_5_ARCH_6_faults_at_the_gateway(house: Open, caplog: pytest.L
             if reply.text:
                 assert stored[-1].content == reply.text
                 assert stored[-1].metadata and stored[-1].metadata["partial"] is True
-        assert_clean(client.heard, running)
+        assert_clean(client.received, running)
         after = await client.say("say:well again", reply.conversation)
         assert after.text == "well again"
 
 
-async def test_ARCH_5_ARCH_6_faults_at_the_loop(house: Open) -> None:
+async def test_ARCH_5_ARCH_6_faults_at_the_loop(open_platform: OpenPlatform) -> None:
     """The same at ``/engine/chat``."""
     async with (
-        house({"monitor.model_idle_timeout": 1.0, "monitor.engine": True}) as running,
+        open_platform({"monitor.model_idle_timeout": 1.0, "monitor.engine": True}) as running,
         httpx.AsyncClient(base_url=running.platform.engine_url, timeout=100) as http,
     ):
         http.headers["authorization"] = f"Bearer {running.platform.token}"
-        heard = b""
+        received = b""
         for program, code in FAULTS.items():
             request = {
                 "messages": [{"role": "user", "content": program}],
@@ -132,20 +134,20 @@ async def test_ARCH_5_ARCH_6_faults_at_the_loop(house: Open) -> None:
             }
             headers = {"x-actor-id": "owner", "x-actor-permissions": "*"}
             response = await http.post("/engine/chat", json=request, headers=headers)
-            heard += response.content
+            received += response.content
             last = list(contract.events_in(response.content, contract.LOOP_EVENTS))[-1]
             assert (last.name, last.data.code) == ("error", code), program
-        assert_clean(heard, running)
-        assert not WORDS.findall(heard)
+        assert_clean(received, running)
+        assert not WORDS.findall(received)
 
 
-async def test_ARCH_5_ARCH_6_faults_of_the_openai_endpoint(house: Open) -> None:
+async def test_ARCH_5_ARCH_6_faults_of_the_openai_endpoint(open_platform: OpenPlatform) -> None:
     """The same through the official client, which sees one code a cause, in a stream too, and sends nothing twice."""
     async with (
-        house({"monitor.model_idle_timeout": 1.0}) as running,
+        open_platform({"monitor.model_idle_timeout": 1.0}) as running,
         openai.AsyncOpenAI(base_url=f"{running.platform.url}/v1", api_key=running.platform.token) as client,
     ):
-        heard = ""
+        received = ""
         for program, code in FAULTS.items():
             before = len(running.provider.answer_requests)
             request: dict[str, Any] = {"model": "main", "messages": [{"role": "user", "content": program}]}
@@ -153,14 +155,14 @@ async def test_ARCH_5_ARCH_6_faults_of_the_openai_endpoint(house: Open) -> None:
                 await client.chat.completions.create(**request)
             expected = {"context_overflow": ("context_length_exceeded", 400)}.get(code, (code, 502))
             assert (failed.value.code, failed.value.status_code) == expected, program
-            heard += failed.value.response.text + str(failed.value.response.headers)
+            received += failed.value.response.text + str(failed.value.response.headers)
             with pytest.raises(openai.APIError) as failed_stream:
                 async for _ in await client.chat.completions.create(stream=True, **request):
                     pass
             assert failed_stream.value.code == expected[0], program
-            heard += str(failed_stream.value.body)
+            received += str(failed_stream.value.body)
             assert len(running.provider.answer_requests) == before + 2
-        assert_clean(heard.encode(), running)
+        assert_clean(received.encode(), running)
 
 
 class Breaking:
@@ -194,9 +196,9 @@ class Breaking:
         return [raises, leaves, unreadable, hangs]
 
 
-async def test_ARCH_5_ARCH_6_failing_tools_are_results(house: Open) -> None:
+async def test_ARCH_5_ARCH_6_failing_tools_are_results(open_platform: OpenPlatform) -> None:
     """A tool that raises, leaves, hangs or is called wrongly is a result for the model, and never a path of ours."""
-    async with house(plugins=[Breaking()]) as running:
+    async with open_platform(plugins=[Breaking()]) as running:
         calls = (
             "raises {}", "leaves {}", "unreadable {}", "hangs {}", "nobody {}", 'read_file {"path": "../../token"}',
             'read_file {"path": 7}', 'read_file {"path": "missing.md"}', 'memory_read {"path": "no/such"}',
@@ -207,12 +209,12 @@ async def test_ARCH_5_ARCH_6_failing_tools_are_results(house: Open) -> None:
             assert reply.results()[0].startswith("error: "), call
         bad = await running.client.say("badcall:read_file {no json ;; say:so it is")
         assert bad.text == "so it is" and bad.code is None
-        assert_clean(running.client.heard, running)
+        assert_clean(running.client.received, running)
 
 
-async def test_ARCH_6_refusals_reveal_no_detail(house: Open, tmp_path: Path) -> None:
+async def test_ARCH_6_refusals_reveal_no_detail(open_platform: OpenPlatform, tmp_path: Path) -> None:
     """Bad requests of every kind: the answer is a code and a sentence, never what was thrown."""
-    async with house() as running:
+    async with open_platform() as running:
         client = running.client
         for method, path in (
             ("GET", "/conversations/..%2f..%2ftoken"), ("GET", "/conversations/%00"), ("GET", "/%ff%fe"),
@@ -222,8 +224,8 @@ async def test_ARCH_6_refusals_reveal_no_detail(house: Open, tmp_path: Path) -> 
         ):  # fmt: skip
             response = await client.http.request(method, path)
             assert response.status_code >= 400, path
-            client.heard += response.content + str(response.headers).encode()
+            client.received += response.content + str(response.headers).encode()
         nested = b'{"content": "x", "metadata": ' + b"[" * 5000 + b"]" * 5000 + b"}"
         reply = await client.post("/conversations/messages", nested)
         assert reply.refused and reply.refused.code == "invalid_request"
-        assert_clean(client.heard, running)
+        assert_clean(client.received, running)

@@ -19,7 +19,7 @@ from trunkline.contracts.turns.messages import StatusShown
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 from . import contract
-from .conftest import House, Open, client_of, talks_to
+from .conftest import ConformancePlatform, OpenPlatform, client_of, talks_to
 
 pytestmark = pytest.mark.anyio
 
@@ -87,22 +87,22 @@ async def said(http: httpx.AsyncClient, content: str, path: str = NEW) -> httpx.
     return await http.post(path, json={"content": content})
 
 
-async def decided(house: House, allow: bool) -> None:
+async def decided(open_platform: ConformancePlatform, allow: bool) -> None:
     """Decide about every pending approval, once there is one."""
     with anyio.fail_after(60):
         while True:
-            for one in (await house.client.http.get("/api/approvals")).json()["approvals"]:
+            for one in (await open_platform.client.http.get("/api/approvals")).json()["approvals"]:
                 path = f"/api/turns/{one['turn']}/calls/{one['call']}/decision"
                 body = {"hash": one["hash"], "allow": allow}
-                assert (await house.client.http.post(path, json=body)).status_code == 202
+                assert (await open_platform.client.http.post(path, json=body)).status_code == 202
                 return
             await anyio.sleep(0.05)
 
 
-async def test_ARCH_4_every_event_is_published(house: Open) -> None:
+async def test_ARCH_4_every_event_is_published(open_platform: OpenPlatform) -> None:
     """Text, tools, long results, failures, approvals both ways, a status, a cancelled and a failed turn."""
     config = {"permissions.approvals": "some"}
-    async with house(config, plugins=[Busy()]) as running:
+    async with open_platform(config, plugins=[Busy()]) as running:
         http = running.client.http
         rules = await published(http)
         write = 'call:write_file {"path": "a.md", "content": "x"} ;; say:so it is'
@@ -134,16 +134,16 @@ async def test_ARCH_4_no_two_events_have_the_same_id() -> None:
             process_platform(config=talks_to(provider)) as running,
             client_of(running.url, running.token) as client,
         ):
-            rules, heard = await published(client.http), b""
+            rules, received = await published(client.http), b""
             async with client.http.stream("POST", NEW, json={"content": "slow:60:50"}) as response:
                 turn, killed = response.headers["x-turn-id"], False
                 async for chunk in response.aiter_bytes():
-                    heard += chunk
-                    if heard.count(b"text-delta") > 5 and not killed:
+                    received += chunk
+                    if received.count(b"text-delta") > 5 and not killed:
                         killed = True
                         running.kill("monitor")
                         await running.restart("monitor")
-            events = rules.check(heard)
+            events = rules.check(received)
             assert killed and rules.seen["text-reset"] >= 1
             whole = text_of(events)
             assert whole.split() == [f"word-{number}" for number in range(1, 61)]

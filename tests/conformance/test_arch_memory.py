@@ -17,7 +17,7 @@ from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.testing.script import words
 
 from .client import Client
-from .conftest import House, Open, client_of
+from .conftest import ConformancePlatform, OpenPlatform, client_of
 from .processes import Up, git, run_program
 
 pytestmark = pytest.mark.anyio
@@ -97,12 +97,14 @@ def unpacked(archive: Path, folder: Path) -> Path:
     return folder / "memory"
 
 
-async def test_ARCH_7_PA_T18_one_archive_exports_everything(house: Open, tmp_path: Path) -> None:
+async def test_ARCH_7_PA_T18_one_archive_exports_everything(
+    open_platform: OpenPlatform, tmp_path: Path
+) -> None:
     """``memory_export``, asked for while another conversation streams, harms no stream; tar and git read all of it:
     documents, preferences, conversations, and the whole history. No token is in it. Unpacked elsewhere as a memory
     root, its conversations go on."""
     gate = Gate()
-    async with house(plugins=[gate]) as running:
+    async with open_platform(plugins=[gate]) as running:
         client = running.client
         wrote = await client.say(
             'call:memory_write {"path": "garden.md", "content": "sun"} ;; call:memory_write '
@@ -138,7 +140,7 @@ async def test_ARCH_7_PA_T18_one_archive_exports_everything(house: Open, tmp_pat
         assert token not in everything_in(read) and token.encode() not in archive.read_bytes()
         missing = {file.name for file in memory.rglob("*.md")} - {file.name for file in read.rglob("*.md")}
         assert not missing
-    async with house({"runtime.memory_root": str(read)}) as other:
+    async with open_platform({"runtime.memory_root": str(read)}) as other:
         assert (await other.client.page()).total >= 1
         reply = await other.client.say("roles", wrote.conversation)
         assert reply.text.startswith("system user assistant tool")
@@ -201,10 +203,10 @@ def test_ARCH_9_no_start_without_history(
     assert [file for file in after if "/trunkline/" not in file] == before
 
 
-async def test_ARCH_9_PA_T6_history_gives_previous_states(house: Open) -> None:
+async def test_ARCH_9_PA_T6_history_gives_previous_states(open_platform: OpenPlatform) -> None:
     """After three writes there are three records, newest first, each with what was there before; ``limit`` is honoured;
     the content at the first commit is the first text; a deleted file can still be read as it was."""
-    async with house() as running:
+    async with open_platform() as running:
         writes = " ;; ".join(
             f'call:memory_write {{"path": "note.md", "content": "{text}"}}'
             for text in ("one", "two", "three")
@@ -227,7 +229,7 @@ async def test_ARCH_9_PA_T6_history_gives_previous_states(house: Open) -> None:
         assert len(one) == 1 and at_first["content"] == still["content"] == "one"
 
 
-def hashes(running: House, path: str) -> list[str]:
+def hashes(running: ConformancePlatform, path: str) -> list[str]:
     return git(running.platform.home.memory, "log", "--format=%H", "--", path).split()
 
 

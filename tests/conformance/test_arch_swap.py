@@ -17,7 +17,7 @@ from trunkline.testing.scripted_provider import ScriptedProvider
 
 from . import contract
 from .client import Client, Reply
-from .conftest import House, Open, client_of, talks_to
+from .conftest import ConformancePlatform, OpenPlatform, client_of, talks_to
 from .processes import run_program
 
 pytestmark = pytest.mark.anyio
@@ -75,17 +75,21 @@ def engine(url: str, **more: Any) -> dict[str, Any]:
 
 
 async def test_ARCH_2_FS_7_configuration_alone_replaces_the_agent_loop(
-    house: Open, provider: ScriptedProvider, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_platform: OpenPlatform,
+    provider: ScriptedProvider,
+    sources: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One conversation, on one home, with three loops: Trunkline's own, a program with nothing of Trunkline in it, and
     another Trunkline's ``/engine/chat``. Clients see the same, the same is stored, and each request that a foreign loop
     is sent is the contract's."""
     (sources / "words.py").write_text(COUNT_WORDS)
     tools = {"runtime.tool_sources": [str(sources)]}
-    async with house(tools) as running:
+    async with open_platform(tools) as running:
         own = await talk(running.client)
     with independent_loop(provider.url) as (url, process):
-        async with house(engine(url)) as running:
+        async with open_platform(engine(url)) as running:
             foreign = await talk(running.client)
         process.kill()
         assert process.stdout is not None
@@ -93,7 +97,9 @@ async def test_ARCH_2_FS_7_configuration_alone_replaces_the_agent_loop(
     config = {**talks_to(provider), **tools, "monitor.engine": True}
     async with platform(tmp_path / "loop", config=config) as loop:
         monkeypatch.setenv(TOKEN, loop.token)
-        async with house(engine(loop.engine_url, **{"adapters.engine.token": {"env": TOKEN}})) as running:
+        async with open_platform(
+            engine(loop.engine_url, **{"adapters.engine.token": {"env": TOKEN}})
+        ) as running:
             other = await talk(running.client)
             assert (await running.client.page()).total == 3
     assert own[0] == [
@@ -108,10 +114,12 @@ async def test_ARCH_2_FS_7_configuration_alone_replaces_the_agent_loop(
     assert len(requests) == 2 and {one.metadata.trigger for one in requests} == {"message"}
 
 
-async def test_ARCH_3_FS_5_a_second_client_lists_and_resumes(house: Open, environ: dict[str, str]) -> None:
+async def test_ARCH_3_FS_5_a_second_client_lists_and_resumes(
+    open_platform: OpenPlatform, environ: dict[str, str]
+) -> None:
     """OpenAI's own client and the command line find and continue a conversation that an HTTP client started. PA-T10:
     the model receives every earlier turn, with the text beside tool calls, from any client."""
-    async with house() as running:
+    async with open_platform() as running:
         first = await running.client.say('say:Looking. ;; call:list_directory {"path": "."} ;; say:Empty.')
         async with client_of(running.platform.url, running.platform.token) as second:
             listed = (await second.page()).conversations
@@ -132,7 +140,7 @@ async def test_ARCH_3_FS_5_a_second_client_lists_and_resumes(house: Open, enviro
         ]  # fmt: skip
 
 
-async def by_openai(running: House, conversation: str) -> None:
+async def by_openai(running: ConformancePlatform, conversation: str) -> None:
     async with openai.AsyncOpenAI(
         base_url=f"{running.platform.url}/v1", api_key=running.platform.token
     ) as client:
@@ -144,7 +152,7 @@ async def by_openai(running: House, conversation: str) -> None:
     assert answer.choices[0].message.content == "three"
 
 
-async def run_say(running: House, environ: dict[str, str], conversation: str) -> dict[str, Any]:
+async def run_say(running: ConformancePlatform, environ: dict[str, str], conversation: str) -> dict[str, Any]:
     import anyio.to_thread
 
     done = await anyio.to_thread.run_sync(

@@ -11,7 +11,7 @@ import pytest
 from trunkline._util.untrusted_text import unwrap_tool_result
 
 from .client import Reply
-from .conftest import House, Open, client_of
+from .conftest import ConformancePlatform, OpenPlatform, client_of
 from .processes import git
 
 pytestmark = pytest.mark.anyio
@@ -53,12 +53,12 @@ def looked_up(reply: Reply) -> list[str]:
     return [f"{hit['path']}:{hit['line']}:{hit['content']}" for hit in hits]
 
 
-async def test_FS_6_memory_evolves_by_addition(house: Open, sources: Path) -> None:
+async def test_FS_6_memory_evolves_by_addition(open_platform: OpenPlatform, sources: Path) -> None:
     """A second search with an index of its own joins the first, whose answers stay the same. Without any index, its own
     or the built-in one, nothing is lost; without the plugin the system runs as before."""
     search = 'call:memory_search {"query": "tomatoes"} ;; say:ok'
     tools = {"runtime.tool_sources": [str(sources)], "monitor.discovery_threshold": 1_000}
-    async with house(tools) as running:
+    async with open_platform(tools) as running:
         for name, text in (("garden", "Tomatoes want sun."), ("zoo", "Zebras jazz quickly.")):
             request = json.dumps({"path": f"{name}.md", "content": text})
             assert (await running.client.say(f"call:memory_write {request} ;; say:ok")).code is None
@@ -74,7 +74,7 @@ async def test_FS_6_memory_evolves_by_addition(house: Open, sources: Path) -> No
     assert (cache / "similar.json").exists()
     shutil.rmtree(cache)
     (sources / "similar.py").unlink()
-    async with house(tools) as running:
+    async with open_platform(tools) as running:
         found = looked_up(await running.client.say(search))
         assert found[0] == before[0]
         assert "memory_similar" not in running.offered()
@@ -98,7 +98,9 @@ HOUSE = textwrap.dedent('''
 ''')
 
 
-async def test_FS_8_scope_grows_and_shrinks_by_configuration(house: Open, sources: Path) -> None:
+async def test_FS_8_scope_grows_and_shrinks_by_configuration(
+    open_platform: OpenPlatform, sources: Path
+) -> None:
     """From a library (memory alone) to the file system to a tool that acts outside, and back: what changes is the
     configuration, and one conversation goes through all of it."""
     library = {"plugins.disabled": ["trunkline-files"]}
@@ -106,7 +108,7 @@ async def test_FS_8_scope_grows_and_shrinks_by_configuration(house: Open, source
     (sources / "lamp.py").write_text(HOUSE)
     conversation: str | None = None
 
-    async def can(running: House, program: str) -> bool:
+    async def can(running: ConformancePlatform, program: str) -> bool:
         nonlocal conversation
         reply = await running.client.say(f"{program} ;; say:ok", conversation)
         conversation = reply.conversation
@@ -122,13 +124,15 @@ async def test_FS_8_scope_grows_and_shrinks_by_configuration(house: Open, source
         ({}, [True, True, False]),
         (library, [True, False, False]),
     ):
-        async with house(config) as running:
+        async with open_platform(config) as running:
             assert [await can(running, program) for program in (remember, write, switch)] == expected
-    async with house() as running:
+    async with open_platform() as running:
         assert conversation and len((await running.client.whole(conversation)).messages) == 5 * 3 * 4
 
 
-async def test_FS_2_a_provider_a_tool_and_a_client_are_added(house: Open, sources: Path) -> None:
+async def test_FS_2_a_provider_a_tool_and_a_client_are_added(
+    open_platform: OpenPlatform, sources: Path
+) -> None:
     """Each is a file or a program beside the core; the memory root gains nothing that a person could not read, and no
     dependency: it is the same tree of text under git."""
     (sources / "lamp.py").write_text(HOUSE)
@@ -137,7 +141,10 @@ async def test_FS_2_a_provider_a_tool_and_a_client_are_added(house: Open, source
         "@trunkline.hookimpl\ndef trunkline_models():\n    return [ScriptedModel(name='acme')]\n"
     )
     config = {"runtime.tool_sources": [str(sources)], "runtime.provider_adapter": "acme"}
-    async with house(config) as running, client_of(running.platform.url, running.platform.token) as client:
+    async with (
+        open_platform(config) as running,
+        client_of(running.platform.url, running.platform.token) as client,
+    ):
         reply = await client.say('call:lamp {"on": true} ;; quote')
         assert "The lamp is on." in reply.text and running.provider.answer_requests == []
         memory = running.platform.home.memory
@@ -147,9 +154,9 @@ async def test_FS_2_a_provider_a_tool_and_a_client_are_added(house: Open, source
             assert "\0" not in (memory / name).read_text(encoding="utf-8")
 
 
-async def test_FS_2_a_client_in_ten_lines(house: Open) -> None:
+async def test_FS_2_a_client_in_ten_lines(open_platform: OpenPlatform) -> None:
     """A client needs an HTTP library and the contract; nothing of it is known to the core."""
-    async with house() as running:
+    async with open_platform() as running:
         headers = {"x-api-key": running.platform.token, "user-agent": "ten-lines/1"}
         async with httpx.AsyncClient(base_url=running.platform.url, headers=headers, timeout=60) as http:
             said = (await http.post("/conversations/messages", json={"content": "say:hello"})).text

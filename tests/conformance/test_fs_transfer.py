@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Open
+from .conftest import OpenPlatform
 from .processes import git, run_program
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_FS_1_PA_T18_a_memory_continues_on_another_machine(
-    house: Open, environ: dict[str, str], tmp_path: Path
+    open_platform: OpenPlatform, environ: dict[str, str], tmp_path: Path
 ) -> None:
     """The memory is exported while the platform runs, and imported into the new root of another machine: documents,
     conversations that can be continued, history, and preferences in force; gaps are reported."""
-    async with house() as running:
+    async with open_platform() as running:
         wrote = await running.client.say(
             'call:memory_write {"path": "garden.md", "content": "sun"} ;; '
             'call:memory_write {"path": "garden.md", "content": "water"} ;; '
@@ -36,7 +36,7 @@ async def test_FS_1_PA_T18_a_memory_continues_on_another_machine(
     assert git(memory, "fsck", "--full", "--strict", "--no-dangling") == ""
     again = json.loads(run_program(there, "memory", "import", str(archive), "--json").stdout)
     assert again["version"] == report["version"]
-    async with house({"runtime.memory_root": str(memory)}) as other:
+    async with open_platform({"runtime.memory_root": str(memory)}) as other:
         reply = await other.client.say("roles", wrote.conversation)
         assert reply.text.startswith("system user assistant tool")
         assert other.provider.answer_requests[-1].body["model"] == "kept"

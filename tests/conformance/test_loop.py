@@ -14,7 +14,7 @@ from trunkline.testing.platform import platform
 from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer
 from trunkline.testing.scripted_provider import ScriptedProvider
 
-from .conftest import Open, client_of, talks_to
+from .conftest import OpenPlatform, client_of, talks_to
 
 pytestmark = pytest.mark.anyio
 
@@ -68,10 +68,10 @@ class Tools:
         return [nap, hang, count, blob]
 
 
-async def test_PA_T13_seventy_five_iterations(house: Open) -> None:
+async def test_PA_T13_seventy_five_iterations(open_platform: OpenPlatform) -> None:
     """PA-F14: nothing caps the number of model calls of a request."""
     tools = Tools()
-    async with house(plugins=[tools]) as running:
+    async with open_platform(plugins=[tools]) as running:
         reply = await running.client.say(" ;; ".join(["call:count {}"] * 75 + ["say:enough"]))
         assert reply.text == "enough" and reply.code is None
         assert reply.results() == [str(number) for number in range(1, 76)]
@@ -86,17 +86,17 @@ class Cap:
         return "five steps are enough" if turn.step >= 5 else None
 
 
-async def test_PA_T13_a_configured_cap_stops_the_loop(house: Open) -> None:
+async def test_PA_T13_a_configured_cap_stops_the_loop(open_platform: OpenPlatform) -> None:
     """With a bound of five the turn ends after five model calls, with the documented reason, and is stored."""
     tools = Tools()
-    async with house(plugins=[tools, Cap()]) as running:
+    async with open_platform(plugins=[tools, Cap()]) as running:
         reply = await running.client.say(" ;; ".join(["call:count {}"] * 75))
         assert reply.events[-1].data.finish_reason == "stopped"
         assert len(running.provider.answer_requests) == 5 and tools.count == 5
         assert (await running.client.say("say:on", reply.conversation)).text == "on"
 
 
-async def test_PA_T3_a_missing_file_is_reported_and_the_loop_continues(house: Open) -> None:
+async def test_PA_T3_a_missing_file_is_reported_and_the_loop_continues(open_platform: OpenPlatform) -> None:
     """Reads, edits and deletions that fail, of files and of memory: each is an error result with a reason, the model
     continues after each, and nothing has changed."""
     missing = ("read_file", "delete_file", "memory_read", "memory_delete")
@@ -107,7 +107,7 @@ async def test_PA_T3_a_missing_file_is_reported_and_the_loop_continues(house: Op
     calls = [f'call:{name} {{"path": "nowhere.md"}}' for name in missing]
     calls += [f"call:{name} {json.dumps(arguments)}" for name, arguments in edits.items()]
     kept = '{"path": "kept.md", "content": "kept"}'
-    async with house() as running:
+    async with open_platform() as running:
         await running.client.say(f"call:write_file {kept} ;; call:memory_write {kept}")
         reply = await running.client.say(" ;; ".join([*calls, "say:still here"]))
         assert reply.text == "still here" and reply.code is None
@@ -122,12 +122,12 @@ async def test_PA_T3_a_missing_file_is_reported_and_the_loop_continues(house: Op
         assert (running.home / "memory/blocks/main/kept.md").read_text() == "kept"
 
 
-async def test_PA_T14_tools_of_one_answer_run_together(house: Open) -> None:
+async def test_PA_T14_tools_of_one_answer_run_together(open_platform: OpenPlatform) -> None:
     """PA-F17: three tools that wait for each other run at the same time, and a fourth that hangs times out alone; the
     results return in the order of the calls."""
     tools = Tools()
     program = 'parallel:nap {"name": "a"} hang {} nap {"name": "b"} nap {"name": "c"} ;; say:all up'
-    async with house(plugins=[tools]) as running:
+    async with open_platform(plugins=[tools]) as running:
         reply = await running.client.say(program)
         assert tools.together == 3
         reported = {event.data.id: event for event in reply.events if event.name == "tool-result"}
@@ -143,10 +143,10 @@ async def test_PA_T14_tools_of_one_answer_run_together(house: Open) -> None:
         assert "0.5" in messages[1]["content"], "the model is told of the time limit"
 
 
-async def test_PA_T15_results_reach_the_model_unchanged(house: Open) -> None:
+async def test_PA_T15_results_reach_the_model_unchanged(open_platform: OpenPlatform) -> None:
     """Control characters and megabytes: the model, the client and the stored conversation get the same, as far as the
     owner lets results be shown whole."""
-    async with house(config={"tools.max_shown_result": 4_000_000}, plugins=[Tools()]) as running:
+    async with open_platform(config={"tools.max_shown_result": 4_000_000}, plugins=[Tools()]) as running:
         reply = await running.client.say("call:blob {} ;; say:much")
         assert reply.results() == [BLOB]
         assert running.provider.answer_requests[-1].body["messages"][-1]["content"] == BLOB
@@ -156,14 +156,14 @@ async def test_PA_T15_results_reach_the_model_unchanged(house: Open) -> None:
         assert running.provider.answer_requests[-1].body["messages"][3]["content"] == BLOB
 
 
-def reads_on(heard: ScriptedRequest) -> Reply:
+def reads_on(received: ScriptedRequest) -> Reply:
     """A model that reads all of a long text, following the notes."""
-    if not heard.asked:
+    if not received.asked:
         return answer(CallTools((ScriptedCall("blob", {}),)))
-    text = heard.results[-1][1]
-    id = re.search(r'id="(\w+)"', heard.results[0][1])
+    text = received.results[-1][1]
+    id = re.search(r'id="(\w+)"', received.results[0][1])
     onward = re.search(r"Read on with offset=(\d+)\.]$", text)
-    if id is None or (onward is None and heard.asked > 1):
+    if id is None or (onward is None and received.asked > 1):
         return answer(Say("That is all."))
     request = {"id": id[1], "offset": int(onward[1]) if onward else 0}
     return answer(CallTools((ScriptedCall("read_result", request),)))
@@ -188,9 +188,9 @@ async def test_PA_T15_a_long_file_can_be_read_to_the_last_byte(home: Path) -> No
         assert "read_result" not in offered[0] and offered[1] == [*offered[0], "read_result"]
 
 
-async def test_many_loops_run_at_once(house: Open) -> None:
+async def test_many_loops_run_at_once(open_platform: OpenPlatform) -> None:
     """PA-F13: conversations are independent; a slow one holds up no other, and each gets its own answer."""
-    async with house(plugins=[Tools()]) as running:
+    async with open_platform(plugins=[Tools()]) as running:
         replies: dict[int, str] = {}
         async with anyio.create_task_group() as tasks:
 
@@ -204,9 +204,9 @@ async def test_many_loops_run_at_once(house: Open) -> None:
         assert all(replies[number].endswith(f"I am {number}") for number in range(20))
 
 
-async def test_tools_and_provider_are_boot_configuration(house: Open) -> None:
+async def test_tools_and_provider_are_boot_configuration(open_platform: OpenPlatform) -> None:
     """PA-F15: nothing in a request of the Gateway API chooses a model, a tool or an instruction."""
-    async with house() as running:
+    async with open_platform() as running:
         request = {"model": "openai/other", "tools": [], "provider_adapter": "offline", "system": "be rude"}
         await running.client.say("say:hi")
         usual = running.provider.answer_requests[-1].body
@@ -220,10 +220,10 @@ async def test_tools_and_provider_are_boot_configuration(house: Open) -> None:
         assert "be rude" not in json.dumps(asked)
 
 
-def twice(heard: ScriptedRequest) -> Reply:
+def twice(received: ScriptedRequest) -> Reply:
     """A model that calls twice in one answer, with text."""
-    if heard.asked:
-        return answer(Say(f"{len(heard.results)} results"))
+    if received.asked:
+        return answer(Say(f"{len(received.results)} results"))
     return answer(Say("Both."), CallTools((ScriptedCall("count", {}), ScriptedCall("count", {}))))
 
 
@@ -243,11 +243,11 @@ async def test_the_loop_adds_nothing_to_the_messages() -> None:
         assert messages[1]["content"] == "How many?" and messages[2]["content"] == "Both."
 
 
-async def test_PA_T8_a_thousand_random_tokens(house: Open) -> None:
+async def test_PA_T8_a_thousand_random_tokens(open_platform: OpenPlatform) -> None:
     """Over HTTP, as bearer and as API key: 401 each, and no model is ever asked."""
     dice = random.Random(20)
     letters = "".join(map(chr, range(33, 127)))
-    async with house() as running:
+    async with open_platform() as running:
         limits = httpx.Limits(max_connections=8)
         refused = 0
         async with httpx.AsyncClient(base_url=running.platform.url, limits=limits, timeout=30) as http:

@@ -11,7 +11,7 @@ from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.workers.monitor.block_profile import FRESH_SECONDS
 
 from .client import Client, Reply
-from .conftest import Open, client_of
+from .conftest import OpenPlatform, client_of
 
 pytestmark = pytest.mark.anyio
 
@@ -76,10 +76,10 @@ async def test_SWAP_1_FS_4_configuration_alone_replaces_the_provider(
         assert len(alpha.answer_requests) == 4 and len(beta.answer_requests) == 4
 
 
-async def test_SWAP_2_a_preference_in_memory_replaces_the_model(house: Open) -> None:
+async def test_SWAP_2_a_preference_in_memory_replaces_the_model(open_platform: OpenPlatform) -> None:
     """The next message uses the model in the preferences, without a restart: at once after a write by the agent's
     tool, and within seconds after an edit by a person."""
-    async with house() as running:
+    async with open_platform() as running:
         text = 'call:memory_write {"path": "/preferences.toml", "content": "model = \\"openai/large\\"\\n"} ;; say:done'
         reply = await running.client.say(text)
         await running.client.say("say:next", reply.conversation)
@@ -112,10 +112,12 @@ def dice(word: str) -> str:
     ''')
 
 
-async def test_SWAP_3_a_tool_is_added_and_removed_without_a_restart(house: Open, sources: Path) -> None:
+async def test_SWAP_3_a_tool_is_added_and_removed_without_a_restart(
+    open_platform: OpenPlatform, sources: Path
+) -> None:
     """A file dropped into ``tool_sources`` is offered to the model and used by the next message; a changed file is
     used as it is now; once it is removed the tool is gone from the definitions, and calling it is no failure."""
-    async with house(
+    async with open_platform(
         {"runtime.tool_sources": [str(sources)], "monitor.discovery_threshold": 1_000}
     ) as running:
         begun = await running.client.say("say:hello")
@@ -138,9 +140,9 @@ async def test_SWAP_3_a_tool_is_added_and_removed_without_a_restart(house: Open,
         assert "roll" not in running.offered()
 
 
-async def test_SWAP_3_a_broken_file_affects_only_itself(house: Open, sources: Path) -> None:
+async def test_SWAP_3_a_broken_file_affects_only_itself(open_platform: OpenPlatform, sources: Path) -> None:
     """A file that cannot be loaded, added during a conversation, removes no other tool."""
-    async with house(
+    async with open_platform(
         {"runtime.tool_sources": [str(sources)], "monitor.discovery_threshold": 1_000}
     ) as running:
         (sources / "good.py").write_text(dice("six"))

@@ -316,7 +316,7 @@ class Intruder:
             if mark in text:
                 self.denied.add(f"{verb} {text.split(mark)[1].split(chr(34))[0]}")
 
-    async def attempt(self, publish: list[str], subscribe: list[str], *, patience: float = 60.0) -> set[str]:
+    async def attempt(self, publish: list[str], subscribe: list[str], *, timeout: float = 60.0) -> set[str]:
         """Try everything, and return what was not denied. The server reports denials before it answers the flush."""
         client = await nats.connect(
             self.running.server.url, user=self.user, password=self.running.passwords[self.user], error_cb=self._note,
@@ -328,7 +328,7 @@ class Intruder:
             await client.subscribe(subject)
         await client.flush()
         tried = reported(publish, subscribe)
-        with anyio.move_on_after(patience):
+        with anyio.move_on_after(timeout):
             while tried - self.denied:  # noqa: ASYNC110 - the client only calls back
                 await anyio.sleep(0.02)
         await client.close()
@@ -383,4 +383,4 @@ async def test_listed_permissions_are_granted(running: Installation, user: str) 
     subscribe = [*SUBSCRIBE[user], f"_INBOX_{user}.>"]
     assert set(publish) == PUBLISH[user]
     intruder = Intruder(running, user)
-    assert await intruder.attempt(publish, subscribe, patience=0) == reported(publish, subscribe)
+    assert await intruder.attempt(publish, subscribe, timeout=0) == reported(publish, subscribe)

@@ -144,7 +144,7 @@ def test_the_compose_services_answer_a_conversation_in_containers(tmp_path: Path
         found = _sandbox(running.image, PROGRAMS["services"]["tools"])
         assert [status for status, *_ in found] == ["ok", "ok"], found
         for service in STARTED:
-            _nobody_special(running.containers[service].get_wrapped_container())
+            _check_unprivileged(running.containers[service].get_wrapped_container())
         for service in reversed(STARTED[1:]):
             _drains(running.containers[service].get_wrapped_container())
 
@@ -188,7 +188,7 @@ def _sandbox(image: str, more: dict[str, list[str]]) -> list[tuple[str, str, str
     return [(one["status"], one["summary"], one["hint"]) for one in asked]
 
 
-def _nobody_special(container: Container) -> None:
+def _check_unprivileged(container: Container) -> None:
     """It is not root, has no capabilities, cannot gain any, and writes nowhere but in its own folders."""
     assert container.exec_run(["id", "-u"]).output.decode().strip() == "10001"
     status = container.exec_run(["cat", "/proc/1/status"]).output.decode()

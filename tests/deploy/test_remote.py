@@ -122,13 +122,13 @@ async def test_a_revoked_remote_is_cut_off(tmp_path: Path, monkeypatch: pytest.M
         running.registry.remove("laptop")
         await running.says("laptop__work key=late seconds=0", "There is no tool called 'laptop__work'")
         hub = running.hub.bus
-        await _until_nobody(hub)
+        await _until_no_remote(hub)
         await anyio.sleep(2.5)  # it tries to come in again each second
-        await _until_nobody(hub)
+        await _until_no_remote(hub)
         assert (await running.hub.say("hello")).ended.code is None
 
 
-async def _until_nobody(hub: Bus) -> None:
+async def _until_no_remote(hub: Bus) -> None:
     with anyio.fail_after(60):
         while True:
             try:
@@ -157,18 +157,18 @@ async def test_a_remote_can_only_answer(tmp_path: Path, monkeypatch: pytest.Monk
         )
         assert len(subjects) > 200
         wide = [one for one in subscribed() if "*" in one or ">" in one]
-        heard_by_leaf = await _heard(leaf, (*subjects, *wide))
-        heard_by_hub = await _heard(hub, (*subjects, *wide))
-        await _passed(hub, "trunkline.cmd.remote.laptop.call", heard_by_leaf)
-        await _passed(leaf, "_INBOX.tools.a.1", heard_by_hub)
+        received_by_leaf = await _received(leaf, (*subjects, *wide))
+        received_by_hub = await _received(hub, (*subjects, *wide))
+        await _passed(hub, "trunkline.cmd.remote.laptop.call", received_by_leaf)
+        await _passed(leaf, "_INBOX.tools.a.1", received_by_hub)
         await anyio.sleep(0.5)  # so that the servers have told each other of the others, too
         for subject in subjects:
             await hub.publish(subject, b"from hub")
             await leaf.publish(subject, b"from leaf", reply="trunkline.turn.inbox.forged")
-        await _passed(hub, "trunkline.cmd.remote.laptop.call", heard_by_leaf)
-        await _passed(leaf, "_INBOX.tools.a.1", heard_by_hub)
-        got_in = {subject for subject, data in heard_by_leaf if data == b"from hub"}
-        got_out = {subject for subject, data in heard_by_hub if data == b"from leaf"}
+        await _passed(hub, "trunkline.cmd.remote.laptop.call", received_by_leaf)
+        await _passed(leaf, "_INBOX.tools.a.1", received_by_hub)
+        got_in = {subject for subject, data in received_by_leaf if data == b"from hub"}
+        got_out = {subject for subject, data in received_by_hub if data == b"from leaf"}
         assert "trunkline.cmd.remote.laptop.call" in got_in, "the attempt itself must reach something"
         assert "_INBOX.tools.a.1" in got_out, "the attempt itself must reach something"
         assert {one for one in got_in if not one.startswith(ALLOWED_IN)} == set()
@@ -179,26 +179,26 @@ async def test_a_remote_can_only_answer(tmp_path: Path, monkeypatch: pytest.Monk
         await leaf.close()
 
 
-async def _passed(client: Client, subject: str, heard: list[tuple[str, bytes]]) -> None:
+async def _passed(client: Client, subject: str, received: list[tuple[str, bytes]]) -> None:
     """Publish a permitted message until it arrives; all earlier messages have arrived by then, or never do."""
-    before = heard.count((subject, MARK))
+    before = received.count((subject, MARK))
     with anyio.fail_after(60):
-        while heard.count((subject, MARK)) == before:
+        while received.count((subject, MARK)) == before:
             await client.publish(subject, MARK)
             await client.flush()
             await anyio.sleep(0.05)
 
 
-async def _heard(client: Client, subjects: tuple[str, ...]) -> list[tuple[str, bytes]]:
-    heard: list[tuple[str, bytes]] = []
+async def _received(client: Client, subjects: tuple[str, ...]) -> list[tuple[str, bytes]]:
+    received: list[tuple[str, bytes]] = []
 
     async def note(message: nats.aio.msg.Msg) -> None:
-        heard.append((message.subject, message.data))
+        received.append((message.subject, message.data))
 
     for subject in subjects:
         await client.subscribe(subject, cb=note)
     await client.flush()
-    return heard
+    return received
 
 
 async def _hub_client(running: Pair) -> Client:

@@ -140,7 +140,7 @@ async def delegated(
     arguments: dict[str, Any],
     agent: str = "external",
     block: str = "main",
-    patience: float = 60.0,
+    timeout: float = 60.0,
     **said: Any,
 ) -> ToolOutcome:
     """Make a call of an agent that the block is delegated to, with any claims about itself."""
@@ -153,7 +153,7 @@ async def delegated(
     }
     request = CallTool(name=name, arguments=arguments, **(known | said))
     async with bus.call_streaming(
-        DELEGATED_CALL_TOOL, request, idle_timeout=patience, agent=agent, block=block
+        DELEGATED_CALL_TOOL, request, idle_timeout=timeout, agent=agent, block=block
     ) as replies:
         async for reply in replies:
             if isinstance(reply, ToolOutcome):
@@ -182,7 +182,7 @@ async def forged(running: Installation) -> None:
             await delegated(bus, "memory_write", mine, call=asked.call, approved=asked.call_hash)
         for agent, block in (("external", "garden"), ("claude", "main")):
             with pytest.raises(BusError):
-                await delegated(bus, "memory_write", mine, agent, block, patience=2)
+                await delegated(bus, "memory_write", mine, agent, block, timeout=2)
             assert any(f"delegated.{agent}.{block}.call" in line for line in running.denied())
         for endpoint in (CALL_TOOL, CALL_DECIDED_TOOL):
             with pytest.raises(BusError):

@@ -78,7 +78,7 @@ def test_hardening_of_other_units_would_break_the_sandbox(home: Path, name: str,
 
 
 def test_the_unit_keeps_background_tasks_after_the_worker_ends() -> None:
-    """systemd would end their keepers with the worker; the unit's devices are the harmless ones, and the network's."""
+    """systemd would end their supervisors with the worker; the unit permits harmless devices and the network's only."""
     service = unit()
     assert service["KillMode"] == "process"
     assert (service["DevicePolicy"], service["DeviceAllow"]) == ("closed", "/dev/net/tun rw")

@@ -37,7 +37,7 @@ STAYS = re.compile(r"(?:make up|trunkline up|trunkline run|nats-server)\b")
 """Commands that run until they are stopped; the page goes on in another terminal."""
 
 SITS = re.compile(r"(?:make|trunkline) chat\b")
-PATIENCE = 60.0
+TIMEOUT = 60.0
 DONE = "__the_reader_is_back__"
 
 SCRIPTS = {
@@ -141,7 +141,7 @@ class Reader:
             )  # fmt: skip
         self._running.append(process)
         expected = Shown(self._real(shown))
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while expected.learned(file.read_text(), whole=False) is None:
             assert time.monotonic() < deadline, f"{block.place}: $ {command}\ncame:\n{file.read_text()}"
             time.sleep(0.05)

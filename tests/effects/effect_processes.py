@@ -18,7 +18,7 @@ from trunkline_bus import EmbeddedServer, ServerSettings
 
 from .lossy_relay import LossyWire
 
-CREW: dict[str, WorkerKind] = {
+ALL_WORKERS: dict[str, WorkerKind] = {
     "tools-a": "tools", "tools-b": "tools", "monitor-a": "monitor", "monitor-b": "monitor",
     "gateway": "gateway", "memory": "memory",
 }  # fmt: skip
@@ -31,7 +31,7 @@ TIMEOUT = 120.0
 """Seconds for which the gateway is asked again: it may be busy with all that was struck."""
 
 
-class Stage:
+class FaultTarget:
     """The running platform, the folder in which calls are held, and what may be done to its processes."""
 
     def __init__(self, running: ProcessPlatform, wire: LossyWire) -> None:
@@ -63,7 +63,7 @@ class Stage:
 
     def names(self, kind: WorkerKind) -> list[str]:
         """The workers of a kind."""
-        return [name for name, its in CREW.items() if its == kind]
+        return [name for name, its in ALL_WORKERS.items() if its == kind]
 
     def pids(self, names: Iterable[str]) -> set[int]:
         """Their processes."""
@@ -99,19 +99,19 @@ class Stage:
             while server.restarts == before:  # noqa: ASYNC110 - the server tells nobody
                 await anyio.sleep(0.02)
 
-    async def man(self) -> None:
+    async def restart_killed(self) -> None:
         """Start every worker that does not run, all at once."""
         async with anyio.create_task_group() as tasks:
-            for name in CREW:
+            for name in ALL_WORKERS:
                 process = self.running.processes.get(name)
                 if process is None or not process.alive:
                     tasks.start_soon(self._start, name)
 
     async def _start(self, name: str) -> None:
-        environ = {"TRUNKLINE_BUS__URL": self.wire.url} if CREW[name] == "tools" else {}
+        environ = {"TRUNKLINE_BUS__URL": self.wire.url} if ALL_WORKERS[name] == "tools" else {}
         for attempt in range(STARTS):
             try:
-                await self.running.start(CREW[name], name, **environ)
+                await self.running.start(ALL_WORKERS[name], name, **environ)
                 return
             except AssertionError:
                 self.running.processes[name].kill()
@@ -120,7 +120,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def on_stage(home: Path, *, asking: bool = False) -> AsyncIterator[Stage]:
+async def started_target(home: Path, *, asking: bool = False) -> AsyncIterator[FaultTarget]:
     """Start every process, ready; with ``asking`` a person decides about each call."""
     config = {
         "runtime.provider_adapter": "scripted",
@@ -137,6 +137,6 @@ async def on_stage(home: Path, *, asking: bool = False) -> AsyncIterator[Stage]:
                 home, config=config, plugins={"holding": PLUGIN.read_text()}, workers=(), servers=(server,)
             )
         )
-        stage = Stage(running, wire)
-        await stage.man()
-        yield stage
+        target = FaultTarget(running, wire)
+        await target.restart_killed()
+        yield target

@@ -26,8 +26,8 @@ from trunkline.contracts.turns.messages import (
 from trunkline.contracts.turns.subjects import EFFECT, JOURNAL
 from trunkline_bus import BusError, RemoteFault, Topic
 
-from .effect_processes import Stage, on_stage
-from .fault_injection import Blow, Striker
+from .effect_processes import FaultTarget, started_target
+from .fault_injection import InjectedFault, Striker
 from .fault_plan import Kind, Wave, plan
 from .outcome_checker import Case, Finding, Standing, judge
 
@@ -37,8 +37,8 @@ AT_ONCE = 48
 STILL = 4.0
 """Seconds without another call being held after which no more are waited for: those that failed never come."""
 
-PATIENCE = 90.0
-"""Seconds within which every turn must have ended after a blow."""
+TIMEOUT = 90.0
+"""Seconds within which every turn must have ended after a fault."""
 
 DENIED = 0.2
 """The part of the questions that is answered with no."""
@@ -70,7 +70,7 @@ class Verdict:
 
 
 @dataclass(slots=True)
-class _Told:
+class _Records:
     """The journal's and the ledger's records of a wave, by mark. ``calls``: turn and call id of a mark."""
 
     outcomes: dict[str, list[ToolOutcome]] = field(default_factory=dict)
@@ -95,24 +95,24 @@ class _Told:
             self.decided.add(self.ids[key])
 
 
-async def prove(stage: Stage, wave: Wave, asking: bool) -> list[Case]:
+async def prove(target: FaultTarget, wave: Wave, asking: bool) -> list[Case]:
     """Run one wave: compare the reports of each of its waiting calls with the effects."""
-    await stage.man()
-    since = {name: await stage.running.bus.last_seq(topic) for name, topic in TOPICS.items()}
-    async with _answered(stage, wave, asking):
-        accepted = await _sent(stage, wave)
-        held = await _held(stage, wave)
-        blow = await Striker(stage, wave, accepted, since).strike(held)
-        await stage.man()
-        shown = await _watched(stage, accepted)
-    reported = await _read(stage, since)
-    return await _cases(stage, wave, accepted, held, blow, reported, shown)
+    await target.restart_killed()
+    since = {name: await target.running.bus.last_seq(topic) for name, topic in TOPICS.items()}
+    async with _answered(target, wave, asking):
+        accepted = await _sent(target, wave)
+        held = await _held(target, wave)
+        injected_fault = await Striker(target, wave, accepted, since).strike(held)
+        await target.restart_killed()
+        shown = await _watched(target, accepted)
+    reported = await _read(target, since)
+    return await _cases(target, wave, accepted, held, injected_fault, reported, shown)
 
 
 TOPICS: Mapping[str, Topic[Any]] = {"effect": EFFECT, "journal": JOURNAL}
 
 
-async def _sent(stage: Stage, wave: Wave) -> list[MessageAccepted]:
+async def _sent(target: FaultTarget, wave: Wave) -> list[MessageAccepted]:
     accepted: dict[int, MessageAccepted] = {}
     limiter = anyio.CapacityLimiter(AT_ONCE)
 
@@ -120,7 +120,7 @@ async def _sent(stage: Stage, wave: Wave) -> list[MessageAccepted]:
         calls = " ".join(f"{wave.kind.tool} {json.dumps({'mark': mark})}" for mark in marks)
         async with limiter:
             message = SendMessage(content=f"parallel:{calls} ;; say:done")
-            accepted[number] = await stage.gateway.send(message)
+            accepted[number] = await target.gateway.send(message)
 
     async with anyio.create_task_group() as tasks:
         for number, marks in enumerate(wave.turns):
@@ -128,63 +128,65 @@ async def _sent(stage: Stage, wave: Wave) -> list[MessageAccepted]:
     return [accepted[number] for number in range(len(wave.turns))]
 
 
-async def _held(stage: Stage, wave: Wave) -> dict[str, int]:
+async def _held(target: FaultTarget, wave: Wave) -> dict[str, int]:
     """The calls that are held, once all are, or no more come."""
     found: dict[str, int] = {}
     since = anyio.current_time()
     while len(found) < len(wave.marks) and anyio.current_time() - since < STILL + 4 * (not found):
         await anyio.sleep(0.05)
-        now = stage.held(wave.number)
+        now = target.held(wave.number)
         if len(now) > len(found):
             found, since = now, anyio.current_time()
     return found
 
 
 @asynccontextmanager
-async def _answered(stage: Stage, wave: Wave, asking: bool) -> AsyncIterator[None]:
+async def _answered(target: FaultTarget, wave: Wave, asking: bool) -> AsyncIterator[None]:
     """Answer the questions of the wave as they arrive, some of them with a denial."""
     async with anyio.create_task_group() as tasks:
         if asking:
-            tasks.start_soon(_answer, stage, random.Random(wave.number))
+            tasks.start_soon(_answer, target, random.Random(wave.number))
         yield
         tasks.cancel_scope.cancel()
 
 
-async def _answer(stage: Stage, draw: random.Random) -> None:
+async def _answer(target: FaultTarget, draw: random.Random) -> None:
     answered: set[str] = set()
     while True:
         try:
-            for asked in await stage.gateway.waiting():
+            for asked in await target.gateway.waiting():
                 if asked.id not in answered:
                     allow = draw.random() >= DENIED
-                    await stage.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow)
+                    await target.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow)
                     answered.add(asked.id)
         except (BusError, RemoteFault, OSError):
             pass  # whoever takes questions is being struck
         await anyio.sleep(0.1)
 
 
-async def _watched(stage: Stage, accepted: Iterable[MessageAccepted]) -> dict[tuple[str, str], list[str]]:
+async def _watched(
+    target: FaultTarget, accepted: Iterable[MessageAccepted]
+) -> dict[tuple[str, str], list[str]]:
     """Return the results that a reader of each turn's feed received, by turn and call."""
     shown: dict[tuple[str, str], list[str]] = {}
     limiter = anyio.CapacityLimiter(AT_ONCE)
 
     async def watch(one: MessageAccepted) -> None:
         async with limiter:
-            async for event in stage.gateway.watch(one.conversation, one.turn):
+            async for event in target.gateway.watch(one.conversation, one.turn):
                 if isinstance(event, ToolEnded):
                     shown.setdefault((one.turn, event.call_id), []).append(event.output)
 
-    with anyio.move_on_after(PATIENCE):
+    with anyio.move_on_after(TIMEOUT):
         async with anyio.create_task_group() as tasks:
             for one in accepted:
                 tasks.start_soon(watch, one)
     return shown
 
 
-async def _read(stage: Stage, since: dict[str, int]) -> _Told:
-    reported, keys = _Told(), dict[str, str]()
-    async for stored in stage.running.bus.history(JOURNAL, after=since["journal"]):
+async def _read(target: FaultTarget, since: dict[str, int]) -> _Records:
+    reported, keys = _Records(), dict[str, str]()
+    async for stored in target.running.bus.history(JOURNAL, after=since["journal"]):
         turn = stored.data.turn
         for entry in stored.data.entries:
             if isinstance(entry, ToolPlanned):
@@ -195,7 +197,7 @@ async def _read(stage: Stage, since: dict[str, int]) -> _Told:
                 reported.note(turn, entry)
             elif isinstance(entry, TurnFinished):
                 reported.ended.add(turn)
-    async for record in stage.running.bus.history(EFFECT, after=since["effect"]):
+    async for record in target.running.bus.history(EFFECT, after=since["effect"]):
         mark = keys.get(record.data.call, "")
         if isinstance(record.data, EffectFinished):
             reported.ledger[mark] = record.data.outcome
@@ -206,37 +208,37 @@ async def _read(stage: Stage, since: dict[str, int]) -> _Told:
     return reported
 
 
-def _standing(blow: Blow, mark: str, writers: Mapping[str, str]) -> Standing | None:
+def _standing(injected_fault: InjectedFault, mark: str, writers: Mapping[str, str]) -> Standing | None:
     """Return the last ledger record by the tools worker killed during the call; None when none was killed."""
-    if mark not in blow.left:
+    if mark not in injected_fault.left:
         return None
-    if writers.get("finished") in blow.dead:
+    if writers.get("finished") in injected_fault.dead:
         return "finished"
-    return "started" if writers.get("started") in blow.dead else ""
+    return "started" if writers.get("started") in injected_fault.dead else ""
 
 
 async def _cases(
-    stage: Stage, wave: Wave, accepted: Sequence[MessageAccepted], held: dict[str, int], blow: Blow,
-    reported: _Told, shown: dict[tuple[str, str], list[str]],
+    target: FaultTarget, wave: Wave, accepted: Sequence[MessageAccepted], held: dict[str, int],
+    injected_fault: InjectedFault, reported: _Records, shown: dict[tuple[str, str], list[str]],
 ) -> list[Case]:  # fmt: skip
     """Every call that was held. The effects are counted last."""
-    stored = await _stored(stage, accepted, reported)
-    effects = Counter(stage.effects())
+    stored = await _stored(target, accepted, reported)
+    effects = Counter(target.effects())
     turns = {mark: one.turn for one, marks in zip(accepted, wave.turns, strict=True) for mark in marks}
     ids = {mark: key for key, mark in reported.ids.items()}
     return [
         Case(
             mark=mark,
             fault=wave.kind.fault,
-            struck=mark in blow.struck,
+            struck=mark in injected_fault.struck,
             effects=effects[mark],
             outcomes=reported.outcomes.get(mark, ()),
             stored=stored.get(mark, ()),
             shown=shown.get(ids.get(mark, ("", "")), ()),
             ledger=reported.ledger.get(mark),
-            standing=_standing(blow, mark, reported.writers.get(mark, {})),
-            answers=blow.answers.get(mark, ()),
-            cut=blow.cut,
+            standing=_standing(injected_fault, mark, reported.writers.get(mark, {})),
+            answers=injected_fault.answers.get(mark, ()),
+            cut=injected_fault.cut,
             made=mark in ids,
             ended=turns[mark] in reported.ended,
             tool=wave.kind.tool,
@@ -245,14 +247,16 @@ async def _cases(
     ]
 
 
-async def _stored(stage: Stage, accepted: Iterable[MessageAccepted], reported: _Told) -> dict[str, list[str]]:
+async def _stored(
+    target: FaultTarget, accepted: Iterable[MessageAccepted], reported: _Records
+) -> dict[str, list[str]]:
     """The results that the conversations hold, by mark."""
     found: dict[str, list[str]] = {}
     limiter = anyio.CapacityLimiter(AT_ONCE)
 
     async def read(one: MessageAccepted) -> None:
         async with limiter:
-            view = await stage.gateway.conversation(one.conversation, include_tools=True)
+            view = await target.gateway.conversation(one.conversation, include_tools=True)
         for message in view.messages:
             mark = reported.ids.get((one.turn, message.tool_call_id or ""))
             if message.role == "tool" and mark is not None:
@@ -278,11 +282,11 @@ async def play(
         wanted += injections * sum(kind.weight for kind in its) / whole
         if not its:
             continue
-        async with on_stage(home / ("asking" if asking else "plain"), asking=asking) as stage:
+        async with started_target(home / ("asking" if asking else "plain"), asking=asking) as target:
             for wave in plan(seed, round(wanted) - verdict.injected, *size, its):
                 if verdict.injected >= round(wanted) or anyio.current_time() >= over:
                     break
-                verdict.add(await prove(stage, wave, asking))
+                verdict.add(await prove(target, wave, asking))
                 tell(verdict, f"{wave.kind.fault}, {wave.kind.boundaries[0]} …")
-            verdict.count_again(Counter(stage.effects()))
+            verdict.count_again(Counter(target.effects()))
     return verdict

@@ -80,7 +80,7 @@ KINDS: tuple[Kind, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """So many calls held at once, then one blow. ``turns`` holds the marks of each turn's calls."""
+    """Calls that are stopped at the same time, then struck by one fault. ``turns``: the marks of each turn's calls."""
 
     number: int
     kind: Kind

@@ -9,26 +9,26 @@ import anyio
 from tests.support.processes import ProcessPlatform, WorkerProcess
 from trunkline.contracts.workers.messages import WorkerKind
 
-CREW: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory")
+ALL_WORKERS: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory")
 
 
 @asynccontextmanager
-async def manned(stage: ProcessPlatform) -> AsyncIterator[ProcessPlatform]:
+async def shared_platform(module_platform: ProcessPlatform) -> AsyncIterator[ProcessPlatform]:
     """The shared platform for one test: killed workers are restarted before it, and additional ones are ended after it.
 
     The logs are shown when it fails.
     """
-    for kind in CREW:
-        if not stage.processes[kind].alive:
-            await stage.restart(kind)
+    for kind in ALL_WORKERS:
+        if not module_platform.processes[kind].alive:
+            await module_platform.restart(kind)
     try:
-        yield stage
+        yield module_platform
     except BaseException:
-        print(stage.logs()[-20_000:])  # noqa: T201 - pytest shows it with the failure
+        print(module_platform.logs()[-20_000:])  # noqa: T201 - pytest shows it with the failure
         raise
     finally:
-        for name in [name for name in stage.processes if name not in CREW]:
-            await _dismissed(stage.processes.pop(name))
+        for name in [name for name in module_platform.processes if name not in ALL_WORKERS]:
+            await _dismissed(module_platform.processes.pop(name))
 
 
 async def _dismissed(guest: WorkerProcess) -> None:

@@ -16,7 +16,7 @@ from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline_bus import RemoteFault
 
 from .approval_helpers import answer, ask, asking, decide, question_of, results, waiting, write
-from .shared_platforms import CREW, manned
+from .shared_platforms import ALL_WORKERS, shared_platform
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -60,11 +60,13 @@ def trunkline_tools():
 
 
 @pytest.fixture(scope="module")
-async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+async def module_platform(
+    provider: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ProcessPlatform]:
     config = asking(provider, **{"approvals.channel_deadlines": {"brief": 8.0}})
     home = tmp_path_factory.mktemp("asked")
     async with process_platform(
-        home, config=config, plugins={"look": LOOK, "post": HELD}, workers=CREW
+        home, config=config, plugins={"look": LOOK, "post": HELD}, workers=ALL_WORKERS
     ) as running:
         yield running
 
@@ -95,13 +97,13 @@ async def taken(running: ProcessPlatform, call: str) -> None:
 
 
 async def test_CC_T10_a_hundred_wait_through_a_kill_of_everything(
-    stage: ProcessPlatform, tmp_path: Path
+    module_platform: ProcessPlatform, tmp_path: Path
 ) -> None:
     """A hundred turns are parked; every worker and the server are killed by SIGKILL and restarted. The same hundred
     wait, each can be decided, completed calls do not run again, a second decision is refused, and each turn ends as
     it was decided. A deadline that falls into the outage is kept as well."""
     looked = tmp_path / "looked"
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         brief = GatewayClient(running.bus, "brief")
         look = f"call:look {json.dumps({'file': str(looked)})} ;; "
         turns = [await running.send(look + write(f"{n}.md")) for n in range(99)]
@@ -112,7 +114,7 @@ async def test_CC_T10_a_hundred_wait_through_a_kill_of_everything(
             running.kill(name)
         (soon,) = (asked.expires_at for asked in before if asked.turn == ending.turn)
         await anyio.sleep((soon - datetime.now(UTC)).total_seconds())
-        await running.start_all(CREW)
+        await running.start_all(ALL_WORKERS)
         after = await waiting(running, 99)
         assert after == tuple(asked for asked in before if asked.turn != ending.turn)
         gave_up = await running.answer(ending)
@@ -131,15 +133,15 @@ async def test_CC_T10_a_hundred_wait_through_a_kill_of_everything(
         assert await asked_in(running, ending, *turns) == 100, "nobody was asked twice"
 
 
-async def test_questions_wait_through_a_kill_of_everything(stage: ProcessPlatform) -> None:
+async def test_questions_wait_through_a_kill_of_everything(module_platform: ProcessPlatform) -> None:
     """Ten questions are parked; every worker and the server are killed by SIGKILL and restarted: the same ten wait,
     none is asked twice, and each answer reaches its own turn."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         turns = [await running.send(ask(f"Number {n}?")) for n in range(10)]
         before = [await question_of(running, accepted) for accepted in turns]
         for name in (*running.processes, "nats"):
             running.kill(name)
-        await running.start_all(CREW)
+        await running.start_all(ALL_WORKERS)
         after = [await question_of(running, accepted) for accepted in turns]
         assert after == before
         for number, asked in enumerate(after):
@@ -151,12 +153,14 @@ async def test_questions_wait_through_a_kill_of_everything(stage: ProcessPlatfor
         assert await asked_in(running, *turns) == 10
 
 
-async def test_a_tools_worker_killed_while_calls_are_waiting(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_a_tools_worker_killed_while_calls_are_waiting(
+    module_platform: ProcessPlatform, tmp_path: Path
+) -> None:
     """A question of ``ask_human``, an approval, and a question in the middle of a call that must not run twice are
     open when the tools worker is killed by SIGKILL: all three can still be answered. The answer arrives, the
     approved call has its effect once, and the interrupted call is reported as unknown and never started again."""
     begun = tmp_path / "begun"
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         asking_human = await running.send(ask("What colour?"))
         appending = await running.send(
             f"call:append_to_file {json.dumps({'path': 'once.txt', 'content': 'once'})} ;; quote"
@@ -180,11 +184,13 @@ async def test_a_tools_worker_killed_while_calls_are_waiting(stage: ProcessPlatf
         assert await running.gateway.waiting() == ()
 
 
-async def test_a_lasting_approval_survives_the_gateway_that_received_it(stage: ProcessPlatform) -> None:
+async def test_a_lasting_approval_survives_the_gateway_that_received_it(
+    module_platform: ProcessPlatform,
+) -> None:
     """Memory and then the gateway die by SIGKILL between a decision and the grant that it makes: the decision stands,
     and the client, which sends it again until it is answered, has the grant made. Once that was taken back, no repeat
     makes it again."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         turn = await running.send(write("wide.md"))
         asked = await question_of(running, turn, "wide.md")
         running.kill("memory")

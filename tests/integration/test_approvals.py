@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def house(provider: str, home: Path, **settings: Any) -> AsyncIterator[Platform]:
+async def started_platform(provider: str, home: Path, **settings: Any) -> AsyncIterator[Platform]:
     async with platform(home, config=asking(provider, **settings), plugins=[Visitors(GUEST)]) as running:
         yield running
 
@@ -51,7 +51,7 @@ async def test_MB_T10_a_denial_reaches_the_model_and_the_turn_continues(
 ) -> None:
     """Denied: a tool error is the result, the model answers, and nothing was written. Deciding again is a conflict that
     names who was first, the same again is harmless, and where nothing waits there is nothing to decide."""
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         accepted, asked = await asked_by(running, write("a.md"))
         assert "+x" in asked.detail.text and "a.md" in asked.detail.covers
         assert (asked.expires_at - asked.asked_at).total_seconds() == 300, "five minutes unless set otherwise"
@@ -75,7 +75,7 @@ async def test_MB_T10_a_denial_reaches_the_model_and_the_turn_continues(
 
 async def test_a_decision_appended_before_a_gateway_crash_is_audited(provider: str, tmp_path: Path) -> None:
     """The decision is in the inbox and nothing else was done: what a kill right after the append leaves."""
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         accepted, asked = await asked_by(running, write("a.md"))
         decision = ApprovalDecided(
             turn=asked.turn, call=asked.call, call_hash=asked.call_hash, allow=False, by="channel:terminal"
@@ -87,27 +87,27 @@ async def test_a_decision_appended_before_a_gateway_crash_is_audited(provider: s
 
 async def test_MB_T10_an_expired_approval_is_denied_and_announced(provider: str, tmp_path: Path) -> None:
     """A reminder is sent, and at the deadline a denial without a decider, which every channel and the model receive."""
-    async with house(
+    async with started_platform(
         provider, tmp_path, **{"approvals.deadline": 2.0, "approvals.remind_after_share": 0.4}
     ) as running:
-        heard: dict[str, list[Approval]] = {"telegram": [], "web": []}
+        received: dict[str, list[Approval]] = {"telegram": [], "web": []}
 
         async def listen(channel: str) -> None:
             async with aclosing(GatewayClient(running.bus, channel).approvals()) as approvals:
                 async for approval in approvals:
-                    heard[channel].append(approval)
+                    received[channel].append(approval)
 
         async with anyio.create_task_group() as tasks:
-            for channel in heard:
+            for channel in received:
                 tasks.start_soon(listen, channel)
             answer = await running.say(write("a.md"))
             with anyio.fail_after(60):
-                while not all(len(reported) == 3 for reported in heard.values()):  # noqa: ASYNC110
+                while not all(len(reported) == 3 for reported in received.values()):  # noqa: ASYNC110
                     await anyio.sleep(0.02)
             tasks.cancel_scope.cancel()
         assert "Nobody decided" in results(answer.events)[0]
         assert not (running.home.workspace("main") / "a.md").exists()
-        for asked, reminded, ended in heard.values():
+        for asked, reminded, ended in received.values():
             assert (asked.reminded_at, asked.settled) == (None, None)
             assert reminded.reminded_at is not None and reminded.settled is None
             assert ended.settled is not None and (ended.settled.allow, ended.settled.by) == (
@@ -125,7 +125,7 @@ async def test_MB_T11_every_channel_shows_an_approval_and_the_first_wins(
 ) -> None:
     """Asked in telegram, the approval is shown at an open terminal and in a web app that connects later; all answer
     at once, one answer counts, and the others are told which."""
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         telegram, terminal, web = (
             GatewayClient(running.bus, name) for name in ("telegram", "terminal", "web")
         )
@@ -158,7 +158,7 @@ async def test_MB_T11_every_channel_shows_an_approval_and_the_first_wins(
 async def test_MN_T16_absence_never_counts_as_approval(provider: str, tmp_path: Path) -> None:
     """A turn of a schedule waits, for longer than a person's, and so does one from a pipe, which leaves with a status
     of its own; nothing is written in either."""
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         await scheduled(running, write("night.md"))
         (asked,) = await waiting(running)
         assert (asked.expires_at - asked.asked_at).total_seconds() == 86_400
@@ -180,7 +180,7 @@ async def test_MB_T17_a_scheduled_command_needs_the_same_approval(provider: str,
     programs, with what grants it; then asked about as a person's own message would be; a no runs nothing, a yes runs it
     once. Each is in the audit log with the schedule as the actor."""
     script = f"call:execute_command {json.dumps({'command': 'echo ran >> made; rm -f kept'})} ;; say:done"
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         workspace = running.home.workspace("main")
         workspace.mkdir(parents=True, exist_ok=True)
         (workspace / "kept").write_text("kept")
@@ -220,7 +220,7 @@ async def made_by(running: Platform, actor: str, count: int) -> list[tuple[str, 
 async def test_a_lasting_approval_covers_calls_of_the_same_shape_only(provider: str, tmp_path: Path) -> None:
     """For this conversation, or always: another content of that file is not asked about, another file is, and so is the
     same file in another conversation, as long as it was for that one. What was given can be seen and taken back."""
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         accepted, asked = await asked_by(running, write("a.md", "one"))
         await decide(running.gateway, asked, True, "conversation")
         await running.answer(accepted)
@@ -248,7 +248,7 @@ async def test_a_lasting_approval_covers_calls_of_the_same_shape_only(provider: 
 async def test_a_revoked_approval_is_not_restored_by_a_repeat(provider: str, tmp_path: Path) -> None:
     """A client that repeats a decision, as after a lost reply, does not restore an approval that was revoked in
     between; an approval of a new question does."""
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         accepted, asked = await asked_by(running, write("a.md", "one"))
         for _ in range(2):
             await decide(running.gateway, asked, True, "always")
@@ -270,7 +270,7 @@ async def test_a_lasting_approval_of_an_alias_call_covers_the_tool(provider: str
         given = {"path": "a.md", "command": "create", "file_text": text, "dry_run": False}
         return f"call:fs_write {json.dumps(given)} ;; say:done"
 
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         accepted, asked = await asked_by(running, other("one"))
         await decide(running.gateway, asked, True, "always")
         await running.answer(accepted)
@@ -284,7 +284,7 @@ async def test_a_lasting_approval_of_an_alias_call_covers_the_tool(provider: str
 async def test_MB_T10_MB_T11_over_http(provider: str, tmp_path: Path) -> None:
     """Asked in telegram: the list, one with its arguments, and the decision. The loser is told in a header who
     decided, because the body has a code and a fixed sentence like every error."""
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         running.gateway = GatewayClient(running.bus, "telegram")
         _, asked = await asked_by(running, write("a.md"))
         headers = {"authorization": f"Bearer {running.token}"}
@@ -323,7 +323,7 @@ async def test_MB_T10_MB_T11_over_http(provider: str, tmp_path: Path) -> None:
 async def test_the_openai_api_describes_open_approvals_as_text(provider: str, tmp_path: Path) -> None:
     """Such clients have no approvals: a whole answer ends with the question and the way to decide, and a stream
     shows it and continues after the decision."""
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         headers = {"authorization": f"Bearer {running.token}"}
         async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
 
@@ -355,7 +355,7 @@ async def test_the_openai_api_describes_open_approvals_as_text(provider: str, tm
 async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
     """Asked in telegram: list, show, approve with a scope, and forget; a missing approval is an error with an exit
     status. An answer allows no call, and an answer needs words."""
-    async with house(provider, tmp_path) as running:
+    async with started_platform(provider, tmp_path) as running:
         running.gateway = GatewayClient(running.bus, "telegram")
         accepted, asked = await asked_by(running, write("a.md"))
         environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path), "COLUMNS": "200"}

@@ -36,7 +36,7 @@ REMEMBER = 'call:memory_read {"path": "/secret.md"} ;; quote'
 LEFT_OUT = "permissions of this request do not include"
 
 
-class House:
+class UnaskedPlatform:
     """A platform whose calls need no approval, and its gateway."""
 
     def __init__(self, running: Platform, http: httpx.AsyncClient) -> None:
@@ -72,7 +72,7 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(provider: str, home: Path) -> AsyncIterator[House]:
+async def unasked_platform(provider: str, home: Path) -> AsyncIterator[UnaskedPlatform]:
     (home / "memory").mkdir(parents=True, exist_ok=True)
     (home / "memory" / "secret.md").write_text("the combination is 4711")
     config: dict[str, Any] = asking(provider, **{"permissions.approvals": "none"})
@@ -80,96 +80,98 @@ async def open_house(provider: str, home: Path) -> AsyncIterator[House]:
         platform(home, config=config, plugins=[Visitors(*PEOPLE)]) as running,
         httpx.AsyncClient(base_url=running.url, timeout=60) as http,
     ):
-        yield House(running, http)
+        yield UnaskedPlatform(running, http)
 
 
 async def test_a_turn_is_limited_to_its_credentials_permissions(provider: str, tmp_path: Path) -> None:
     """Over the native and the OpenAI API, calls outside of the permissions are refused, whatever type the identity
     has. Missing and unreadable permissions permit nothing. The owner's token and channels have every permission."""
-    async with open_house(provider, tmp_path) as house:
+    async with unasked_platform(provider, tmp_path) as started_platform:
         for who in ("reader", "boss", "nobody", "odd"):
-            assert LEFT_OUT in await house.say(who, WRITE)
+            assert LEFT_OUT in await started_platform.say(who, WRITE)
             body = {"model": "main", "messages": [{"role": "user", "content": WRITE}]}
-            done = await house.http.post("/v1/chat/completions", json=body, headers={HEADER: who})
+            done = await started_platform.http.post("/v1/chat/completions", json=body, headers={HEADER: who})
             assert done.status_code == 200, done.text
-        assert not house.written.exists()
-        assert LEFT_OUT in await house.say("writer", REMEMBER)
-        await house.say("writer", WRITE)
-        assert house.written.exists()
-        assert "4711" in " ".join(results((await house.running.say(REMEMBER)).events))
+        assert not started_platform.written.exists()
+        assert LEFT_OUT in await started_platform.say("writer", REMEMBER)
+        await started_platform.say("writer", WRITE)
+        assert started_platform.written.exists()
+        assert "4711" in " ".join(results((await started_platform.running.say(REMEMBER)).events))
 
 
 async def test_a_command_runs_within_the_permissions_of_its_sender(provider: str, tmp_path: Path) -> None:
     """``/tool`` is no way around them; its list names what may not be used."""
-    async with open_house(provider, tmp_path) as house:
+    async with unasked_platform(provider, tmp_path) as started_platform:
         command = '/tool write_file path=x.txt content="x"'
-        assert LEFT_OUT in await house.say("reader", command)
-        async with house.said("reader", "/tool") as accepted:
+        assert LEFT_OUT in await started_platform.say("reader", command)
+        async with started_platform.said("reader", "/tool") as accepted:
             pass
-        reported = (await house.running.answer(accepted)).text
+        reported = (await started_platform.running.answer(accepted)).text
         assert "`read_file " in reported and "`write_file`" in reported.partition("may not use")[2]
-        assert not house.written.exists()
-        await house.say("writer", command)
-        assert house.written.exists()
+        assert not started_platform.written.exists()
+        await started_platform.say("writer", command)
+        assert started_platform.written.exists()
 
 
 async def test_steering_only_removes_permissions(provider: str, tmp_path: Path) -> None:
     """A turn has the permissions common to all authors of its messages, from the arrival of each."""
-    async with open_house(provider, tmp_path) as house:
-        accepted = await house.running.send("slow:60:50")
-        await house.steer("reader", accepted.turn, WRITE)
-        assert LEFT_OUT in await house.results(accepted)
-        async with house.said("reader", "slow:60:50") as accepted:
-            await house.steer("writer", accepted.turn, WRITE)
-        assert LEFT_OUT in await house.results(accepted)
-        assert not house.written.exists()
+    async with unasked_platform(provider, tmp_path) as started_platform:
+        accepted = await started_platform.running.send("slow:60:50")
+        await started_platform.steer("reader", accepted.turn, WRITE)
+        assert LEFT_OUT in await started_platform.results(accepted)
+        async with started_platform.said("reader", "slow:60:50") as accepted:
+            await started_platform.steer("writer", accepted.turn, WRITE)
+        assert LEFT_OUT in await started_platform.results(accepted)
+        assert not started_platform.written.exists()
 
 
 async def test_a_fork_has_the_intersection_of_both_permissions(provider: str, tmp_path: Path) -> None:
     """Repeating another's words permits no more than they had; new words have the permissions of their author."""
-    async with open_house(provider, tmp_path) as house:
-        async with house.said("reader", WRITE) as theirs:
+    async with unasked_platform(provider, tmp_path) as started_platform:
+        async with started_platform.said("reader", WRITE) as theirs:
             pass
-        fork = house.running.gateway.fork
-        assert LEFT_OUT in await house.results(await fork(ForkTurn(turn=theirs.turn, step=0)))
-        begun = (await house.running.say("say:hello")).accepted
+        fork = started_platform.running.gateway.fork
+        assert LEFT_OUT in await started_platform.results(await fork(ForkTurn(turn=theirs.turn, step=0)))
+        begun = (await started_platform.running.say("say:hello")).accepted
         again = await fork(ForkTurn(turn=begun.turn, step=1, content=WRITE))
-        assert LEFT_OUT not in await house.results(again)
-        house.written.unlink()
+        assert LEFT_OUT not in await started_platform.results(again)
+        started_platform.written.unlink()
         for request in ({"step": 0}, {"step": 0, "content": WRITE}):
-            done = await house.http.post(
+            done = await started_platform.http.post(
                 f"/api/turns/{again.turn}/fork", json=request, headers={HEADER: "reader"}
             )
             taken = done.json()
             forked = MessageAccepted(
                 block="main", conversation=taken["conversation_id"], turn=taken["turn"], message_id=""
             )
-            assert LEFT_OUT in await house.results(forked)
-        assert not house.written.exists()
+            assert LEFT_OUT in await started_platform.results(forked)
+        assert not started_platform.written.exists()
         own = await fork(ForkTurn(turn=theirs.turn, step=0, content=WRITE))
-        assert LEFT_OUT not in await house.results(own) and house.written.exists()
+        assert LEFT_OUT not in await started_platform.results(own) and started_platform.written.exists()
 
 
 async def test_a_resumed_turn_keeps_its_narrow_permissions(provider: str, tmp_path: Path) -> None:
     """The permissions of a parked turn are read from its journal."""
     program = ask("Well?", then=WRITE)
-    async with open_house(provider, tmp_path) as house, anyio.create_task_group() as tasks:
+    async with unasked_platform(provider, tmp_path) as started_platform, anyio.create_task_group() as tasks:
         turns: list[MessageAccepted] = []
 
         async def talk() -> None:
-            async with house.said("reader", program) as accepted:
+            async with started_platform.said("reader", program) as accepted:
                 turns.append(accepted)
 
         tasks.start_soon(talk)
         with anyio.fail_after(60):
             while not turns:  # noqa: ASYNC110  the head of the answer tells it
                 await anyio.sleep(0.05)
-        await question_of(house.running, turns[0])
+        await question_of(started_platform.running, turns[0])
         tasks.cancel_scope.cancel()
-    async with open_house(provider, tmp_path) as house:
-        await answer(house.running.gateway, await question_of(house.running, turns[0]), "Go on.")
-        assert LEFT_OUT in await house.results(turns[0])
-        assert not house.written.exists()
+    async with unasked_platform(provider, tmp_path) as started_platform:
+        await answer(
+            started_platform.running.gateway, await question_of(started_platform.running, turns[0]), "Go on."
+        )
+        assert LEFT_OUT in await started_platform.results(turns[0])
+        assert not started_platform.written.exists()
 
 
 @pytest.mark.parametrize(("actor", "permitted"), [("owner", True), ("channel:cli", True), ("ann", False)])
@@ -178,7 +180,7 @@ async def test_a_message_of_an_earlier_version_has_no_permissions_field(
 ) -> None:
     """The owner's message is answered as before; for any other sender the permissions are unknown, so no call is
     permitted."""
-    async with open_house(provider, tmp_path) as house:
+    async with unasked_platform(provider, tmp_path) as started_platform:
         message = Message(id=new_id("msg"), role="user", content=WRITE)
         request = TurnRequested(
             turn=new_id("turn"),
@@ -189,9 +191,9 @@ async def test_a_message_of_an_earlier_version_has_no_permissions_field(
             channel="x",
         )
         assert b"permissions" not in msgspec.json.encode(request)
-        await house.running.bus.append(INBOX, request, conversation=request.conversation)
+        await started_platform.running.bus.append(INBOX, request, conversation=request.conversation)
         accepted = MessageAccepted(
             block="main", conversation=request.conversation, turn=request.turn, message_id=message.id
         )
-        assert (LEFT_OUT not in await house.results(accepted)) is permitted
-        assert house.written.exists() is permitted
+        assert (LEFT_OUT not in await started_platform.results(accepted)) is permitted
+        assert started_platform.written.exists() is permitted

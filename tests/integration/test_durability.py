@@ -23,7 +23,7 @@ from trunkline_bus import EmbeddedServer, ServerSettings, TopologyConflict
 from trunkline_bus.server.embedded_server import _find_binary
 from trunkline_bus.streams.retry import request_with_retry
 
-from .shared_platforms import CREW, manned
+from .shared_platforms import ALL_WORKERS, shared_platform
 
 pytestmark = pytest.mark.anyio
 
@@ -128,19 +128,19 @@ async def test_an_external_server_keeps_its_feed(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-async def stage(provider: str) -> AsyncIterator[ProcessPlatform]:
-    async with process_platform(config=with_model(provider, **EASY), workers=CREW) as running:
+async def module_platform(provider: str) -> AsyncIterator[ProcessPlatform]:
+    async with process_platform(config=with_model(provider, **EASY), workers=ALL_WORKERS) as running:
         yield running
 
 
 @pytest.mark.kill
 @pytest.mark.parametrize("victims", [("nats",), ("nats", "monitor"), ("nats", "gateway"), ("nats", "memory")])
 async def test_a_crash_with_relaxed_durability_leaves_each_message_answered(
-    stage: ProcessPlatform, victims: tuple[str, ...]
+    module_platform: ProcessPlatform, victims: tuple[str, ...]
 ) -> None:
     """With the weakest settings, killing the server and a worker during a stream leaves each message answered once,
     the shown text contiguous, and the turn readable later, although its feed is lost."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         accepted = await running.send("slow:40:40")
         events = []
         with anyio.fail_after(60):

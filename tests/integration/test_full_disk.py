@@ -20,7 +20,7 @@ from trunkline.errors import ErrorCode
 from trunkline.testing.platform import Platform, platform, text_of
 from trunkline_bus import RemoteFault
 
-from .shared_platforms import CREW
+from .shared_platforms import ALL_WORKERS
 
 pytestmark = [
     pytest.mark.anyio,
@@ -30,7 +30,7 @@ pytestmark = [
 
 
 @pytest.fixture
-async def stage(provider: str, tmp_path: Path) -> AsyncIterator[tuple[ProcessPlatform, Disk]]:
+async def platform_with_disk(provider: str, tmp_path: Path) -> AsyncIterator[tuple[ProcessPlatform, Disk]]:
     config = {
         "runtime.provider_adapter": "openai",
         "adapters.openai.base_url": provider,
@@ -38,7 +38,7 @@ async def stage(provider: str, tmp_path: Path) -> AsyncIterator[tuple[ProcessPla
     }
     with small_disk(tmp_path / "disk") as disk:
         config["runtime.memory_root"] = str(disk.root)
-        async with process_platform(tmp_path / "home", config=config, workers=CREW) as running:
+        async with process_platform(tmp_path / "home", config=config, workers=ALL_WORKERS) as running:
             yield running, disk
 
 
@@ -66,12 +66,12 @@ async def delay_reported(running: ProcessPlatform, accepted: MessageAccepted) ->
 
 
 async def test_answers_that_memory_could_not_store_are_stored_later(
-    stage: tuple[ProcessPlatform, Disk],
+    platform_with_disk: tuple[ProcessPlatform, Disk],
 ) -> None:
     """The whole answer is shown, with a note that it is not stored yet. It is neither dropped nor overtaken by a
     later message, whichever process dies. When memory can be written, every answer is stored in order, once.
     Readiness and doctor report the state throughout."""
-    running, disk = stage
+    running, disk = platform_with_disk
     first = await running.say("say:before")
     assert (await readiness(running, 200))["memory"] == "ok"
     disk.fill()

@@ -75,8 +75,8 @@ def test_no_arguments_kill_a_worker_or_hang_a_call(tmp_path: Path) -> None:
     with the tool's result or an error that it was not run; the turn continues, and no worker was restarted."""
     sent: list[str] = []
 
-    def script(heard: ScriptedRequest) -> Reply:
-        if heard.asked or heard.program != "note them":
+    def script(request: ScriptedRequest) -> Reply:
+        if request.asked or request.program != "note them":
             return answer(Say("done"))
         return answer(CallTools(tuple(ScriptedCall("note", text) for text in sent)))
 

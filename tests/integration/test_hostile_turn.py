@@ -20,7 +20,7 @@ from trunkline.contracts.turns.messages import (
 )
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 
-from .shared_platforms import CREW, manned
+from .shared_platforms import ALL_WORKERS, shared_platform
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -61,14 +61,18 @@ def trunkline_tool_middleware():
 
 
 @pytest.fixture(scope="module")
-async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+async def module_platform(
+    provider: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ProcessPlatform]:
     config = {
         "runtime.provider_adapter": "openai",
         "adapters.openai.base_url": provider,
         "adapters.openai.model": "scripted",
     }
     home = tmp_path_factory.mktemp("hostile")
-    async with process_platform(home, config=config, plugins={"transfer": PLUGIN}, workers=CREW) as running:
+    async with process_platform(
+        home, config=config, plugins={"transfer": PLUGIN}, workers=ALL_WORKERS
+    ) as running:
         yield running
 
 
@@ -106,9 +110,9 @@ async def stored_in(running: ProcessPlatform, accepted: MessageAccepted) -> list
     return [message.content for message in view.messages if message.content]
 
 
-async def test_a_monitor_killed_after_a_decision(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_a_monitor_killed_after_a_decision(module_platform: ProcessPlatform, tmp_path: Path) -> None:
     """A turn resumed by a decision is not lost: it continues at the next monitor, and its call runs once."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         file = tmp_path / "bank"
         accepted = await running.send(f"{program(file, 7, seconds=1.0, ask=True)} ;; say:done")
         asked: ApprovalRequested = await first_of(running, accepted, ApprovalRequested)
@@ -122,9 +126,11 @@ async def test_a_monitor_killed_after_a_decision(stage: ProcessPlatform, tmp_pat
         await until(lambda: inbox_is_empty(running, accepted))
 
 
-async def test_memory_away_when_the_answer_is_to_be_stored(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_memory_away_when_the_answer_is_to_be_stored(
+    module_platform: ProcessPlatform, tmp_path: Path
+) -> None:
     """The turn waits for memory; nothing of the answer is lost, and done means stored."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         accepted = await running.send("slow:10:50")
         await first_of(running, accepted, TextDelta)
         running.kill("memory")
@@ -135,9 +141,9 @@ async def test_memory_away_when_the_answer_is_to_be_stored(stage: ProcessPlatfor
         assert await stored_in(running, accepted) == ["slow:10:50", answer.text]
 
 
-async def test_a_draining_monitor_finishes_its_turn(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_a_draining_monitor_finishes_its_turn(module_platform: ProcessPlatform, tmp_path: Path) -> None:
     """With another monitor there, what runs ends where it began, and what waits behind it is answered by the other."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         await running.start("monitor", "second")
         first = await running.send("slow:30:100")
         await first_of(running, first, TextDelta)
@@ -164,9 +170,11 @@ async def owner_of(running: ProcessPlatform, accepted: MessageAccepted) -> str:
     return next(name for name, process in running.processes.items() if process.pid == entry.value.pid)
 
 
-async def test_a_cancel_while_its_monitor_is_leaving(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_a_cancel_while_its_monitor_is_leaving(
+    module_platform: ProcessPlatform, tmp_path: Path
+) -> None:
     """It ends the turn now, not when the leaving monitor is done with it."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         await running.start("monitor", "second")
         accepted = await running.send("slow:300:100")
         await first_of(running, accepted, TextDelta)
@@ -187,11 +195,11 @@ async def test_a_cancel_while_its_monitor_is_leaving(stage: ProcessPlatform, tmp
 
 @pytest.mark.parametrize("stopped", ["before it is asked for", "after the yes"])
 async def test_an_approval_counts_once_while_the_tools_worker_is_suspended(
-    stage: ProcessPlatform, tmp_path: Path, stopped: str
+    module_platform: ProcessPlatform, tmp_path: Path, stopped: str
 ) -> None:
     """The worker is stopped for longer than the monitor waits for a sign of it, so calls are sent again and again. Each
     is asked about once, and the first yes runs it once."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         files = [tmp_path / f"bank-{number}" for number in range(6)]
         if stopped == "before it is asked for":
             running.kill("tools", signal.SIGSTOP)

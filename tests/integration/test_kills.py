@@ -43,7 +43,7 @@ from trunkline.testing.platform import text_of
 from trunkline.workers.monitor.journal import RAW_JOURNAL
 from trunkline.workers.monitor.replay import replay
 
-from .shared_platforms import CREW, manned
+from .shared_platforms import ALL_WORKERS, shared_platform
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -78,7 +78,9 @@ WORKERS = ("gateway", "monitor", "tools", "memory", "nats")
 
 
 @pytest.fixture(scope="module")
-async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+async def module_platform(
+    provider: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ProcessPlatform]:
     config = {
         "runtime.provider_adapter": "openai",
         "adapters.openai.base_url": provider,
@@ -86,7 +88,7 @@ async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> Asyn
     }
     home = tmp_path_factory.mktemp("kills")
     async with process_platform(
-        home, config=config, plugins={"transfer": OUTSIDE_EFFECT}, workers=CREW
+        home, config=config, plugins={"transfer": OUTSIDE_EFFECT}, workers=ALL_WORKERS
     ) as running:
         yield running
 
@@ -182,9 +184,9 @@ async def check_one_trace(running: ProcessPlatform, entries: list[JournalEntry])
 
 
 @pytest.mark.parametrize("victim", WORKERS)
-async def test_killed_in_mid_stream(victim: str, stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_killed_in_mid_stream(victim: str, module_platform: ProcessPlatform, tmp_path: Path) -> None:
     """Any process is killed while text streams: the answer is complete, and the stream has no gap and no repeat."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         accepted = await running.send("slow:30:40")
         watcher = Watcher(running, accepted)
         await watcher.until(lambda w: len(w.events) >= 5, lambda: kill_and_restart(running, victim))
@@ -196,9 +198,11 @@ async def test_killed_in_mid_stream(victim: str, stage: ProcessPlatform, tmp_pat
         assert again.text == "still here"
 
 
-async def test_spans_of_a_turn_whose_monitor_was_killed_have_their_parents(stage: ProcessPlatform) -> None:
+async def test_spans_of_a_turn_whose_monitor_was_killed_have_their_parents(
+    module_platform: ProcessPlatform,
+) -> None:
     """A long span is announced while it is open, so its child spans have a parent."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         accepted = await running.send('call:list_dir {"path": "."} ;; slow:60:50')
         started = None
         with anyio.fail_after(60):
@@ -255,11 +259,11 @@ async def moment(path: Path) -> None:
 
 @pytest.mark.parametrize("victim", WORKERS)
 async def test_killed_while_a_tool_has_its_effect(
-    victim: str, stage: ProcessPlatform, tmp_path: Path
+    victim: str, module_platform: ProcessPlatform, tmp_path: Path
 ) -> None:
     """The effect happens once. If its own worker was killed, the model receives an unknown outcome; otherwise it
     gets the result."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         file = tmp_path / "bank"
         accepted = await running.send(program("transfer", file=str(file), amount=7, seconds=1.5))
         watcher = Watcher(running, accepted)
@@ -278,9 +282,9 @@ async def test_killed_while_a_tool_has_its_effect(
         assert view.messages[1].content == "Working." and view.messages[1].tool_calls
 
 
-async def test_a_read_under_way_is_simply_run_again(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_a_read_under_way_is_simply_run_again(module_platform: ProcessPlatform, tmp_path: Path) -> None:
     """A tool without an effect needs no caution."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         file = tmp_path / "looks"
         accepted = await running.send(program("look", file=str(file), seconds=1.0))
         watcher = Watcher(running, accepted)
@@ -298,10 +302,10 @@ STEPS = (ModelCallPlanned, ToolPlanned, ModelCallFinished, ToolFinished, TurnFin
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 async def test_the_monitor_killed_between_journal_steps(
-    step: type, stage: ProcessPlatform, tmp_path: Path
+    step: type, module_platform: ProcessPlatform, tmp_path: Path
 ) -> None:
     """At the instant at which each kind of step is on disk, before the monitor does what follows from it."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         file = tmp_path / "bank"
         killed = anyio.Event()
 
@@ -323,9 +327,9 @@ async def test_the_monitor_killed_between_journal_steps(
         await check_turn(running, accepted, roles, owner_lived=step is not TurnFinished)
 
 
-async def test_the_whole_platform_killed_at_once(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_the_whole_platform_killed_at_once(module_platform: ProcessPlatform, tmp_path: Path) -> None:
     """All five and the server together: after the restart the accepted message is answered."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         file = tmp_path / "bank"
         accepted = await running.send(program("transfer", file=str(file), amount=5) + " ;; slow:20:40")
         await moment(file)
@@ -339,12 +343,12 @@ async def test_the_whole_platform_killed_at_once(stage: ProcessPlatform, tmp_pat
 
 
 async def test_a_second_monitor_takes_over_while_the_first_is_stopped(
-    stage: ProcessPlatform, tmp_path: Path
+    module_platform: ProcessPlatform, tmp_path: Path
 ) -> None:
     """A monitor that is stopped long enough to lose its pin and then resumes must not answer a second time."""
     import signal
 
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         accepted = await running.send("slow:40:50")
         watcher = Watcher(running, accepted)
 
@@ -361,9 +365,11 @@ async def test_a_second_monitor_takes_over_while_the_first_is_stopped(
         await check_turn(running, accepted, ("user", "assistant") * 4)
 
 
-async def test_an_accepted_message_waits_for_a_monitor(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_an_accepted_message_waits_for_a_monitor(
+    module_platform: ProcessPlatform, tmp_path: Path
+) -> None:
     """With no monitor at all a message is accepted, and answered once there is one; order is kept."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         running.kill("monitor")
         first = await running.send("say:one")
         second = await running.send("say:two", conversation=first.conversation)
@@ -373,10 +379,10 @@ async def test_an_accepted_message_waits_for_a_monitor(stage: ProcessPlatform, t
         assert [m.content for m in view.messages] == ["say:one", "one", "say:two", "two"]
 
 
-async def test_partitions_a_monitor_stops_pulling_are_reassigned(stage: ProcessPlatform) -> None:
+async def test_partitions_a_monitor_stops_pulling_are_reassigned(module_platform: ProcessPlatform) -> None:
     """A killed monitor counts as live until its last heartbeat is too old. A monitor that sends heartbeats without
     end and pulls nothing must not block a conversation."""
-    async with manned(stage) as running, anyio.create_task_group() as tasks:
+    async with shared_platform(module_platform) as running, anyio.create_task_group() as tasks:
         bucket = running.bus.kv(WORKER_BUCKET)
         beat = WorkerHeartbeat(
             id="ghost", kind="monitor", pid=1, host="ghost", version="0", started_at=datetime.now(UTC)
@@ -397,9 +403,9 @@ async def test_partitions_a_monitor_stops_pulling_are_reassigned(stage: ProcessP
         await bucket.delete(beat.id)
 
 
-async def test_the_ledger_holds_each_write_once(stage: ProcessPlatform, tmp_path: Path) -> None:
+async def test_the_ledger_holds_each_write_once(module_platform: ProcessPlatform, tmp_path: Path) -> None:
     """Three parallel writes and a killed monitor: three started, three finished, three effects."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         file = tmp_path / "bank"
         calls = " ".join(
             f"transfer {json.dumps({'file': str(file), 'amount': n, 'seconds': 0.8})}" for n in (1, 2, 3)
@@ -417,11 +423,11 @@ async def test_the_ledger_holds_each_write_once(stage: ProcessPlatform, tmp_path
 
 
 async def test_turns_that_were_killed_steered_or_ended_can_be_driven_again(
-    stage: ProcessPlatform, tmp_path: Path
+    module_platform: ProcessPlatform, tmp_path: Path
 ) -> None:
     """For a turn whose monitor was killed, one that was steered and one ended during its text, a replay reproduces
     the journal byte for byte and the stored feed."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         look = f'call:look {{"file": "{tmp_path / "looks"}"}}'
         killed = Watcher(running, await running.send(f"{look} ;; slow:20:50"))
         await killed.until(lambda w: "word-5" in w.text, lambda: kill_and_restart(running, "monitor"))
@@ -482,7 +488,7 @@ async def test_a_turn_end_unpublished_by_a_killed_monitor_is_published(tmp_path:
     publishing."""
     config = {"runtime.provider_adapter": "offline"}
     async with process_platform(
-        tmp_path / "home", config=config, plugins={"dies": DIES_UNTOLD}, workers=CREW
+        tmp_path / "home", config=config, plugins={"dies": DIES_UNTOLD}, workers=ALL_WORKERS
     ) as running:
         accepted = await running.send("hello")
         await running.processes["monitor"].gone()
@@ -530,7 +536,9 @@ async def test_the_event_of_a_finished_turn_survives_a_server_kill(when: str, tm
     """The server is killed as the fact is published: the monitor stores the fact until a server has it."""
     plugins = {"kills": KILLS_SERVER.replace("WHEN", when)}
     config = {"runtime.provider_adapter": "offline"}
-    async with process_platform(tmp_path / "home", config=config, plugins=plugins, workers=CREW) as running:
+    async with process_platform(
+        tmp_path / "home", config=config, plugins=plugins, workers=ALL_WORKERS
+    ) as running:
         turns = [(await running.say("hello")).accepted.turn for _ in range(2)]
         facts: list[TurnFact] = []
         with anyio.fail_after(60):

@@ -217,16 +217,16 @@ async def test_a_malformed_guard_file_denies_and_is_reported(
         with pytest.raises((TrunklineError, BaseExceptionGroup)) as failed:
             async with platform(tmp_path, config=config):
                 pass
-        heard = texts(failed.value)
-        assert name in heard and said in heard, heard
+        received = texts(failed.value)
+        assert name in received and said in received, received
         finding = (await reported(tmp_path, config))[guard.check]
         assert finding.status == "error" and name in finding.summary, finding
         return
     async with platform(tmp_path, config={"permissions.approvals": "none", **config}) as running:
         for refused in guard.refuses:
-            heard = await refused(running)
-            assert not heard or (name in heard or Path(guard.file).parent.name in heard), heard
-            assert not heard or said in heard, heard
+            received = await refused(running)
+            assert not received or (name in received or Path(guard.file).parent.name in received), received
+            assert not received or said in received, received
         finding = (await reported(tmp_path, config))[guard.check]
         assert finding.status in ("error", "warning") and name in finding.summary, finding
         assert said in finding.summary, finding

@@ -24,7 +24,7 @@ from trunkline.runtime.partitions import read_partitioning, repartition
 from trunkline.testing.platform import text_of
 
 from .approval_helpers import asking, decide, question_of
-from .shared_platforms import CREW, manned
+from .shared_platforms import ALL_WORKERS, shared_platform
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -33,9 +33,11 @@ LAST_WORD = "word-40"
 
 
 @pytest.fixture(scope="module")
-async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+async def module_platform(
+    provider: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ProcessPlatform]:
     home = tmp_path_factory.mktemp("order")
-    async with process_platform(home, config=asking(provider), workers=CREW) as running:
+    async with process_platform(home, config=asking(provider), workers=ALL_WORKERS) as running:
         yield running
 
 
@@ -128,7 +130,7 @@ async def server(running: ProcessPlatform) -> None:
 async def everything(running: ProcessPlatform) -> None:
     for name in (*running.processes, "nats"):
         running.kill(name)
-    await running.start_all(CREW)
+    await running.start_all(ALL_WORKERS)
 
 
 async def monitor_and_server(running: ProcessPlatform) -> None:
@@ -162,10 +164,12 @@ BLOWS = (monitor, server, everything, monitor_and_server, dealt_anew, handed_ove
 
 
 @pytest.mark.parametrize("blow", BLOWS, ids=lambda blow: blow.__name__)
-async def test_a_resumed_turn_keeps_its_place(blow: Blow, stage: ProcessPlatform, provider: str) -> None:
+async def test_a_resumed_turn_keeps_its_place(
+    blow: Blow, module_platform: ProcessPlatform, provider: str
+) -> None:
     """b is approved, and a process is killed while its answer streams: b is stored before c, and the model receives
     it with c."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         story = Story(running, blow.__name__)
         asked = await story.begin()
         await decide(running.gateway, asked, True)
@@ -175,11 +179,11 @@ async def test_a_resumed_turn_keeps_its_place(blow: Blow, stage: ProcessPlatform
 
 
 async def test_a_turn_decided_while_no_monitor_runs_keeps_its_place(
-    stage: ProcessPlatform, provider: str
+    module_platform: ProcessPlatform, provider: str
 ) -> None:
     """The approval arrives while the monitor is dead; the next owner is killed in the middle of the answer, and so
     is the one after it."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         story = Story(running, "undecided")
         asked = await story.begin()
         running.kill("monitor")
@@ -191,9 +195,11 @@ async def test_a_turn_decided_while_no_monitor_runs_keeps_its_place(
         await story.check(provider)
 
 
-async def test_several_that_were_parked_keep_their_places(stage: ProcessPlatform, provider: str) -> None:
+async def test_several_that_were_parked_keep_their_places(
+    module_platform: ProcessPlatform, provider: str
+) -> None:
     """Six conversations wait for a person; all are decided about, and everything dies while they answer, twice."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         stories = [Story(running, f"several-{number}") for number in range(6)]
         questions = [await story.begin() for story in stories]
         for asked in questions:

@@ -77,14 +77,14 @@ async def test_a_queued_message_is_reported_when_the_turn_asks_later(running: Pl
             "POST", f"/conversations/{first.conversation}/messages", json={"content": "say:me too"}
         ) as response,
     ):
-        heard = b""
+        received = b""
         async for chunk in response.aiter_bytes():
-            heard += chunk
-            if heard.count(b'"waiting"') == 1 and b"event: done" not in heard:
+            received += chunk
+            if received.count(b'"waiting"') == 1 and b"event: done" not in received:
                 for one in await running.gateway.waiting():
                     path = f"/api/turns/{one.turn}/calls/{one.call}/decision"
                     await http.post(path, json={"hash": one.call_hash, "allow": False})
-    assert heard.count(b'"waiting"') == 1 and b"event: done" in heard
+    assert received.count(b'"waiting"') == 1 and b"event: done" in received
     stored = (await running.gateway.conversation(first.conversation)).messages
     assert stored[-1].content == "me too"
 

@@ -9,14 +9,14 @@ import pytest
 from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 
-from .shared_platforms import CREW, manned
+from .shared_platforms import ALL_WORKERS, shared_platform
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 
 @pytest.fixture(scope="module")
-async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
-    async with process_platform(tmp_path_factory.mktemp("ready"), workers=CREW) as running:
+async def module_platform(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+    async with process_platform(tmp_path_factory.mktemp("ready"), workers=ALL_WORKERS) as running:
         yield running
 
 
@@ -33,10 +33,13 @@ async def until_ready(http: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize("victim", ["monitor", "memory"])
-async def test_readiness_requires_a_live_monitor(victim: str, stage: ProcessPlatform) -> None:
+async def test_readiness_requires_a_live_monitor(victim: str, module_platform: ProcessPlatform) -> None:
     """From the kill until another monitor runs the gateway reports that it is not ready, even while the killed one's
     last heartbeat is still unread. Once it is ready, a message is answered."""
-    async with manned(stage) as running, httpx.AsyncClient(base_url=running.url, timeout=30) as http:
+    async with (
+        shared_platform(module_platform) as running,
+        httpx.AsyncClient(base_url=running.url, timeout=30) as http,
+    ):
         await until_ready(http)
         await running.say("hello")
         running.kill(victim)

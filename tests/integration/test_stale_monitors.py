@@ -13,15 +13,17 @@ from trunkline.contracts.turns.subjects import INBOX
 from trunkline.contracts.workers.subjects import WORKER_BUCKET
 
 from .approval_helpers import asking, decide, question_of, write
-from .shared_platforms import CREW, manned
+from .shared_platforms import ALL_WORKERS, shared_platform
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 
 @pytest.fixture(scope="module")
-async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+async def module_platform(
+    provider: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ProcessPlatform]:
     home = tmp_path_factory.mktemp("stale")
-    async with process_platform(home, config=asking(provider), workers=CREW) as running:
+    async with process_platform(home, config=asking(provider), workers=ALL_WORKERS) as running:
         yield running
 
 
@@ -54,10 +56,10 @@ async def streams(running: ProcessPlatform, accepted: MessageAccepted) -> None:
                 return
 
 
-async def test_turns_of_a_suspended_monitor_are_taken_over(stage: ProcessPlatform) -> None:
+async def test_turns_of_a_suspended_monitor_are_taken_over(module_platform: ProcessPlatform) -> None:
     """b waits for a person and c for b. The monitor that has both is suspended; another takes over, ends b, and is
     killed while it answers c. The first one, which still has c, must notice this and answer it."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         await running.start("monitor", "second")
         b = await running.send(write("stale.md"))
         asked = await question_of(running, b)

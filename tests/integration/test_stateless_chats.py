@@ -266,12 +266,12 @@ async def test_two_people_with_the_same_messages(tmp_path: Path) -> None:
         assert await harness.stored(chats[0].conversation) == ["say:hello", "hello", "say:mine", "mine"]
 
 
-@pytest.mark.parametrize("goes_on", [False, True])
-async def test_a_clients_retry_starts_no_second_turn(harness: Harness, goes_on: bool) -> None:
+@pytest.mark.parametrize("continued", [False, True])
+async def test_a_clients_retry_starts_no_second_turn(harness: Harness, continued: bool) -> None:
     """Its answer comes later than the client waits, so it sends the request again and is given the same turn's. A
     person's second request with the same words is another one."""
     chat = harness.chat()
-    if goes_on:
+    if continued:
         await chat.say("say:hello")
     before = len(harness.provider.answer_requests)
     chat.client = harness.client.with_options(timeout=0.7, max_retries=5)

@@ -25,7 +25,7 @@ from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_bus import RemoteFault
 
 from .approval_helpers import asked_by, asking, decide, results, waiting, write
-from .shared_platforms import CREW, manned
+from .shared_platforms import ALL_WORKERS, shared_platform
 
 pytestmark = pytest.mark.anyio
 
@@ -203,9 +203,11 @@ async def test_a_change_counts_from_the_next_message_on(running: Platform) -> No
 
 
 @pytest.fixture(scope="module")
-async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+async def module_platform(
+    provider: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ProcessPlatform]:
     home = tmp_path_factory.mktemp("stopped")
-    async with process_platform(home, config=asking(provider), workers=CREW) as running:
+    async with process_platform(home, config=asking(provider), workers=ALL_WORKERS) as running:
         yield running
 
 
@@ -231,11 +233,11 @@ async def until_done(act: Change, gateway: GatewayClient, *gone: str) -> None:
     [("gateway", 0.0), ("gateway", 0.3), ("gateway", 0.8), ("memory", 0.4), ("monitor", 0.15)],
 )
 async def test_a_killed_command_is_finished_by_repeating_it(
-    stage: ProcessPlatform, how: str, victim: str, delay: float
+    module_platform: ProcessPlatform, how: str, victim: str, delay: float
 ) -> None:
     """A worker is killed by SIGKILL during a deletion or an archiving of a busy block. Repeating the command
     finishes it: no turn waits or runs, and memory and workspace are in the same state."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         gateway = GatewayClient(running.bus, "cli", timeout=3.0)
         await until_done(lambda one: one.create_block("garden"), gateway, "conflict")
         turns = [
@@ -276,9 +278,11 @@ async def test_a_killed_command_is_finished_by_repeating_it(
 @pytest.mark.parametrize(
     ("victim", "delay"), [("gateway", 0.0), ("gateway", 0.02), ("gateway", 0.05), ("memory", 0.02)]
 )
-async def test_a_restore_continues_after_a_kill(stage: ProcessPlatform, victim: str, delay: float) -> None:
+async def test_a_restore_continues_after_a_kill(
+    module_platform: ProcessPlatform, victim: str, delay: float
+) -> None:
     """Killed while it archives or restores: the block is back with its files."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         gateway = GatewayClient(running.bus, "cli", timeout=3.0)
         workspace = running.home.workspace("garden")
         await until_done(lambda one: one.create_block("garden"), gateway, "conflict")
@@ -307,10 +311,10 @@ async def test_a_restore_continues_after_a_kill(stage: ProcessPlatform, victim: 
 
 
 @pytest.mark.kill
-async def test_a_repeated_command_moves_the_workspace_after_a_crash(stage: ProcessPlatform) -> None:
+async def test_a_repeated_command_moves_the_workspace_after_a_crash(module_platform: ProcessPlatform) -> None:
     """A gateway that dies just between memory and workspace, made by hand: the same command moves the workspace after
     it, and never touches an older archive instead."""
-    async with manned(stage) as running:
+    async with shared_platform(module_platform) as running:
         gateway, home = running.gateway, running.home
         await gateway.create_block("garden", BlockConfig(description="older"))
         await gateway.archive_block("garden")

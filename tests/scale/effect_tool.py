@@ -16,8 +16,8 @@ import time
 import trunkline
 
 @trunkline.tool(effect="write")
-def errand(file: str, mark: str, seconds: float) -> str:
-    """Run an errand."""
+def job(file: str, mark: str, seconds: float) -> str:
+    """Run a job."""
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         os.write(handle, f"{mark} {os.getpid()}\\n".encode())
@@ -28,13 +28,13 @@ def errand(file: str, mark: str, seconds: float) -> str:
 
 @trunkline.hookimpl
 def trunkline_tools():
-    return [errand]
+    return [job]
 '''
 
 
-def errand(file: Path, mark: str, seconds: float) -> str:
+def job(file: Path, mark: str, seconds: float) -> str:
     """The line of a program that sends for it."""
-    return f"call:errand {json.dumps({'file': str(file), 'mark': mark, 'seconds': seconds})}"
+    return f"call:job {json.dumps({'file': str(file), 'mark': mark, 'seconds': seconds})}"
 
 
 def runners(file: Path) -> Counter[int]:
@@ -43,7 +43,7 @@ def runners(file: Path) -> Counter[int]:
 
 
 @dataclass(slots=True)
-class Errands:
+class JobCounts:
     """``twice``: run more than once; ``untrue``: reported as done and not run; ``unknown``: reported as unknown."""
 
     ran: int = 0
@@ -57,10 +57,10 @@ class Errands:
         return [*(f"run twice: {mark}" for mark in self.twice), *(f"not run: {mark}" for mark in self.untrue)]
 
 
-async def errands(talker: PlatformClient, file: Path) -> Errands:
+async def job_counts(talker: PlatformClient, file: Path) -> JobCounts:
     """Compare the executed calls with the outcomes that the models received."""
     done = Counter(mark for mark, _ in _lines(file))
-    found = Errands(ran=done.total(), twice=[mark for mark, count in done.items() if count > 1])
+    found = JobCounts(ran=done.total(), twice=[mark for mark, count in done.items() if count > 1])
     calls: dict[str, str] = {}
     async for record in talker.bus.history(JOURNAL):
         for entry in record.data.entries:

@@ -3,7 +3,7 @@
 No list says which tests those are. It follows from what a test uses, in two steps. A test is deselected if its code,
 that of its fixtures, or that of a helper which these call names something that starts processes. This spares the time
 that such a test takes up to its first process. Any other test begins, and the first process that it starts anyway
-skips it: Python announces each start to its audit hooks. So no test of this lane can start a process.
+skips it: Python announces each start to its audit hooks. So no test of this run can start a process.
 """
 
 import inspect

@@ -21,7 +21,7 @@ pytest_plugins = ["pytester"]
 
 @pytest.mark.parametrize("helper", [nats_server, platform, process_platform, run_trunkline])
 def test_the_usual_test_program_is_recognized_by_its_code(helper: object) -> None:
-    """A helper that got another name is noticed here, not by a slow lane."""
+    """A renamed helper fails here, instead of making ``make check`` slow."""
     function = getattr(helper, "_get_wrapped_function", lambda: helper)()
     assert Starters().reached_from(function)
 

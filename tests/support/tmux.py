@@ -11,7 +11,7 @@ from typing import Self
 MISSING = "" if shutil.which("tmux") else "tmux is not installed: apt-get install tmux"
 """Why such tests are skipped here, or nothing."""
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds within which the screen must show what is waited for."""
 
 
@@ -81,7 +81,7 @@ class Tmux:
 
     def wait_until(self, true: Callable[[], object]) -> None:
         """Wait until something holds. Raises AssertionError with the screen."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not true():
             assert time.monotonic() < deadline, (
                 f"not in time; the screen:\n{self.screen()}\nand all:\n{self.screen(history=True)}"

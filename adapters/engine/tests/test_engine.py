@@ -67,7 +67,7 @@ async def ask(
 
 def stream(*events: tuple[str, Any]) -> Any:
     data = "".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n" for kind, data in events)
-    return lambda heard: (Raw(data.encode()),)
+    return lambda scripted_request: (Raw(data.encode()),)
 
 
 async def test_tools_that_the_loop_ran_are_shown_with_their_results() -> None:

@@ -127,7 +127,7 @@ def _joined(events: list[ModelEvent], kind: type[Text] | type[Reasoning]) -> str
 async def _play(name: str, size: int) -> tuple[list[ModelEvent], ModelError | None]:
     data = (RECORDINGS / f"{name}.sse").read_bytes()
     events: list[ModelEvent] = []
-    async with ScriptedProvider(lambda heard: (Raw(data, size),)).serving() as provider:
+    async with ScriptedProvider(lambda scripted_request: (Raw(data, size),)).serving() as provider:
         api: Any = name.partition("/")[0]
         adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url, model="m", api=api))
         request = ModelRequest(messages=(Message(id="msg_1", role="user", content="How is the harbour?"),))

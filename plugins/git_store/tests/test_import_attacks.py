@@ -224,7 +224,7 @@ def a_missing_object(folder: Path) -> None:
     commit(folder, tree_of(folder, ("100644", "a", "2" * 40)))
 
 
-def a_foreign_index(folder: Path) -> None:
+def an_index_of_another_program(folder: Path) -> None:
     """The index of the pack says other places than the pack has."""
     (index,) = (folder / "memory/.git/objects/pack").glob("*.idx")
     data = bytearray(index.read_bytes())
@@ -276,7 +276,7 @@ def a_newer_form(folder: Path) -> None:
         (dots_in_history, "not a valid name"),
         (twice_in_history, "damaged"),
         (a_missing_object, "damaged"),
-        (a_foreign_index, "damaged"),
+        (an_index_of_another_program, "damaged"),
         (a_broken_pack, "damaged"),
         (no_history, "no history"),
         (another_head, "does not end at the commit"),

@@ -163,8 +163,8 @@ if MODE == "garbage":
     OUT.flush()
 for line in sys.stdin:
     if "HEARD" in os.environ:
-        with open(os.environ["HEARD"], "a") as heard:  # noqa: PTH123 - no more modules than it needs
-            heard.write(line)
+        with open(os.environ["HEARD"], "a") as received:  # noqa: PTH123 - no more modules than it needs
+            received.write(line)
     answer(json.loads(line))
     if MODE == "flood":
         flood()

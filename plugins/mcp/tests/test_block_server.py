@@ -1,4 +1,4 @@
-"""A block lent to other agents: on pipes as a program begins it, and over HTTP with the home's token."""
+"""A block served to other agents: on pipes as a subprocess, and over HTTP with the home's token."""
 
 import json
 import socket

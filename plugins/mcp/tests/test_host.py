@@ -120,8 +120,8 @@ async def test_a_denied_call_never_reaches_the_server(tmp_path):
     """The owner denies a block all tools of a server. The model is told which call was refused, by which policy, and
     that nothing was run; the audit log records it. The server receives only another block's call, none with invalid
     arguments, and none during planning."""
-    heard = tmp_path / "heard"
-    servers = {"brave": entry("plain", env={"HEARD": str(heard)})}
+    received = tmp_path / "heard"
+    servers = {"brave": entry("plain", env={"HEARD": str(received)})}
     async with hosting(tmp_path, servers) as running:
         await shown(running, "echo")
         files = {
@@ -130,7 +130,7 @@ async def test_a_denied_call_never_reaches_the_server(tmp_path):
         }
         await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, actor="owner"))
         refused = await call(running, "echo")
-        assert refused.status == "error" and "tools/call" not in heard.read_text()
+        assert refused.status == "error" and "tools/call" not in received.read_text()
         for said in (
             "echo (send) was refused to the block main",
             "no-brave",
@@ -143,7 +143,7 @@ async def test_a_denied_call_never_reaches_the_server(tmp_path):
         wrong = await call(running, "echo", block="other", colour="red")
         assert wrong.status == "error" and "colour" in wrong.output
         assert (await call(running, "echo", block="other")).status == "ok"
-        assert heard.read_text().count("tools/call") == 1
+        assert received.read_text().count("tools/call") == 1
         await assert_audited(running.bus, {one.call: "error" for one in (refused, planning, wrong)})
         lines = [stored.data async for stored in running.bus.history(AUDIT)]
         (denied,) = [one for one in lines if one.call == refused.call and one.event == "decision"]

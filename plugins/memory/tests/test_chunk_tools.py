@@ -130,10 +130,10 @@ async def test_a_forgotten_chunk_is_not_recalled(context: ToolContext) -> None:
         await used(reason, context, query="x", context_chunks=[chunk])
 
 
-class _Held:
+class _FakeMemory:
     """A memory of one chunk, in this process."""
 
-    chunk_held = Chunk(
+    chunk_stored = Chunk(
         id="chunk-2026-05-04-00000000",
         content="one",
         tokens=1,
@@ -150,7 +150,7 @@ class _Held:
         return RecallResult()
 
     async def chunk(self, chunk: str, **more: Any) -> Chunk:
-        return self.chunk_held
+        return self.chunk_stored
 
     async def linked(self, chunk: str, link_type: str | None = None, **more: Any) -> Any:
         return ()
@@ -164,7 +164,7 @@ class _Held:
 
 class _ChunkSuite(ToolSuite):
     def context(self, workspace: Path) -> ToolContext:
-        return tool_context(workspace, memory=_Held())
+        return tool_context(workspace, memory=_FakeMemory())
 
 
 TestRemember = _ChunkSuite.of(remember, content="x", tags=["a"])

@@ -239,10 +239,10 @@ class _MemorySuite(ToolSuite):
     other_paths = ("path",)
 
     def context(self, workspace: Path) -> ToolContext:
-        return tool_context(workspace, memory=_Held())
+        return tool_context(workspace, memory=_FakeMemory())
 
 
-class _Held:
+class _FakeMemory:
     """A memory of one file."""
 
     async def read(self, path: str, version: str | None = None) -> Any:

@@ -8,12 +8,12 @@ from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_personality import identity, memory_tools, personality_tool
 
-from .held_memory import HeldMemory
+from .fake_memory import FakeMemory
 
 
 class _Suite(ToolSuite):
     def context(self, workspace: Path) -> ToolContext:
-        return tool_context(workspace, memory=cast(Memory, HeldMemory()))
+        return tool_context(workspace, memory=cast(Memory, FakeMemory()))
 
 
 TestMemory = _Suite.of(memory_tools.memory, action="add", text="Likes tea.")

@@ -33,7 +33,7 @@ def talks_to(provider: ScriptedProvider, **settings: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def house(home: Path, **settings: Any) -> AsyncIterator[Platform]:
+async def started_platform(home: Path, **settings: Any) -> AsyncIterator[Platform]:
     with ScriptedProvider() as provider:
         async with platform(home, config=talks_to(provider, **settings)) as running:
             yield running
@@ -75,7 +75,7 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
     """The agent binds itself and cannot unbind itself, in a block that asks about nothing: writing is refused, the end
     is asked about, a no leaves it planning, a plan that changed is not approved, and a yes lets it work again. Other
     conversations are not touched."""
-    async with house(tmp_path, **{"permissions.approvals": "none"}) as running:
+    async with started_platform(tmp_path, **{"permissions.approvals": "none"}) as running:
         begun = await running.say(
             calls(
                 (
@@ -162,7 +162,7 @@ async def test_a_plan_too_long_to_show_is_not_offered_for_approval(tmp_path: Pat
     wordy = {"step_number": 2, "title": "Water", "description": "w" * 1_990}
     steps = [("add_plan_step", {**wordy, "step_number": number}) for number in (2, 3, 4)]
     hidden = ("add_plan_step", {"step_number": 3, "title": "Burn it all"})
-    async with house(tmp_path, **{"permissions.approvals": "none"}) as running:
+    async with started_platform(tmp_path, **{"permissions.approvals": "none"}) as running:
         begun = await running.say(calls(("enter_plan_mode", {"task_description": "Beans"}), *steps, hidden))
         talk = begun.accepted.conversation
         await running.say(calls(*steps), conversation=talk)
@@ -188,7 +188,9 @@ async def test_a_plan_too_long_to_show_is_not_offered_for_approval(tmp_path: Pat
 
 async def test_the_end_without_a_plan_is_a_person_s_too(tmp_path: Path) -> None:
     """exit_plan_mode is asked about; the owner's own switch for the block is ended by no tool at all."""
-    async with house(tmp_path, **{"permissions.approvals": "none", "permissions.plan": True}) as running:
+    async with started_platform(
+        tmp_path, **{"permissions.approvals": "none", "permissions.plan": True}
+    ) as running:
         begun = await running.say(calls(("enter_plan_mode", {"task_description": "Rest"})))
         talk = begun.accepted.conversation
         accepted = await running.send(calls(("exit_plan_mode", {"cancel": True}), WRITE), conversation=talk)
@@ -202,7 +204,7 @@ async def test_the_end_without_a_plan_is_a_person_s_too(tmp_path: Path) -> None:
 async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) -> None:
     """A deleted conversation leaves no policies, after the year for which its first turn might have waited. Policies
     of other conversations stay, whatever their age, and so do the owner's rules, whatever their names."""
-    async with house(tmp_path) as running:
+    async with started_platform(tmp_path) as running:
         gone, kept, waiting = [await begun(running) for _ in range(3)]
         assert [len(held(running, one)) for one in (gone, kept, waiting)] == [3, 3, 3]
         mine = {**json.loads(held(running, gone)[0].read_text()), **LONG_AGO, "created_by": "owner"}
@@ -222,7 +224,7 @@ async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) ->
 async def test_a_restored_block_is_still_in_plan_mode(tmp_path: Path) -> None:
     """After any time in the archive, its agent still only plans until a person approves. Entries deleted with the
     archive are removed."""
-    async with house(tmp_path, **{"permissions.approvals": "none"}) as running:
+    async with started_platform(tmp_path, **{"permissions.approvals": "none"}) as running:
         await running.gateway.create_block("garden")
         talk, other = await begun(running, block="garden"), await begun(running)
         await rewrite(running, LONG_AGO, talk, other)
@@ -317,7 +319,7 @@ async def swept(running: Platform) -> int:
 
 async def test_MN_F15_each_conversation_has_a_list_without_approval(tmp_path: Path) -> None:
     """Written, read and cleared, in a block that asks before it writes; two in progress are only warned about."""
-    async with house(tmp_path, **{"permissions.approvals": "some"}) as running:
+    async with started_platform(tmp_path, **{"permissions.approvals": "some"}) as running:
         todos = [
             {"content": "Dig the bed", "status": "in_progress"},
             {"content": "Sow", "status": "in_progress"},

@@ -40,8 +40,8 @@ warm_containers = 0
 
 
 @asynccontextmanager
-async def house(base: Path, seconds: float) -> AsyncIterator[Platform]:
-    """A platform whose programs run in Docker, as its file says and its keepers read; tasks live so long."""
+async def started_platform(base: Path, seconds: float) -> AsyncIterator[Platform]:
+    """A platform whose programs run in Docker by its settings file. Tasks live for ``seconds``."""
     (base / "home").mkdir(exist_ok=True)
     (base / "home" / "trunkline.toml").write_text(SETTINGS)
     config = {
@@ -79,9 +79,9 @@ async def test_MN_F15_a_background_task_in_docker(tmp_path: Path) -> None:
     """The task reports its output and exit code and ends at its timeout. It survives the worker, ends by its owner's
     command, and ends when its supervisor is killed without a live worker: no container is left."""
     home = tmp_path / "home"
-    async with house(tmp_path, 2.0) as running:
+    async with started_platform(tmp_path, 2.0) as running:
         assert (await ended(await begin(running, BEAT))).killed == "timeout"
-    async with house(tmp_path, 600.0) as running:
+    async with started_platform(tmp_path, 600.0) as running:
         short = await begin(running, "echo out; echo err >&2; exit 3")
         ending = await ended(short)
         assert (ending.exit_code, ending.killed, ending.fault) == (3, "", "")
@@ -103,21 +103,21 @@ class Between:
     def __init__(self, path: Path) -> None:
         self.host = f"unix://{path}"
         self._real = DockerEngine().host.removeprefix("unix://")
-        self._goes_on = threading.Event()
-        self._goes_on.set()
+        self._running = threading.Event()
+        self._running.set()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
         self._listener.listen(64)
         threading.Thread(target=self._serve, daemon=True).start()
 
     def hang(self) -> None:
-        self._goes_on.clear()
+        self._running.clear()
 
-    def go_on(self) -> None:
-        self._goes_on.set()
+    def resume(self) -> None:
+        self._running.set()
 
     def close(self) -> None:
-        self.go_on()
+        self.resume()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
@@ -133,7 +133,7 @@ class Between:
     def _pass(self, come: socket.socket, go: socket.socket) -> None:
         with suppress(OSError):
             while piece := come.recv(65536):
-                self._goes_on.wait()
+                self._running.wait()
                 go.sendall(piece)
             go.shutdown(socket.SHUT_WR)
 
@@ -180,7 +180,7 @@ async def test_a_hung_engine_blocks_no_caller(
         with pytest.raises(EngineError, match="did not answer"):
             await other.end_all()
         assert len(await becomes(1, home)) == 1
-        between.go_on()
+        between.resume()
         await becomes(0, home)
         tasks.cancel_scope.cancel()
 
@@ -192,11 +192,11 @@ async def test_a_guardian_does_not_hang_with_its_engine(
     """The task's time is over: the guardian reports it and ends, and removes the container when it can."""
     with monkeypatch.context() as patched:
         patched.setenv("DOCKER_HOST", between.host)
-        async with house(tmp_path, 3.0) as running:
+        async with started_platform(tmp_path, 3.0) as running:
             record = await begin(running, BEAT)
             between.hang()
             assert (await ended(record)).killed == "timeout"
-            between.go_on()
+            between.resume()
     await becomes(0, tmp_path / "home")
 
 

@@ -21,7 +21,7 @@ needs_it = pytest.mark.skipif(
 )
 
 
-class House:
+class ShellWorker:
     """Calls tools of the block ``main``."""
 
     def __init__(self, running: Platform) -> None:
@@ -54,12 +54,12 @@ def bare(outcome: ToolOutcome) -> ToolOutcome:
 
 
 @asynccontextmanager
-async def house(base: Path, **permissions: Any) -> AsyncIterator[House]:
+async def shell_worker(base: Path, **permissions: Any) -> AsyncIterator[ShellWorker]:
     """Start such a worker, with these permissions for every block; without any, programs run without approval."""
     given = permissions or {"allow_shell": True, "approvals": "none"}
     config = {f"permissions.{name}": value for name, value in given.items()}
     async with platform(base / "home", config=config, workers=("memory", "tools", "gateway")) as running:
-        found = House(running)
+        found = ShellWorker(running)
         yield found
         await assert_audited(running.bus, found.refused)
 

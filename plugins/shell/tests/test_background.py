@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from shell_worker import House, house, needs_it, supervisor_of, until
+from shell_worker import ShellWorker, needs_it, shell_worker, supervisor_of, until
 
 from tests.support.commands import run_trunkline
 from tests.support.processes import process_platform
@@ -41,9 +41,9 @@ def _all(base: Path) -> list[DetachedProgram]:
     ]
 
 
-async def started(home: House, command: Any, **more: Any) -> str:
+async def started(worker: ShellWorker, command: Any, **more: Any) -> str:
     """A task's id."""
-    said = await home.call("start_background_task", command=command, **more)
+    said = await worker.call("start_background_task", command=command, **more)
     assert said.status == "ok", said
     return said.output.split()[2]
 
@@ -54,7 +54,7 @@ def beats(workspace: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-async def goes_on(workspace: Path) -> None:
+async def wait_until_it_writes(workspace: Path) -> None:
     """Wait until the program writes again."""
     before = beats(workspace)
     await until(lambda: beats(workspace) > before)
@@ -69,32 +69,32 @@ async def rests(workspace: Path) -> bool:
 
 async def test_MN_F15_a_task_is_started_shown_awaited_and_cleared(tmp_path: Path) -> None:
     """Its last lines, its exit code, the list; ids are eight hexadecimal digits; the call does not wait for the end."""
-    async with house(tmp_path) as home:
-        task = await started(home, "for i in $(seq 100); do echo line $i; done; echo err >&2; exit 3")
+    async with shell_worker(tmp_path) as worker:
+        task = await started(worker, "for i in $(seq 100); do echo line $i; done; echo err >&2; exit 3")
         assert len(task) == 8 and int(task, 16) >= 0
-        waited = await home.call("wait_background_task", task=task)
+        waited = await worker.call("wait_background_task", task=task)
         assert f"{task}: ended with exit code 3" in waited.output
-        shown = (await home.call("background_task_output", task=task)).output.splitlines()
+        shown = (await worker.call("background_task_output", task=task)).output.splitlines()
         assert len(shown) == 51
         assert {"line 100", "err"} < set(shown)
-        few = await home.call("background_task_output", task=task, lines=2)
+        few = await worker.call("background_task_output", task=task, lines=2)
         assert len(few.output.splitlines()) == 3
-        again = await started(home, ["sleep", "60"])
-        assert "running for" in (await home.call("background_task_status", task=again)).output
-        assert "running for" in (await home.call("wait_background_task", task=again, timeout=1)).output
-        listed = (await home.call("list_background_tasks")).output.splitlines()
+        again = await started(worker, ["sleep", "60"])
+        assert "running for" in (await worker.call("background_task_status", task=again)).output
+        assert "running for" in (await worker.call("wait_background_task", task=again, timeout=1)).output
+        listed = (await worker.call("list_background_tasks")).output.splitlines()
         assert [line[:8] for line in listed] == [again, task]
         assert re.search(r"started \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d: sleep 60", listed[0])
-        assert "Forgot 1 " in (await home.call("clear_completed_tasks")).output
-        assert "cancelled" in (await home.call("cancel_background_task", task=again)).output
-        missing = await home.call("background_task_status", task=task)
+        assert "Forgot 1 " in (await worker.call("clear_completed_tasks")).output
+        assert "cancelled" in (await worker.call("cancel_background_task", task=again)).output
+        missing = await worker.call("background_task_status", task=task)
         assert (missing.status, again in missing.output) == ("error", True)
         for wrong in ("../../x", "0", "zzzzzzzz", "0123456789", f"{again}/.."):
-            assert (await home.call("background_task_output", task=wrong)).status == "error"
-        gone = await started(home, ["no-such-program"])
-        assert "exit code 127" in (await home.call("wait_background_task", task=gone)).output
-        assert (await home.call("start_background_task", command="")).status == "error"
-        assert (await home.call("start_background_task", command=["true"], folder="no")).status == "error"
+            assert (await worker.call("background_task_output", task=wrong)).status == "error"
+        gone = await started(worker, ["no-such-program"])
+        assert "exit code 127" in (await worker.call("wait_background_task", task=gone)).output
+        assert (await worker.call("start_background_task", command="")).status == "error"
+        assert (await worker.call("start_background_task", command=["true"], folder="no")).status == "error"
 
 
 @pytest.mark.kill
@@ -109,11 +109,11 @@ async def test_MN_F15_a_task_survives_a_killed_worker(tmp_path: Path) -> None:
         begun = await call("start_background_task", {"command": f"echo once >> begun; {BEAT}"})
         task = begun.output.split()[2]
         platform.kill("tools")
-        await goes_on(workspace)
+        await wait_until_it_writes(workspace)
         await platform.restart("tools")
         listed: ToolOutcome = await call("list_background_tasks", {})
         assert f"{task}: running" in listed.output
-        await goes_on(workspace)
+        await wait_until_it_writes(workspace)
         assert (workspace / "begun").read_text() == "once\n"
         short = await call("start_background_task", {"command": "sleep 2; echo done; exit 5"})
         platform.kill("tools", signal.SIGTERM)
@@ -122,16 +122,16 @@ async def test_MN_F15_a_task_survives_a_killed_worker(tmp_path: Path) -> None:
         name = {"task": short.output.split()[2]}
         assert "ended with exit code 5" in (await call("wait_background_task", name)).output
         platform.kill("tools")
-        home = platform.home.path
-        supervisor = supervisor_of(home, task)
+        worker = platform.home.path
+        supervisor = supervisor_of(worker, task)
         supervisor.suspend()  # it would heed panic itself
-        done = await anyio.to_thread.run_sync(partial(run_trunkline, home, "panic", "--json"))
+        done = await anyio.to_thread.run_sync(partial(run_trunkline, worker, "panic", "--json"))
         assert '"programs": 1' in done.stdout
         assert await rests(workspace)
         supervisor.resume()
-        await until(lambda: DetachedProgram(home / "tasks" / "main" / task).status() == "ended")
+        await until(lambda: DetachedProgram(worker / "tasks" / "main" / task).status() == "ended")
         assert await rests(workspace)
-        KillSwitch(home).release()
+        KillSwitch(worker).release()
         await platform.restart("tools")
         assert "ended by panic" in (await call("background_task_status", {"task": task})).output
         assert await rests(workspace)
@@ -140,36 +140,36 @@ async def test_MN_F15_a_task_survives_a_killed_worker(tmp_path: Path) -> None:
 @pytest.mark.kill
 async def test_MN_F15_a_task_whose_supervisor_is_killed_is_reported_as_lost(tmp_path: Path) -> None:
     """As after a restart of the machine, the program is gone too, and is not restarted."""
-    async with house(tmp_path) as home:
-        task = await started(home, BEAT)
-        record = DetachedProgram(home.running.home.path / "tasks" / "main" / task)
+    async with shell_worker(tmp_path) as worker:
+        task = await started(worker, BEAT)
+        record = DetachedProgram(worker.running.home.path / "tasks" / "main" / task)
         await until(lambda: "begun" in record.tail(9, 99))
-        await goes_on(home.workspace)
-        supervisor_of(home.running.home.path, task).kill()
+        await wait_until_it_writes(worker.workspace)
+        supervisor_of(worker.running.home.path, task).kill()
         await until(lambda: record.status() == "lost")
-        assert "lost: the machine was restarted, or" in (await home.call("list_background_tasks")).output
-        assert "begun" in (await home.call("background_task_output", task=task)).output
+        assert "lost: the machine was restarted, or" in (await worker.call("list_background_tasks")).output
+        assert "begun" in (await worker.call("background_task_output", task=task)).output
         await anyio.sleep(0.5)
-        assert await rests(home.workspace)
-    async with house(tmp_path) as home:
-        assert f"{task}: lost" in (await home.call("background_task_status", task=task)).output
-        assert await rests(home.workspace)
+        assert await rests(worker.workspace)
+    async with shell_worker(tmp_path) as worker:
+        assert f"{task}: lost" in (await worker.call("background_task_status", task=task)).output
+        assert await rests(worker.workspace)
 
 
 async def test_ending_a_task_ends_its_child_processes(tmp_path: Path) -> None:
     """This holds for a cancel, a timeout and panic: no grandchild survives, by any trick."""
-    async with house(tmp_path) as home:
-        task = await started(home, STUBBORN)
-        await goes_on(home.workspace)
-        assert "cancelled" in (await home.call("cancel_background_task", task=task)).output
-        assert await rests(home.workspace)
-        again = await started(home, STUBBORN)
-        latch = KillSwitch(home.running.home.path)
+    async with shell_worker(tmp_path) as worker:
+        task = await started(worker, STUBBORN)
+        await wait_until_it_writes(worker.workspace)
+        assert "cancelled" in (await worker.call("cancel_background_task", task=task)).output
+        assert await rests(worker.workspace)
+        again = await started(worker, STUBBORN)
+        latch = KillSwitch(worker.running.home.path)
         latch.engage("a test")
         record = DetachedProgram(latch.home / "tasks" / "main" / again)
         await until(lambda: record.status() == "ended")
-        assert await rests(home.workspace)
-        refused = await home.call("start_background_task", command="true")
+        assert await rests(worker.workspace)
+        refused = await worker.call("start_background_task", command="true")
         assert (refused.status, "panic" in refused.output) == ("error", True)
         latch.release()
 
@@ -177,11 +177,11 @@ async def test_ending_a_task_ends_its_child_processes(tmp_path: Path) -> None:
 async def test_the_task_limit_holds_for_simultaneous_starts(tmp_path: Path) -> None:
     """This holds for any interleaving of calls; once a task has ended another can start."""
     _configure(tmp_path, "max_tasks = 2")
-    async with house(tmp_path) as home:
+    async with shell_worker(tmp_path) as worker:
         said: list[ToolOutcome] = []
 
         async def one() -> None:
-            said.append(await home.call("start_background_task", command=["sleep", "60"]))
+            said.append(await worker.call("start_background_task", command=["sleep", "60"]))
 
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
@@ -189,17 +189,17 @@ async def test_the_task_limit_holds_for_simultaneous_starts(tmp_path: Path) -> N
         assert sorted(outcome.status for outcome in said) == ["error", "ok", "ok"]
         assert "no more may" in next(outcome.output for outcome in said if outcome.status == "error")
         first = next(outcome.output.split()[2] for outcome in said if outcome.status == "ok")
-        assert "cancelled" in (await home.call("cancel_background_task", task=first)).output
-        await started(home, ["true"])
+        assert "cancelled" in (await worker.call("cancel_background_task", task=first)).output
+        await started(worker, ["true"])
 
 
 async def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
     """All its processes end too, and the timeout is reported."""
     _configure(tmp_path, "task_timeout = 1")
-    async with house(tmp_path) as home:
-        task = await started(home, STUBBORN)
-        assert "it reached its time limit" in (await home.call("wait_background_task", task=task)).output
-        assert await rests(home.workspace)
+    async with shell_worker(tmp_path) as worker:
+        task = await started(worker, STUBBORN)
+        assert "it reached its time limit" in (await worker.call("wait_background_task", task=task)).output
+        assert await rests(worker.workspace)
 
 
 def _configure(base: Path, line: str) -> None:
@@ -209,25 +209,25 @@ def _configure(base: Path, line: str) -> None:
 
 async def test_a_task_needs_the_permission_and_a_person_and_is_its_block_s(tmp_path: Path) -> None:
     """As a command does. Another block finds none of its tasks."""
-    async with house(tmp_path / "no", approvals="some") as home:
-        assert "--allow-shell" in (await home.call("start_background_task", command="true")).output
-    async with house(tmp_path, approvals="some", allow_shell=True) as home:
-        asked = await home.call("start_background_task", command="sleep 60")
+    async with shell_worker(tmp_path / "no", approvals="some") as worker:
+        assert "--allow-shell" in (await worker.call("start_background_task", command="true")).output
+    async with shell_worker(tmp_path, approvals="some", allow_shell=True) as worker:
+        asked = await worker.call("start_background_task", command="sleep 60")
         assert (asked.status, asked.detail.text) == ("approval", "sleep 60")
-        assert (await home.call("list_background_tasks")).output == "There are no background tasks."
-        begun = await home.approved("start_background_task", command="sleep 60")
+        assert (await worker.call("list_background_tasks")).output == "There are no background tasks."
+        begun = await worker.approved("start_background_task", command="sleep 60")
         task = {"task": begun.output.split()[2]}
-        foreign = await call_tool(home.running.bus, "background_task_output", task, block="other")
+        foreign = await call_tool(worker.running.bus, "background_task_output", task, block="other")
         assert (foreign.status, "no background task" in foreign.output) == ("error", True)
-        assert (await home.call("cancel_background_task", **task)).status == "approval"
-        assert "cancelled" in (await home.approved("cancel_background_task", **task)).output
+        assert (await worker.call("cancel_background_task", **task)).status == "approval"
+        assert "cancelled" in (await worker.approved("cancel_background_task", **task)).output
 
 
 async def test_the_output_of_a_task_is_bounded_and_its_end_kept(tmp_path: Path) -> None:
     """Thirty megabytes leave the last lines, and take no more room than they may."""
-    async with house(tmp_path) as home:
-        task = await started(home, "yes 'a line' | head -c 30000000; echo the last one")
-        waited = await home.call("wait_background_task", task=task, timeout=60)
+    async with shell_worker(tmp_path) as worker:
+        task = await started(worker, "yes 'a line' | head -c 30000000; echo the last one")
+        waited = await worker.call("wait_background_task", task=task, timeout=60)
         assert waited.output.endswith("the last one")
-        folder = home.running.home.path / "tasks" / "main" / task
+        folder = worker.running.home.path / "tasks" / "main" / task
         assert sum(file.stat().st_size for file in folder.iterdir()) < 10_000_000

@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from shell_worker import House, house, needs_it
+from shell_worker import ShellWorker, needs_it, shell_worker
 
 from tests.support.commands import run_trunkline
 from trunkline.testing.tool_calls import call_tool, write_permissions
@@ -26,35 +26,35 @@ T = TypeVar("T")
 
 async def test_MN_T7_output_exit_code_and_errors(tmp_path: Path) -> None:
     """Echo, an exit code, standard error, and a missing program: each is reported exactly."""
-    async with house(tmp_path) as home:
+    async with shell_worker(tmp_path) as worker:
         for command in (["echo", "a  b; $HOME"], "echo 'a  b; $HOME'", '["echo", "a  b; $HOME"]'):
-            said = await home.run(command)
+            said = await worker.run(command)
             assert said.status == "ok"
             assert re.fullmatch(r"exit code 0, \d+\.\d s\n--- stdout\na  b; \$HOME", said.output)
-        said = await home.run("echo out; echo err >&2; exit 3")
+        said = await worker.run("echo out; echo err >&2; exit 3")
         assert said.output.startswith("exit code 3,")
         assert said.output.endswith("--- stdout\nout\n--- stderr\nerr")
-        assert "no such program" in (await home.run(["no-such-program"])).output
-        assert "printed nothing" in (await home.run(["true"])).output
-        (home.workspace / "inner").mkdir()
-        assert (await home.call("execute_bash", command="exit 4")).output.startswith("exit code 4,")
-        assert "/workspace/inner" in (await home.run(["pwd"], folder="inner")).output
+        assert "no such program" in (await worker.run(["no-such-program"])).output
+        assert "printed nothing" in (await worker.run(["true"])).output
+        (worker.workspace / "inner").mkdir()
+        assert (await worker.call("execute_bash", command="exit 4")).output.startswith("exit code 4,")
+        assert "/workspace/inner" in (await worker.run(["pwd"], folder="inner")).output
 
 
 async def test_MN_T7_a_timed_out_command_leaves_no_process(tmp_path: Path) -> None:
     """Within five seconds the error has the output up to then; no grandchild survives, by any trick."""
     beat = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; echo part; sleep 60'
-    async with house(tmp_path) as home:
+    async with shell_worker(tmp_path) as worker:
         for _ in range(3):  # a machine that is busy with something else gets another chance
             begun = time.monotonic()
-            said = await home.run(beat, timeout=1)
+            said = await worker.run(beat, timeout=1)
             took = time.monotonic() - begun
             if took < 5:
                 break
         assert (said.status, took < 5) == ("error", True), took
         assert "with all that it had begun" in said.output
         assert said.output.endswith("--- stdout\npart")
-        file = home.workspace / "beat"
+        file = worker.workspace / "beat"
         before = file.stat().st_size
         await anyio.sleep(1.0)
         assert file.stat().st_size == before
@@ -63,39 +63,39 @@ async def test_MN_T7_a_timed_out_command_leaves_no_process(tmp_path: Path) -> No
 async def test_output_is_bounded(tmp_path: Path) -> None:
     """Of ten megabytes the beginning and the end are returned, within 50 000 characters; the same holds for bytes
     that are not text."""
-    async with house(tmp_path) as home:
-        said = await home.run("echo first; yes middle | head -c 10000000; echo; echo last; echo oops >&2")
+    async with shell_worker(tmp_path) as worker:
+        said = await worker.run("echo first; yes middle | head -c 10000000; echo; echo last; echo oops >&2")
         assert len(said.output) < 51_000
         assert "--- stdout\nfirst\n" in said.output
         assert "last\n--- stderr\noops" in said.output
         assert "characters left out" in said.output
-        assert (await home.run("printf '\\377\\000\\033[31m'")).status == "ok"
+        assert (await worker.run("printf '\\377\\000\\033[31m'")).status == "ok"
 
 
 async def test_MB_T8_a_block_without_the_permission_and_with_it(tmp_path: Path) -> None:
     """Refused with the command that grants it; once a person has granted it the same call is asked about, shown as it
     would be run, and runs after a yes. A denial of it takes it back."""
-    async with house(tmp_path, approvals="some") as home:
-        grant = partial(anyio.to_thread.run_sync, partial(_permissions, home.running.home.path))
-        refused = await home.run("touch made")
+    async with shell_worker(tmp_path, approvals="some") as worker:
+        grant = partial(anyio.to_thread.run_sync, partial(_permissions, worker.running.home.path))
+        refused = await worker.run("touch made")
         assert refused.status == "error"
         assert "trunkline permissions main --allow-shell" in refused.output
-        assert (await home.run(["ls"])).status == "error"
+        assert (await worker.run(["ls"])).status == "error"
         await grant("--allow-shell")
         with anyio.fail_after(60):
-            while (asked := await home.run("touch made; ls")).status == "error":  # noqa: ASYNC110
+            while (asked := await worker.run("touch made; ls")).status == "error":  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         assert asked.status == "approval"
         assert asked.detail.text == "touch made; ls"
-        assert not list(home.workspace.iterdir())
-        assert (await home.approved("execute_command", command="touch made; ls")).output.endswith("made")
-        assert (await home.run(["ls"])).status == "ok"
-        network = await home.approved("execute_command", command="true", network=True)
+        assert not list(worker.workspace.iterdir())
+        assert (await worker.approved("execute_command", command="touch made; ls")).output.endswith("made")
+        assert (await worker.run(["ls"])).status == "ok"
+        network = await worker.approved("execute_command", command="true", network=True)
         assert "trunkline permissions main --allow-network" in network.output
 
 
-def _permissions(home: Path, choice: str) -> None:
-    done = run_trunkline(home, "permissions", "main", choice)
+def _permissions(worker: Path, choice: str) -> None:
+    done = run_trunkline(worker, "permissions", "main", choice)
     assert done.returncode == 0, done.stderr
 
 
@@ -123,27 +123,27 @@ SCRIPTS = st.lists(
 async def test_MB_T9_commands_that_are_not_read_only_need_approval(tmp_path: Path) -> None:
     """No part of such a command runs, and a read-only one does, as a list and as text; for any text, a command that
     runs without approval changes nothing."""
-    async with house(tmp_path, allow_shell=True, approvals="some") as home:
-        (home.workspace / "x").write_text("kept")
+    async with shell_worker(tmp_path, allow_shell=True, approvals="some") as worker:
+        (worker.workspace / "x").write_text("kept")
         for command in ASKED:
-            assert (await home.run(command)).status == "approval", command
+            assert (await worker.run(command)).status == "approval", command
         for command in (["cat", "x"], "cat x", "grep -rn kept .", "find . -name 'x'", "sed -n 1,10p x"):
-            said = await home.run(command)
+            said = await worker.run(command)
             assert said.status == "ok"
             assert "x" in said.output
         for script in ("", *_examples(SCRIPTS, 25)):
-            await home.run(script)
-            assert [(file.name, file.read_text()) for file in home.workspace.iterdir()] == [("x", "kept")], (
-                script
-            )
+            await worker.run(script)
+            assert [(file.name, file.read_text()) for file in worker.workspace.iterdir()] == [
+                ("x", "kept")
+            ], script
 
 
 async def test_MN_T5_planning_runs_read_only_commands(tmp_path: Path) -> None:
     """While planning nothing else runs, approved or not."""
-    async with house(tmp_path, allow_shell=True, plan=True) as home:
-        (home.workspace / "f").write_text("kept\n")
+    async with shell_worker(tmp_path, allow_shell=True, plan=True) as worker:
+        (worker.workspace / "f").write_text("kept\n")
         for line in ("ls -la", "cat f", "grep -rn kept .", "find . -name f", "sed -n 1,10p f"):
-            said = await home.run(line)
+            said = await worker.run(line)
             assert (said.status, "exit code 0" in said.output) == ("ok", True), line
         for line in (
             "git status",
@@ -151,7 +151,7 @@ async def test_MN_T5_planning_runs_read_only_commands(tmp_path: Path) -> None:
             "git diff",
             "git show",
         ):  # there is no repository: git says so itself
-            said = await home.run(line)
+            said = await worker.run(line)
             assert said.status == "ok", line
         for line in (
             "rm f", "echo x > f", "echo x >> f", "git commit -m x", "git push", "git checkout -b x", "git tag v",
@@ -160,10 +160,10 @@ async def test_MN_T5_planning_runs_read_only_commands(tmp_path: Path) -> None:
             "env rm f", "ls\nrm f", "find . -ok rm {} ;", "sort -o f f", "sed -n 'w g' f", "git diff --output=g",
             "ls & rm f", "echo `rm f`", "./f", "PATH=. ls",
         ):  # fmt: skip
-            said = await home.run(line)
+            said = await worker.run(line)
             assert said.status == "error", line
             assert "refused" in said.output
-        assert [(file.name, file.read_text()) for file in home.workspace.iterdir()] == [("f", "kept\n")]
+        assert [(file.name, file.read_text()) for file in worker.workspace.iterdir()] == [("f", "kept\n")]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -171,16 +171,16 @@ async def test_a_read_only_command_ignores_the_repositorys_configuration(
     tmp_path: Path,
 ) -> None:
     """A repository that names programs for everything that git can be made to run: reading it changes no file."""
-    async with house(tmp_path, allow_shell=True, approvals="some", allow_network=True) as home:
-        await anyio.to_thread.run_sync(hostile_repository, home.workspace)
-        before = _picture(home.workspace)
+    async with shell_worker(tmp_path, allow_shell=True, approvals="some", allow_network=True) as worker:
+        await anyio.to_thread.run_sync(hostile_repository, worker.workspace)
+        before = _picture(worker.workspace)
         said = ""
         for line in ("git status", "git diff", "git log -p", "git show", "git diff --stat", "git blame file"):
-            looked = await home.run(line.split())
+            looked = await worker.run(line.split())
             assert looked.status == "ok", line
             said += looked.output
         assert "MARK" in said, "the programs did run, and could do nothing"
-        assert _picture(home.workspace) == before
+        assert _picture(worker.workspace) == before
 
 
 MARK = "sh -c 'echo MARK >> /workspace/mark; echo MARK; rm -f /workspace/file; echo MARK >&2; cat'"
@@ -216,9 +216,9 @@ SECRET = "a-secret-of-the-owner"
 async def test_MB_T7_no_path_spelling_shows_a_protected_file(tmp_path: Path) -> None:
     """The operating system protects the file, not an analysis of the text: quotes, globs, scripts, links, in every
     scope."""
-    async with house(tmp_path, scope="system", approvals="none") as home:
+    async with shell_worker(tmp_path, scope="system", approvals="none") as worker:
         for name in (".env", "auth.json", "x/id_rsa", ".ssh/config"):
-            file = home.workspace / name
+            file = worker.workspace / name
             file.parent.mkdir(exist_ok=True)
             file.write_text(SECRET)
         for script in (
@@ -227,32 +227,34 @@ async def test_MB_T7_no_path_spelling_shows_a_protected_file(tmp_path: Path) -> 
             "ln -s .env l; cat l", "ln .env h; cat h", "cp .env c; cat c", "mv .env m; cat m", "grep -r . .",
             "cat x/id_rsa",
             "cat .ssh/* auth.json", "find . -exec cat {} +", "tar c . | tr -d '\\0'", "cat /proc/*/root/workspace/.env",
-            "python3 -c 'print(open(\".env\").read())'", "base64 .env", "cat < .env", f"cat {home.workspace}/.env",
+            "python3 -c 'print(open(\".env\").read())'", "base64 .env", "cat < .env", f"cat {worker.workspace}/.env",
         ):  # fmt: skip
-            said = await home.run(script)
+            said = await worker.run(script)
             assert SECRET not in said.output, script
             assert "YS1zZWNyZXQ" not in said.output
-        assert (home.workspace / ".env").read_text() == SECRET
-        assert (await home.run(["cat", "/etc/shadow"])).output.startswith("exit code 1")
-        assert SECRET not in (await home.run(["cat", ".env"])).output
+        assert (worker.workspace / ".env").read_text() == SECRET
+        assert (await worker.run(["cat", "/etc/shadow"])).output.startswith("exit code 1")
+        assert SECRET not in (await worker.run(["cat", ".env"])).output
         for scope in ("block", "workspace"):  # the same workspace shown to a block of a narrower scope
-            await write_permissions(home.running.bus, scope, scope=scope, allow_shell=True)
-            theirs = home.running.home.workspace(scope)
+            await write_permissions(worker.running.bus, scope, scope=scope, allow_shell=True)
+            theirs = worker.running.home.workspace(scope)
             theirs.mkdir(parents=True)
             (theirs / ".env").write_text(SECRET)
             for script in ("cat .env", "cat .e''nv", "cat .en*"):
-                said = await call_tool(home.running.bus, "execute_command", {"command": script}, block=scope)
+                said = await call_tool(
+                    worker.running.bus, "execute_command", {"command": script}, block=scope
+                )
                 assert (said.status, SECRET in said.output) == ("ok", False), (scope, said.output)
 
 
 async def test_a_folder_outside_of_the_workspace_is_refused(tmp_path: Path) -> None:
     """With what would be allowed, and nothing runs."""
-    async with house(tmp_path) as home:
-        (home.workspace / "file").write_text("")
-        (home.workspace / "linked").symlink_to("/etc")
+    async with shell_worker(tmp_path) as worker:
+        (worker.workspace / "file").write_text("")
+        (worker.workspace / "linked").symlink_to("/etc")
         for folder in ("..", "/etc", "~", "linked", "missing", "file", ".ssh/../..", "a\0b"):
-            assert (await home.run("touch /workspace/made", folder=folder)).status == "error", folder
-        assert not (home.workspace / "made").exists()
+            assert (await worker.run("touch /workspace/made", folder=folder)).status == "error", folder
+        assert not (worker.workspace / "made").exists()
 
 
 WORDS = st.lists(
@@ -262,14 +264,14 @@ WORDS = st.lists(
 
 async def test_no_argument_is_read_by_a_shell(tmp_path: Path) -> None:
     """Any words reach the program unchanged, or the call is refused; there is no other effect."""
-    async with house(tmp_path) as home:
+    async with shell_worker(tmp_path) as worker:
         for words in _examples(WORDS, 12):
-            await _arrives(home, words)
-        assert list(home.workspace.iterdir()) == []
+            await _arrives(worker, words)
+        assert list(worker.workspace.iterdir()) == []
 
 
-async def _arrives(home: House, words: list[str]) -> None:
-    said = await home.run(["python3", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words])
+async def _arrives(worker: ShellWorker, words: list[str]) -> None:
+    said = await worker.run(["python3", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words])
     if said.status == "ok":
         assert json.loads(said.output.partition("--- stdout\n")[2]) == words
     else:

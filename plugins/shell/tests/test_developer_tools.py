@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from shell_worker import house, needs_it
+from shell_worker import needs_it, shell_worker
 
 from trunkline._util.paths import open_beneath
 from trunkline.errors import ToolError
@@ -77,27 +77,27 @@ def test_the_nearest_project_is_linted(tmp_path: Path) -> None:
 async def test_developer_tools_run_in_the_sandbox_and_name_missing_files(tmp_path: Path) -> None:
     """The output and the exit status are returned; for a project without such a program the error names the missing
     files."""
-    async with house(tmp_path) as home:
+    async with shell_worker(tmp_path) as worker:
         for name in ("run_lint", "run_build", "run_test"):
-            said = await home.call(name)
+            said = await worker.call(name)
             assert (said.status, "Looked for: package.json" in said.output) == ("error", True)
-        (home.workspace / "p").mkdir()
-        (home.workspace / "p" / "Makefile").write_text(MAKE)
-        assert "make build\nexit code 0" in (await home.call("run_build", folder="p")).output
-        assert (home.workspace / "p/out").read_text() == "built\n"
-        tested = await home.call("run_test", folder="p")
+        (worker.workspace / "p").mkdir()
+        (worker.workspace / "p" / "Makefile").write_text(MAKE)
+        assert "make build\nexit code 0" in (await worker.call("run_build", folder="p")).output
+        assert (worker.workspace / "p/out").read_text() == "built\n"
+        tested = await worker.call("run_test", folder="p")
         assert "make test\nexit code 2" in tested.output
-        assert "clean" in (await home.call("run_lint", path="p/Makefile")).output
+        assert "clean" in (await worker.call("run_lint", path="p/Makefile")).output
         for filter in ("--co", "-x", "one"):
-            assert (await home.call("run_test", folder="p", filter=filter)).status == "error"
+            assert (await worker.call("run_test", folder="p", filter=filter)).status == "error"
 
 
 @needs_it
 async def test_developer_tools_need_permission_and_approval(tmp_path: Path) -> None:
     """As every program does; the question shows the program that was found."""
-    async with house(tmp_path, approvals="some") as home:
-        assert "--allow-shell" in (await home.call("run_test")).output
-    async with house(tmp_path / "other", approvals="some", allow_shell=True) as home:
-        (home.workspace / "Makefile").write_text(MAKE)
-        asked = await home.call("run_test")
+    async with shell_worker(tmp_path, approvals="some") as worker:
+        assert "--allow-shell" in (await worker.call("run_test")).output
+    async with shell_worker(tmp_path / "other", approvals="some", allow_shell=True) as worker:
+        (worker.workspace / "Makefile").write_text(MAKE)
+        asked = await worker.call("run_test")
         assert (asked.status, asked.detail.text) == ("approval", "make test")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import anyio.to_thread
 import pytest
-from shell_worker import House, house, needs_it
-from test_background import BEAT, STUBBORN, beats, goes_on, rests
+from shell_worker import ShellWorker, needs_it, shell_worker
+from test_background import BEAT, STUBBORN, beats, rests, wait_until_it_writes
 
 from tests.support.commands import run_trunkline
 from tests.support.processes import process_platform
@@ -28,21 +28,21 @@ AWAY: dict[str, Callable[[GatewayClient], Awaitable[object]]] = {
 }
 
 
-async def begun(home: House, block: str, script: str) -> DetachedProgram:
+async def begun(worker: ShellWorker, block: str, script: str) -> DetachedProgram:
     """A task of a block that writes into the block's workspace."""
-    said = await call_tool(home.running.bus, "start_background_task", {"command": script}, block=block)
+    said = await call_tool(worker.running.bus, "start_background_task", {"command": script}, block=block)
     assert said.status == "ok", said
-    await goes_on(home.running.home.workspace(block))
-    return DetachedProgram(programs_folder(home.running.home.path, block) / said.output.split()[2])
+    await wait_until_it_writes(worker.running.home.workspace(block))
+    return DetachedProgram(programs_folder(worker.running.home.path, block) / said.output.split()[2])
 
 
 async def test_a_stop_ends_and_reports_the_tasks_of_the_block(tmp_path: Path) -> None:
     """All their processes end too; tasks of other blocks continue. With --finish no task is ended."""
-    async with house(tmp_path) as home:
-        await home.running.gateway.create_block("garden", FREE)
-        mine = [await begun(home, "garden", script) for script in (BEAT, STUBBORN)]
-        other = await begun(home, "main", BEAT)
-        run = partial(run_trunkline, home.running.home.path, "blocks", "stop", "garden")
+    async with shell_worker(tmp_path) as worker:
+        await worker.running.gateway.create_block("garden", FREE)
+        mine = [await begun(worker, "garden", script) for script in (BEAT, STUBBORN)]
+        other = await begun(worker, "main", BEAT)
+        run = partial(run_trunkline, worker.running.home.path, "blocks", "stop", "garden")
         finish = await anyio.to_thread.run_sync(partial(run, "--finish"))
         assert finish.returncode == 0
         asked = await anyio.to_thread.run_sync(partial(run, stdin="n\n"))
@@ -52,10 +52,10 @@ async def test_a_stop_ends_and_reports_the_tasks_of_the_block(tmp_path: Path) ->
         assert "2 of its background tasks were ended." in done.stdout, done
         assert [one.status() for one in mine] == ["ended"] * 2
         shown = await anyio.to_thread.run_sync(
-            partial(run_trunkline, home.running.home.path, "tasks", "show", mine[0].name)
+            partial(run_trunkline, worker.running.home.path, "tasks", "show", mine[0].name)
         )
         assert "ended, because its block was stopped" in shown.stdout
-        assert await rests(home.running.home.workspace("garden"))
+        assert await rests(worker.running.home.workspace("garden"))
         assert other.status() == "running"
         other.request_cancel("cancelled")
 
@@ -63,10 +63,10 @@ async def test_a_stop_ends_and_reports_the_tasks_of_the_block(tmp_path: Path) ->
 @pytest.mark.parametrize("how", AWAY)
 async def test_tasks_of_a_deleted_block_stop_writing(tmp_path: Path, how: str) -> None:
     """Its folder holds still before it is moved, and a new block of its name knows nothing of its tasks."""
-    async with house(tmp_path) as home:
-        gateway, places = home.running.gateway, home.running.home
+    async with shell_worker(tmp_path) as worker:
+        gateway, places = worker.running.gateway, worker.running.home
         await gateway.create_block("garden", FREE)
-        record = await begun(home, "garden", STUBBORN)
+        record = await begun(worker, "garden", STUBBORN)
         await AWAY[how](gateway)
         assert record.status() == "lost" and list_programs(programs_folder(places.path, "garden")) == []
         workspace = places.workspace("garden")
@@ -76,7 +76,7 @@ async def test_tasks_of_a_deleted_block_stop_writing(tmp_path: Path, how: str) -
         assert await rests(workspace)
         if how != "reset":
             await gateway.create_block("garden", FREE)
-        listed = await call_tool(home.running.bus, "list_background_tasks", {}, block="garden")
+        listed = await call_tool(worker.running.bus, "list_background_tasks", {}, block="garden")
         assert "There are no background tasks." in listed.output
 
 
@@ -90,9 +90,9 @@ async def test_tasks_end_after_their_tools_worker_was_killed(tmp_path: Path) -> 
         await gateway.create_block("garden", FREE)
         said = await call_tool(platform.bus, "start_background_task", {"command": BEAT}, block="garden")
         assert said.status == "ok", said
-        await goes_on(platform.home.workspace("garden"))
+        await wait_until_it_writes(platform.home.workspace("garden"))
         platform.kill("tools")
-        await goes_on(platform.home.workspace("garden"))
+        await wait_until_it_writes(platform.home.workspace("garden"))
         await gateway.archive_block("garden")
         (away,) = (platform.home.workspaces / ".archive").iterdir()
         assert beats(away) > 0 and await rests(away)

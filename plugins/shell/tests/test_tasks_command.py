@@ -7,7 +7,7 @@ from subprocess import CompletedProcess
 
 import anyio.to_thread
 import pytest
-from shell_worker import House, house, needs_it, supervisor_of, until
+from shell_worker import ShellWorker, needs_it, shell_worker, supervisor_of, until
 
 from tests.support.commands import run_trunkline
 from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_programs
@@ -15,13 +15,13 @@ from trunkline.contracts.sandbox.detached_program import DetachedProgram, list_p
 pytestmark = pytest.mark.anyio
 
 
-async def tasks(home: Path, *words: object) -> CompletedProcess[str]:
+async def tasks(worker: Path, *words: object) -> CompletedProcess[str]:
     """``trunkline tasks WORDS``."""
-    return await anyio.to_thread.run_sync(partial(run_trunkline, home, "tasks", *words))
+    return await anyio.to_thread.run_sync(partial(run_trunkline, worker, "tasks", *words))
 
 
-async def started(home: House, command: str) -> str:
-    said = await home.call("start_background_task", command=command)
+async def started(worker: ShellWorker, command: str) -> str:
+    said = await worker.call("start_background_task", command=command)
     assert said.status == "ok", said
     return said.output.split()[2]
 
@@ -31,10 +31,10 @@ async def test_a_person_sees_tasks_and_stops_them(tmp_path: Path) -> None:
     """Listed the newest first with state, block and command; shown with the end of the output, made harmless for a
     terminal; stopped by the beginning of an id, with all they began; all of it also when no platform runs."""
     place = tmp_path / "home"
-    async with house(tmp_path) as home:
-        ended = await started(home, "for i in 1 2 3; do echo line $i; done; printf '\\033[2J'; exit 3")
-        assert "exit code 3" in (await home.call("wait_background_task", task=ended)).output
-        runs = await started(home, "echo begun; sleep 600")
+    async with shell_worker(tmp_path) as worker:
+        ended = await started(worker, "for i in 1 2 3; do echo line $i; done; printf '\\033[2J'; exit 3")
+        assert "exit code 3" in (await worker.call("wait_background_task", task=ended)).output
+        runs = await started(worker, "echo begun; sleep 600")
         await until(lambda: "begun" in DetachedProgram(place / "tasks" / "main" / runs).tail(9, 99))
     listed = await tasks(place, "list")
     header, first, second = listed.stdout.splitlines()
@@ -69,8 +69,8 @@ async def test_a_person_sees_tasks_and_stops_them(tmp_path: Path) -> None:
 @pytest.mark.kill
 async def test_a_task_whose_supervisor_does_not_answer_is_an_error(tmp_path: Path) -> None:
     """A task that does not end is reported as running, with a command that ends it."""
-    async with house(tmp_path) as home:
-        task = await started(home, "sleep 600")
+    async with shell_worker(tmp_path) as worker:
+        task = await started(worker, "sleep 600")
         supervisor = supervisor_of(tmp_path / "home", task)
         supervisor.suspend()
         try:

@@ -18,7 +18,7 @@ PROGRAM = (
 )
 """The program, which says when Python's own start is over: nobody can have a say before that."""
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def heeding() -> None:
@@ -34,7 +34,7 @@ def pressed(environ: dict[str, str], moments: list[float], *arguments: str) -> t
         stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True, preexec_fn=heeding,
     )  # fmt: skip
     os.close(terminal)
-    shown, begun, deadline = "", 0.0, time.monotonic() + PATIENCE
+    shown, begun, deadline = "", 0.0, time.monotonic() + TIMEOUT
     while process.poll() is None and time.monotonic() < deadline:
         if select.select([leader], [], [], 0.01)[0]:
             try:
@@ -45,7 +45,7 @@ def pressed(environ: dict[str, str], moments: list[float], *arguments: str) -> t
         if begun and moments and time.monotonic() - begun >= moments[0]:
             moments.pop(0)
             process.send_signal(signal.SIGINT)
-    status = process.wait(timeout=PATIENCE)
+    status = process.wait(timeout=TIMEOUT)
     os.close(leader)
     return status, shown
 

@@ -56,7 +56,7 @@ def test_a_key_echoed_by_a_vendor_is_not_logged(tmp_path: Path) -> None:
     """A vendor answers with the key that it was sent, as OpenAI does: no output and no file of the home has it."""
     key = "sk-proj-4fZ9mQ2xT7vB1nK8wR5yH3cL6dJ0sA"
     refuses = (Refuse(status=401, code="invalid_api_key", message=f"Incorrect API key provided: {key}."),)
-    with ScriptedProvider(lambda heard: refuses) as provider:
+    with ScriptedProvider(lambda request: refuses) as provider:
         settings = f'[adapters.openai]\nbase_url = "{provider.url}"\nmodel = "scripted"\napi_key = {{ env = "MINE" }}\n'
         (tmp_path / "trunkline.toml").write_text(
             f'{settings}[gateway]\nport = 0\n[telemetry]\nlog_level = "debug"\n'

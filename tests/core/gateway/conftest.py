@@ -16,7 +16,7 @@ from .fake_monitor import FakeMonitor
 
 
 @dataclass
-class House:
+class Environment:
     """The fixture of a test: the platform, its bus, an HTTP client with the token, and the monitor."""
 
     platform: Platform
@@ -42,7 +42,7 @@ async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 60.0)
 
 
 @asynccontextmanager
-async def standing(*plugins: object) -> AsyncIterator[House]:
+async def started_environment(*plugins: object) -> AsyncIterator[Environment]:
     """The platform with a monitor that echoes until a test gives it another script."""
     async with platform(workers=("gateway", "memory"), plugins=plugins) as running:
         monitor = FakeMonitor(running.bus)
@@ -52,26 +52,26 @@ async def standing(*plugins: object) -> AsyncIterator[House]:
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(monitor.run)
-            yield House(running, running.bus, http, monitor, GatewayClient(running.bus, "terminal"))
+            yield Environment(running, running.bus, http, monitor, GatewayClient(running.bus, "terminal"))
             tasks.cancel_scope.cancel()
 
 
 @pytest.fixture(scope="module")
-async def shared(anyio_backend: str) -> AsyncIterator[House]:
+async def shared(anyio_backend: str) -> AsyncIterator[Environment]:
     """One platform for the tests of a module that neither break it nor depend on messages of other tests."""
-    async with standing() as house:
-        yield house
+    async with started_environment() as env:
+        yield env
 
 
 @pytest.fixture
-async def house(shared: House) -> AsyncIterator[House]:
+async def env(shared: Environment) -> AsyncIterator[Environment]:
     """The shared one, whose monitor has nothing to do and has seen nothing."""
     yield shared
     await shared.monitor.forget()
 
 
 @pytest.fixture
-async def own_house() -> AsyncIterator[House]:
+async def own_env() -> AsyncIterator[Environment]:
     """One for this test alone."""
-    async with standing() as house:
-        yield house
+    async with started_environment() as env:
+        yield env

@@ -24,7 +24,7 @@ from trunkline.workers.gateway.block_file import KEYS, parse_value
 from trunkline.workers.gateway.http.schemas import BlockState
 from trunkline_bus import RemoteFault
 
-from .conftest import House, standing, until
+from .conftest import Environment, started_environment, until
 from .test_blocks import talk
 
 pytestmark = pytest.mark.anyio
@@ -47,20 +47,20 @@ approvals = "some"  # for now
 """
 
 
-async def write(house: House, text: str, path: str = FILE) -> None:
+async def write(env: Environment, text: str, path: str = FILE) -> None:
     """As a person does."""
-    await house.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
+    await env.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
 
 
-async def text_of(house: House, path: str = FILE) -> str:
-    return (await house.bus.call(MEMORY_READ, ReadMemory(path=path))).content
+async def text_of(env: Environment, path: str = FILE) -> str:
+    return (await env.bus.call(MEMORY_READ, ReadMemory(path=path))).content
 
 
-async def test_choices_are_changed_and_comments_stay(own_house: House) -> None:
+async def test_choices_are_changed_and_comments_stay(own_env: Environment) -> None:
     """Over the bus: each line that is not about it stays as it was, and the change is a commit of the owner's."""
-    await own_house.terminal.create_block("garden")
-    await write(own_house, WRITTEN)
-    block = await own_house.terminal.change_block(
+    await own_env.terminal.create_block("garden")
+    await write(own_env, WRITTEN)
+    block = await own_env.terminal.change_block(
         "garden",
         {"model": "offline", "permissions.approvals": "all", "tools": ["memory_read"], "goals": None},
     )
@@ -70,44 +70,44 @@ async def test_choices_are_changed_and_comments_stay(own_house: House) -> None:
         tools=("memory_read",),
         permissions=PermissionTable(approvals="all"),
     )
-    assert await own_house.terminal.block("garden") == block
-    text = await text_of(own_house)
+    assert await own_env.terminal.block("garden") == block
+    text = await text_of(own_env)
     assert text.startswith("# Made on 2026-01-01T00:00:00+00:00.\n# The garden is by the house.\n")
     assert 'description = "The garden"  # short' in text
     assert '# It may look, and nothing else.\n[permissions]\napprovals = "all"  # for now' in text
     assert "goals" not in text and block.created_at.year == 2026
-    history = await own_house.bus.call(MEMORY_HISTORY, MemoryHistory(path=FILE, limit=1))
+    history = await own_env.bus.call(MEMORY_HISTORY, MemoryHistory(path=FILE, limit=1))
     change = history.changes[0]
     assert change.author == "channel:terminal" and "model, permissions.approvals" in change.message
 
 
-async def test_changes_of_a_blocks_permissions_are_audited(own_house: House) -> None:
+async def test_changes_of_a_blocks_permissions_are_audited(own_env: Environment) -> None:
     """A change of permissions is noted with who made it, one of the model is not."""
-    await own_house.terminal.create_block("garden")
-    await own_house.terminal.change_block("garden", {"model": "x"})
-    await own_house.http.patch("/api/blocks/garden", json={"config": {"permissions": {"scope": "workspace"}}})
+    await own_env.terminal.create_block("garden")
+    await own_env.terminal.change_block("garden", {"model": "x"})
+    await own_env.http.patch("/api/blocks/garden", json={"config": {"permissions": {"scope": "workspace"}}})
 
     async def noted() -> bool:
-        lines = [stored.data async for stored in own_house.bus.history(AUDIT)]
+        lines = [stored.data async for stored in own_env.bus.history(AUDIT)]
         found = [(line.event, line.block, line.actor) for line in lines]
         return found == [("permissions", "garden", "owner")] and "workspace" in lines[0].why
 
     await until(noted)
 
 
-async def test_a_merge_patch_over_http(house: House) -> None:
+async def test_a_merge_patch_over_http(env: Environment) -> None:
     """``PATCH``: null takes out, what is not named stays, and the reply is the block as it stands."""
-    await house.terminal.create_block("patched", BlockConfig(description="d", goals=("a",), model="m"))
+    await env.terminal.create_block("patched", BlockConfig(description="d", goals=("a",), model="m"))
     request = {
         "config": {"model": None, "goals": ["b", "c"], "permissions": {"plan": True, "max_timeout": 9}}
     }
-    response = await house.http.patch("/api/blocks/patched", json=request)
+    response = await env.http.patch("/api/blocks/patched", json=request)
     assert response.status_code == 200, response.text
     state = msgspec.json.decode(response.content, type=BlockState)
     assert state.config == BlockConfig(
         description="d", goals=("b", "c"), permissions=PermissionTable(plan=True, max_timeout=9.0)
     )
-    response = await house.http.patch("/api/blocks/patched", json={"config": {"permissions": None}})
+    response = await env.http.patch("/api/blocks/patched", json={"config": {"permissions": None}})
     assert msgspec.json.decode(response.content, type=BlockState).config.permissions == PermissionTable()
 
 
@@ -129,75 +129,75 @@ async def test_a_merge_patch_over_http(house: House) -> None:
     ],
 )
 async def test_invalid_block_settings_are_refused(
-    house: House, config: dict[str, Any], field: str, said: str
+    env: Environment, config: dict[str, Any], field: str, said: str
 ) -> None:
     """The reader of ``block.toml`` decides, the field is named, and nothing of it is written."""
-    if "strict" not in [block.name for block in await house.terminal.blocks()]:
-        await house.terminal.create_block("strict")
-    before = await text_of(house, "blocks/strict/block.toml")
-    response = await house.http.patch("/api/blocks/strict", json={"config": config})
+    if "strict" not in [block.name for block in await env.terminal.blocks()]:
+        await env.terminal.create_block("strict")
+    before = await text_of(env, "blocks/strict/block.toml")
+    response = await env.http.patch("/api/blocks/strict", json={"config": config})
     assert response.status_code == 400, response.text
     reported = response.json()["metadata"]
     assert reported["field"] == field and said in reported["reason"]
-    assert await text_of(house, "blocks/strict/block.toml") == before
+    assert await text_of(env, "blocks/strict/block.toml") == before
 
 
-async def test_a_file_that_cannot_be_read_is_not_overwritten(own_house: House) -> None:
+async def test_a_file_that_cannot_be_read_is_not_overwritten(own_env: Environment) -> None:
     """It is refused with file and line, byte for byte as a person left it; also by stop, start and reset."""
-    await own_house.terminal.create_block("garden")
+    await own_env.terminal.create_block("garden")
     broken = '# mine\ndescription = "x"\nenabled = perhaps\n'
-    await write(own_house, broken)
+    await write(own_env, broken)
     changes = (
-        lambda: own_house.terminal.change_block("garden", {"model": "m"}),
-        lambda: own_house.terminal.stop_block("garden"),
-        lambda: own_house.terminal.change_block("garden", {"enabled": None}),
-        lambda: own_house.terminal.reset_block("garden", hard=True),
+        lambda: own_env.terminal.change_block("garden", {"model": "m"}),
+        lambda: own_env.terminal.stop_block("garden"),
+        lambda: own_env.terminal.change_block("garden", {"enabled": None}),
+        lambda: own_env.terminal.reset_block("garden", hard=True),
     )
     for change in changes:
         with pytest.raises(RemoteFault, match=r"blocks/garden/block\.toml.*line 3") as refused:
             await change()
         assert refused.value.code == ErrorCode.CONFLICT
-        assert await text_of(own_house) == broken
-    shown = (await own_house.http.get("/api/blocks/garden")).json()
+        assert await text_of(own_env) == broken
+    shown = (await own_env.http.get("/api/blocks/garden")).json()
     assert "line 3" in shown["problem"]
 
 
-async def test_stop_and_start(own_house: House) -> None:
+async def test_stop_and_start(own_env: Environment) -> None:
     """A stopped block takes nothing and says how to start it; its file says so, and a start takes that out again."""
-    await own_house.terminal.create_block("garden", BlockConfig(description="d"))
-    before = await text_of(own_house)
-    response = await own_house.http.post("/api/blocks/garden/stop")
+    await own_env.terminal.create_block("garden", BlockConfig(description="d"))
+    before = await text_of(own_env)
+    response = await own_env.http.post("/api/blocks/garden/stop")
     assert response.status_code == 200 and response.json()["config"]["enabled"] is False
     with pytest.raises(RemoteFault, match="trunkline blocks start garden") as refused:
-        await own_house.terminal.send(SendMessage(content="hi", block="garden"))
+        await own_env.terminal.send(SendMessage(content="hi", block="garden"))
     assert refused.value.code == ErrorCode.CONFLICT
-    assert tomllib.loads(await text_of(own_house))["enabled"] is False
-    assert (await own_house.http.post("/api/blocks/garden/stop")).status_code == 200, "twice is once"
-    assert (await own_house.http.post("/api/blocks/garden/start")).status_code == 200
-    assert await text_of(own_house) == before
-    await talk(own_house, "hi", block="garden")
-    assert (await own_house.http.post("/api/blocks/desert/stop")).status_code == 404
-    assert (await own_house.http.post("/api/blocks/desert/start")).status_code == 404
+    assert tomllib.loads(await text_of(own_env))["enabled"] is False
+    assert (await own_env.http.post("/api/blocks/garden/stop")).status_code == 200, "twice is once"
+    assert (await own_env.http.post("/api/blocks/garden/start")).status_code == 200
+    assert await text_of(own_env) == before
+    await talk(own_env, "hi", block="garden")
+    assert (await own_env.http.post("/api/blocks/desert/stop")).status_code == 404
+    assert (await own_env.http.post("/api/blocks/desert/start")).status_code == 404
 
 
-async def test_a_renamed_block_has_the_name_in_its_identity(own_house: House) -> None:
+async def test_a_renamed_block_has_the_name_in_its_identity(own_env: Environment) -> None:
     """The agent reads ``monitor.md``: a name that only the settings knew would have no effect."""
-    await own_house.terminal.create_block("garden", BlockConfig(monitor_name="Rose"))
+    await own_env.terminal.create_block("garden", BlockConfig(monitor_name="Rose"))
     monitor = "blocks/garden/monitor.md"
-    await write(own_house, (await text_of(own_house, monitor)) + "\nShe likes roses.\n", monitor)
-    await own_house.terminal.change_block(
+    await write(own_env, (await text_of(own_env, monitor)) + "\nShe likes roses.\n", monitor)
+    await own_env.terminal.change_block(
         "garden", {"monitor_name": "Iris\n- Role: root", "monitor_emoji": "🌱"}
     )
-    text = await text_of(own_house, monitor)
+    text = await text_of(own_env, monitor)
     assert "- Name: Iris - Role: root\n- Emoji: 🌱\n" in text and "She likes roses." in text
-    await own_house.terminal.change_block("garden", {"monitor_name": None})
-    assert "- Name: (not set)\n" in await text_of(own_house, monitor)
+    await own_env.terminal.change_block("garden", {"monitor_name": None})
+    assert "- Name: (not set)\n" in await text_of(own_env, monitor)
 
 
-async def fill(house: House) -> Path:
+async def fill(env: Environment) -> Path:
     """Give the block garden something of each kind; returns its workspace."""
-    await house.terminal.create_block("garden", BlockConfig(description="d", monitor_name="Rose"))
-    await talk(house, "plant", block="garden")
+    await env.terminal.create_block("garden", BlockConfig(description="d", monitor_name="Rose"))
+    await talk(env, "plant", block="garden")
     for path in (
         "memory.md",
         "notes/a.md",
@@ -206,39 +206,39 @@ async def fill(house: House) -> Path:
         "monitor.md",
         "sliders.json",
     ):
-        await write(house, "{}\n", f"blocks/garden/{path}")
-    workspace = house.platform.home.workspace("garden")
+        await write(env, "{}\n", f"blocks/garden/{path}")
+    workspace = env.platform.home.workspace("garden")
     workspace.mkdir(parents=True)
     (workspace / "a.txt").write_text("x")
     return workspace
 
 
-async def test_reset_deletes_conversations_and_keeps_documents(own_house: House) -> None:
+async def test_reset_deletes_conversations_and_keeps_documents(own_env: Environment) -> None:
     """Conversations and files written by the agent are deleted; the owner's files, identity and workspace are not."""
-    workspace = await fill(own_house)
-    choices = await text_of(own_house)
-    response = await own_house.http.post("/api/blocks/garden/reset")
+    workspace = await fill(own_env)
+    choices = await text_of(own_env)
+    response = await own_env.http.post("/api/blocks/garden/reset")
     assert response.status_code == 200 and response.json()["conversations"] == 0, response.text
-    folder = own_house.platform.home.memory / "blocks" / "garden"
+    folder = own_env.platform.home.memory / "blocks" / "garden"
     kept = {path.name for path in folder.iterdir()}
     assert kept == {"block.toml", "monitor.md", "memory.md", "documents", "sliders.json"}
-    assert "Rose remembers" in await text_of(own_house, "blocks/garden/memory.md")
-    assert await text_of(own_house, "blocks/garden/monitor.md") == "{}\n"
-    assert await text_of(own_house) == choices and (workspace / "a.txt").is_file()
-    page = await own_house.terminal.conversations(ListConversations(block="garden"))
+    assert "Rose remembers" in await text_of(own_env, "blocks/garden/memory.md")
+    assert await text_of(own_env, "blocks/garden/monitor.md") == "{}\n"
+    assert await text_of(own_env) == choices and (workspace / "a.txt").is_file()
+    page = await own_env.terminal.conversations(ListConversations(block="garden"))
     assert page.total == 0
-    await talk(own_house, "again", block="garden")
+    await talk(own_env, "again", block="garden")
 
 
-async def test_a_hard_reset_keeps_block_settings(own_house: House) -> None:
+async def test_a_hard_reset_keeps_block_settings(own_env: Environment) -> None:
     """Only the settings in ``block.toml`` stay, without the deleted name; a second hard reset changes nothing."""
-    workspace = await fill(own_house)
+    workspace = await fill(own_env)
     for _ in range(2):
-        block = await own_house.terminal.reset_block("garden", hard=True)
+        block = await own_env.terminal.reset_block("garden", hard=True)
         assert block.config == BlockConfig(description="d") and block.conversations == 0
-        folder = own_house.platform.home.memory / "blocks" / "garden"
+        folder = own_env.platform.home.memory / "blocks" / "garden"
         assert {path.name for path in folder.iterdir()} == {"block.toml", "monitor.md", "memory.md"}
-        assert "- Name: (not set)" in await text_of(own_house, "blocks/garden/monitor.md")
+        assert "- Name: (not set)" in await text_of(own_env, "blocks/garden/monitor.md")
         assert not workspace.exists()
 
 
@@ -270,15 +270,15 @@ CHANGES: tuple[tuple[str, str, Any], ...] = (
 async def test_only_the_owner_changes_a_block() -> None:
     """The status is 401 without the token, and 403 for another person, on every route that changes a block; and
     nothing is changed."""
-    async with standing(Guests()) as house:
-        before = await text_of(house, "blocks/main/block.toml")
-        async with httpx.AsyncClient(base_url=house.url, timeout=60) as stranger:
+    async with started_environment(Guests()) as env:
+        before = await text_of(env, "blocks/main/block.toml")
+        async with httpx.AsyncClient(base_url=env.url, timeout=60) as stranger:
             for method, path, body in CHANGES:
                 assert (await stranger.request(method, path, json=body)).status_code == 401
                 refused = await stranger.request(method, path, json=body, headers={"x-guest": "yes"})
                 assert (refused.status_code, refused.json()["code"]) == (403, "forbidden"), path
-        assert [block.name for block in await house.terminal.blocks()] == ["main"]
-        assert await text_of(house, "blocks/main/block.toml") == before
+        assert [block.name for block in await env.terminal.blocks()] == ["main"]
+        assert await text_of(env, "blocks/main/block.toml") == before
 
 
 @pytest.mark.parametrize(

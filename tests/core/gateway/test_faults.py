@@ -27,7 +27,7 @@ from trunkline.workers.gateway.http.schemas import Error, Readiness
 from trunkline.workers.gateway.worker import GatewayWorker
 from trunkline_bus import Bus, EmbeddedServer, RemoteFault, ServerSettings, connect
 
-from .conftest import House, until
+from .conftest import Environment, until
 from .fake_monitor import FakeTurn
 from .sse_client import events_in
 
@@ -103,21 +103,21 @@ async def test_without_memory_nothing_is_accepted(tmp_path: Path) -> None:
         assert {(ready.status, ready.checks["memory"]) for ready in reported} == {("not_ready", "missing")}
 
 
-async def test_without_a_monitor_messages_are_accepted(own_house: House) -> None:
+async def test_without_a_monitor_messages_are_accepted(own_env: Environment) -> None:
     """No agent alive is fine: the message is on disk and will be answered."""
-    own_house.monitor.paused = True
-    accepted = await own_house.terminal.send(SendMessage(content="hi"))
-    stored = await own_house.bus.last(INBOX, conversation=accepted.conversation)
+    own_env.monitor.paused = True
+    accepted = await own_env.terminal.send(SendMessage(content="hi"))
+    stored = await own_env.bus.last(INBOX, conversation=accepted.conversation)
     assert stored is not None
-    ready = await own_house.http.get("/readyz")
+    ready = await own_env.http.get("/readyz")
     assert (ready.status_code, ready.json()["checks"]["monitor"]) == (503, "missing"), (
         "nobody would answer now"
     )
 
 
-async def test_a_server_restart_is_survived(own_house: House) -> None:
+async def test_a_server_restart_is_survived(own_env: Environment) -> None:
     """nats-server is killed in mid-stream: the reader continues when it is back, without gap or repeat."""
-    server = own_house.platform.instance.server
+    server = own_env.platform.instance.server
     assert server is not None
     shown = anyio.Event()
 
@@ -128,42 +128,42 @@ async def test_a_server_restart_is_survived(own_house: House) -> None:
         await turn.say("two ", offset=4)
         await turn.end("one two ")
 
-    own_house.monitor.script = script
+    own_env.monitor.script = script
     texts = []
-    accepted = await own_house.terminal.send(SendMessage(content="go"))
+    accepted = await own_env.terminal.send(SendMessage(content="go"))
     with anyio.fail_after(30):
-        async for event in own_house.terminal.watch(accepted.conversation, accepted.turn):
+        async for event in own_env.terminal.watch(accepted.conversation, accepted.turn):
             if isinstance(event, TextDelta):
                 texts.append(event.text)
                 shown.set()
     assert "".join(texts) == "one two "
 
 
-async def test_a_client_that_repeats_itself_has_one_turn(own_house: House) -> None:
+async def test_a_client_that_repeats_itself_has_one_turn(own_env: Environment) -> None:
     """The same client id over the bus: the same conversation, turn and message, and one item in the inbox."""
     message = SendMessage(content="hi", client_id="x")
-    first, second = await own_house.terminal.send(message), await own_house.terminal.send(message)
+    first, second = await own_env.terminal.send(message), await own_env.terminal.send(message)
     assert (first.turn, first.conversation, first.message_id) == (
         second.turn,
         second.conversation,
         second.message_id,
     )
-    other = GatewayClient(own_house.bus, "telegram")
+    other = GatewayClient(own_env.bus, "telegram")
     assert (await other.send(message)).conversation != first.conversation, "a channel speaks for itself only"
 
     async def both() -> bool:
-        return len(own_house.monitor.requests) == 2
+        return len(own_env.monitor.requests) == 2
 
     await until(both)
-    assert {request.channel for request in own_house.monitor.requests} == {"terminal", "telegram"}
-    later = await own_house.terminal.send(message)
+    assert {request.channel for request in own_env.monitor.requests} == {"terminal", "telegram"}
+    later = await own_env.terminal.send(message)
     assert (later.turn, later.duplicate) == (first.turn, True)
 
 
-async def test_too_large_over_the_bus(own_house: House) -> None:
+async def test_too_large_over_the_bus(own_env: Environment) -> None:
     """The limit holds for channels as well, with a sentence for people."""
     with pytest.raises(RemoteFault) as refused:
-        await own_house.terminal.send(SendMessage(content="x" * 1_000_001))
+        await own_env.terminal.send(SendMessage(content="x" * 1_000_001))
     assert refused.value.code == ErrorCode.TOO_LARGE
 
 
@@ -208,20 +208,20 @@ async def test_a_restarted_gateway_finds_its_turns(tmp_path: Path) -> None:
         assert view.running == accepted.turn
 
 
-async def test_the_contract_is_served(own_house: House) -> None:
+async def test_the_contract_is_served(own_env: Environment) -> None:
     """``/openapi.json`` describes every route that there is, and every reference in it leads somewhere."""
-    served = (await own_house.http.get("/openapi.json")).json()
+    served = (await own_env.http.get("/openapi.json")).json()
     assert served == msgspec.json.decode(msgspec.json.encode(openapi_document()))
     for method, path, *_ in OPERATIONS:
-        response = await own_house.http.request(method, path.format(id="x", name="x", call="x"), content=b"!")
+        response = await own_env.http.request(method, path.format(id="x", name="x", call="x"), content=b"!")
         assert response.status_code != 405, (method, path)
     text = msgspec.json.encode(served).decode()
     for name in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
         assert name in served["components"]["schemas"]
 
 
-async def test_other_methods_are_refused(own_house: House) -> None:
+async def test_other_methods_are_refused(own_env: Environment) -> None:
     """A method that a path does not know is 405 in the usual shape."""
-    response = await own_house.http.put("/conversations", json={})
+    response = await own_env.http.put("/conversations", json={})
     assert response.status_code == 405
     assert msgspec.json.decode(response.content, type=Error).code == "invalid_request"

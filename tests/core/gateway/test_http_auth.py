@@ -22,7 +22,7 @@ from trunkline.runtime.http.auth import HttpAuth, load_token
 from trunkline.testing.platform import platform
 from trunkline.workers.gateway.http.schemas import Error
 
-from .conftest import House, standing
+from .conftest import Environment, started_environment
 from .sse_client import converse
 
 pytestmark = pytest.mark.anyio
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.anyio
 NEW = "/conversations/messages"
 
 
-def bare(house: House) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=house.url, timeout=60)
+def bare(env: Environment) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=env.url, timeout=60)
 
 
 WRONG = (
@@ -49,11 +49,11 @@ WRONG = (
 PATHS = ("/conversations", "/api/blocks", "/v1/models", "/openapi.json", "/nowhere")
 
 
-async def test_requests_without_the_token_are_refused(house: House) -> None:
+async def test_requests_without_the_token_are_refused(env: Environment) -> None:
     """PA-T8: no credential or a wrong one is 401 everywhere, before anything happens."""
-    async with bare(house) as client:
+    async with bare(env) as client:
         for headers in WRONG:
-            given = {name: value.replace("{token}", house.token) for name, value in headers.items()}
+            given = {name: value.replace("{token}", env.token) for name, value in headers.items()}
             for path in PATHS:
                 response = await client.get(path, headers=given)
                 assert (response.status_code, path) == (401, path)
@@ -62,13 +62,13 @@ async def test_requests_without_the_token_are_refused(house: House) -> None:
                     assert response.json()["metadata"]["reason"].endswith("as Bearer TOKEN, or in X-API-Key.")
 
 
-async def test_the_token_works_in_both_headers(house: House) -> None:
+async def test_the_token_works_in_both_headers(env: Environment) -> None:
     """PA-T8: the bearer token and the API key are the same credential; a token in the address is none."""
-    async with bare(house) as client:
-        for headers in ({"authorization": f"bearer {house.token}"}, {"x-api-key": house.token}):
+    async with bare(env) as client:
+        for headers in ({"authorization": f"bearer {env.token}"}, {"x-api-key": env.token}):
             assert (await client.get("/conversations", headers=headers)).status_code == 200
-        assert (await client.get("/conversations", params={"token": house.token})).status_code == 401
-        twice = [("authorization", f"Bearer {house.token}"), ("authorization", "Bearer other")]
+        assert (await client.get("/conversations", params={"token": env.token})).status_code == 401
+        twice = [("authorization", f"Bearer {env.token}"), ("authorization", "Bearer other")]
         assert (await client.get("/conversations", headers=twice)).status_code == 401
 
 
@@ -82,11 +82,11 @@ async def test_a_thousand_guesses_are_refused() -> None:
         assert await door.identify([("x-api-key", guess)]) is None
 
 
-async def test_the_gateway_has_no_agent_loop_route(house: House) -> None:
+async def test_the_gateway_has_no_agent_loop_route(env: Environment) -> None:
     """PA-T8: ``/engine/chat`` does not exist at the gateway, with a credential or without."""
-    async with bare(house) as client:
+    async with bare(env) as client:
         assert (await client.post("/engine/chat", json={})).status_code == 404
-    assert (await house.http.post("/engine/chat", json={})).status_code == 404
+    assert (await env.http.post("/engine/chat", json={})).status_code == 404
 
 
 async def test_the_token_is_kept_and_never_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -118,18 +118,18 @@ def test_a_token_that_is_too_short_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8420", "127.0.0.1.evil.example", "", "[", "10.0.0.1"]
 )
-async def test_requests_for_another_host_name_are_refused(house: House, host: str) -> None:
+async def test_requests_for_another_host_name_are_refused(env: Environment, host: str) -> None:
     """DNS rebinding: a page that reaches us under its own name is refused, with the token too."""
-    response = await house.http.get("/conversations", headers={"host": host})
+    response = await env.http.get("/conversations", headers={"host": host})
     assert response.status_code in (400, 403)
     if response.status_code == 403:
         assert msgspec.json.decode(response.content, type=Error).code == "forbidden"
 
 
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:8420"])
-async def test_own_host_names_are_accepted(house: House, host: str) -> None:
+async def test_own_host_names_are_accepted(env: Environment, host: str) -> None:
     """The loopback names are accepted, with any port."""
-    assert (await house.http.get("/conversations", headers={"host": host})).status_code == 200
+    assert (await env.http.get("/conversations", headers={"host": host})).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -143,32 +143,32 @@ async def test_own_host_names_are_accepted(house: House, host: str) -> None:
         {"sec-fetch-site": "same-site"},
     ],
 )
-async def test_pages_of_another_origin_cannot_send(house: House, headers: dict[str, str]) -> None:
+async def test_pages_of_another_origin_cannot_send(env: Environment, headers: dict[str, str]) -> None:
     """An unsafe request from another origin's page is refused and changes nothing."""
-    response = await house.http.post(NEW, json={"content": "hi"}, headers=headers)
+    response = await env.http.post(NEW, json={"content": "hi"}, headers=headers)
     assert response.status_code == 403
-    assert house.monitor.seen == []
+    assert env.monitor.seen == []
 
 
 @pytest.mark.parametrize("name", ["origin", "sec-fetch-site"])
-async def test_conflicting_origin_headers_are_refused(house: House, name: str) -> None:
+async def test_conflicting_origin_headers_are_refused(env: Environment, name: str) -> None:
     """A request that says twice where it comes from is refused: which one counts would be a guess."""
-    ours = house.url if name == "origin" else "same-origin"
+    ours = env.url if name == "origin" else "same-origin"
     headers = [(name, "https://evil.example"), (name, ours)]
-    response = await house.http.post(NEW, json={"content": "hi"}, headers=headers)
+    response = await env.http.post(NEW, json={"content": "hi"}, headers=headers)
     assert response.status_code == 403
-    assert house.monitor.seen == []
+    assert env.monitor.seen == []
 
 
-async def test_our_own_page_can_send(house: House) -> None:
+async def test_our_own_page_can_send(env: Environment) -> None:
     """A page of our own origin may send."""
-    await converse(house.http, NEW, {"content": "hi"}, origin=house.url, **{"sec-fetch-site": "same-origin"})
+    await converse(env.http, NEW, {"content": "hi"}, origin=env.url, **{"sec-fetch-site": "same-origin"})
 
 
-async def test_only_loopback_listens(house: House) -> None:
+async def test_only_loopback_listens(env: Environment) -> None:
     """DEPLOY-5: without configuration the gateway listens on 127.0.0.1 and nowhere else."""
-    assert house.url.startswith("http://127.0.0.1:")
-    port = int(house.url.rsplit(":", 1)[1])
+    assert env.url.startswith("http://127.0.0.1:")
+    port = int(env.url.rsplit(":", 1)[1])
     with socket.socket() as other, pytest.raises(OSError):
         other.settimeout(0.5)
         other.connect(("127.0.0.2", port))
@@ -245,15 +245,15 @@ class TestPlugins:
     """The routes, rules and authenticators that plugins add to the gateway."""
 
     @pytest.fixture(scope="class")
-    async def shared(self, anyio_backend: str) -> AsyncIterator[House]:
-        async with standing(Guests()) as house:
-            yield house
+    async def shared(self, anyio_backend: str) -> AsyncIterator[Environment]:
+        async with started_environment(Guests()) as env:
+            yield env
 
-    async def test_an_authenticator_plugin_admits_its_users(self, house: House) -> None:
+    async def test_an_authenticator_plugin_admits_its_users(self, env: Environment) -> None:
         """A plugin's identity is the turn's actor; one that fails refuses, though others might admit."""
-        async with bare(house) as client:
+        async with bare(env) as client:
             await converse(client, NEW, {"content": "hi"}, **{"x-guest": "ann"})
-            assert house.monitor.requests[0].actor == "guest"
+            assert env.monitor.requests[0].actor == "guest"
             for name in ("boom", "bob"):
                 response = await client.get("/conversations", headers={"x-guest": name})
                 assert response.status_code == 401
@@ -263,31 +263,31 @@ class TestPlugins:
         ("content", "status", "code"),
         [("too often", 429, "rate_limited"), ("odd", 403, "forbidden"), ("boom", 403, "forbidden")],
     )
-    async def test_rules_refuse(self, house: House, content: str, status: int, code: str) -> None:
+    async def test_rules_refuse(self, env: Environment, content: str, status: int, code: str) -> None:
         """A rule's refusal keeps its code if that is one of ours; a rule that fails refuses (fail closed)."""
-        response = await house.http.post(NEW, json={"content": content})
+        response = await env.http.post(NEW, json={"content": content})
         assert response.status_code == status
         assert msgspec.json.decode(response.content, type=Error).code == code
         assert "passwd" not in response.text
-        assert house.monitor.seen == []
+        assert env.monitor.seen == []
 
-    async def test_a_route_chooses_the_block(self, house: House) -> None:
+    async def test_a_route_chooses_the_block(self, env: Environment) -> None:
         """A message that names no block goes where the plugin says."""
-        await house.terminal.create_block("garden")
-        await converse(house.http, NEW, {"content": "a tomato"})
-        await converse(house.http, NEW, {"content": "a stone"})
-        assert [request.block for request in house.monitor.requests] == ["garden", "main"]
+        await env.terminal.create_block("garden")
+        await converse(env.http, NEW, {"content": "a tomato"})
+        await converse(env.http, NEW, {"content": "a stone"})
+        assert [request.block for request in env.monitor.requests] == ["garden", "main"]
 
-    async def test_routes_of_plugins(self, house: House) -> None:
+    async def test_routes_of_plugins(self, env: Environment) -> None:
         """They are under ``/x/<plugin>/``, and need the credential unless public; a failing one reveals no detail."""
         owner = next(
-            one.owner for one in house.platform.instance.workers["gateway"].context.plugins.http_routes()
+            one.owner for one in env.platform.instance.workers["gateway"].context.plugins.http_routes()
         )
-        async with bare(house) as client:
+        async with bare(env) as client:
             assert (await client.get(f"/x/{owner}/open")).text == "open"
             assert (await client.get(f"/x/{owner}/closed")).status_code == 401
-        assert (await house.http.get(f"/x/{owner}/closed")).text == "closed"
-        response = await house.http.get(f"/x/{owner}/broken")
+        assert (await env.http.get(f"/x/{owner}/closed")).text == "closed"
+        response = await env.http.get(f"/x/{owner}/broken")
         assert response.status_code == 500
         assert msgspec.json.decode(response.content, type=Error).code == "internal"
 

@@ -13,7 +13,7 @@ from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_MOVE
 from trunkline.errors import ErrorCode
 from trunkline_bus import RemoteFault
 
-from .conftest import House
+from .conftest import Environment
 from .test_blocks import talk
 
 pytestmark = pytest.mark.anyio
@@ -34,163 +34,163 @@ def filled(folder: Path, text: str = "x") -> Path:
     return folder
 
 
-async def half_archived(house: House) -> Path:
+async def half_archived(env: Environment) -> Path:
     """As a gateway leaves it that dies after memory has moved; the workspace."""
-    await house.terminal.create_block("garden")
-    workspace = filled(house.platform.home.workspace("garden"))
+    await env.terminal.create_block("garden")
+    workspace = filled(env.platform.home.workspace("garden"))
     request = MoveMemory(source="blocks/garden", target=f"archive/{ARCHIVE}", actor="test")
-    await house.bus.call(MEMORY_MOVE, request)
+    await env.bus.call(MEMORY_MOVE, request)
     return workspace
 
 
-async def half_deleted(house: House) -> Path:
+async def half_deleted(env: Environment) -> Path:
     """As a gateway leaves it that dies before memory is asked; the workspace, which is not in its place."""
-    await house.terminal.create_block("garden", BlockConfig(description="mine"))
-    workspace = filled(house.platform.home.workspace("garden"))
-    out = house.platform.home.workspaces / ".deleted" / "garden"
+    await env.terminal.create_block("garden", BlockConfig(description="mine"))
+    workspace = filled(env.platform.home.workspace("garden"))
+    out = env.platform.home.workspaces / ".deleted" / "garden"
     out.parent.mkdir()
     workspace.rename(out)
     return workspace
 
 
-async def test_a_deleted_default_block_starts_empty(own_house: House) -> None:
+async def test_a_deleted_default_block_starts_empty(own_env: Environment) -> None:
     """Files that no command deleted are set aside and not lost, after any interruption."""
-    places = own_house.platform.home
+    places = own_env.platform.home
     filled(places.workspace("main"))
-    await own_house.terminal.delete_block("main")
+    await own_env.terminal.delete_block("main")
     assert not places.workspace("main").exists()
-    await talk(own_house, "hi")
-    assert [block.name for block in await own_house.terminal.blocks()] == ["main"]
+    await talk(own_env, "hi")
+    assert [block.name for block in await own_env.terminal.blocks()] == ["main"]
     filled(places.workspace("main"), "older")
-    await own_house.bus.call(MEMORY_DELETE, DeleteMemory(path="blocks/main", actor="owner"))
-    await talk(own_house, "hi again")
-    assert (await own_house.terminal.block("main")).conversations == 1
+    await own_env.bus.call(MEMORY_DELETE, DeleteMemory(path="blocks/main", actor="owner"))
+    await talk(own_env, "hi again")
+    assert (await own_env.terminal.block("main")).conversations == 1
     assert not places.workspace("main").exists()
     (aside,) = (places.workspaces / ".left").iterdir()
     assert (aside / "kept.txt").read_text() == "older"
 
 
-async def test_an_existing_folder_becomes_the_workspace_of_a_new_block(own_house: House) -> None:
+async def test_an_existing_folder_becomes_the_workspace_of_a_new_block(own_env: Environment) -> None:
     """The files that an owner prepared in the folder are kept."""
-    workspace = filled(own_house.platform.home.workspace("garden"))
-    await own_house.terminal.create_block("garden")
+    workspace = filled(own_env.platform.home.workspace("garden"))
+    await own_env.terminal.create_block("garden")
     assert (workspace / "kept.txt").is_file()
 
 
 @pytest.mark.parametrize("how", AGAIN)
-async def test_an_interrupted_archive_is_finished(own_house: House, how: str) -> None:
+async def test_an_interrupted_archive_is_finished(own_env: Environment, how: str) -> None:
     """The files stay with the archive, whichever command comes next."""
-    workspace = await half_archived(own_house)
+    workspace = await half_archived(own_env)
     if how == "delete":
         with pytest.raises(RemoteFault, match="blocks archive garden") as refused:
-            await AGAIN[how](own_house.terminal)
+            await AGAIN[how](own_env.terminal)
         assert refused.value.code == ErrorCode.CONFLICT
-        await own_house.terminal.archive_block("garden")
+        await own_env.terminal.archive_block("garden")
     else:
-        await AGAIN[how](own_house.terminal)
+        await AGAIN[how](own_env.terminal)
     if how != "restore":
         assert not workspace.exists()
     if how == "create":
-        await own_house.terminal.delete_block("garden")
+        await own_env.terminal.delete_block("garden")
     if how != "restore":
-        await own_house.terminal.restore_block("garden")
+        await own_env.terminal.restore_block("garden")
     assert (workspace / "kept.txt").is_file()
 
 
 @pytest.mark.parametrize("how", ["restore", "delete"])
-async def test_an_interrupted_deletion_can_be_repeated(own_house: House, how: str) -> None:
+async def test_an_interrupted_deletion_can_be_repeated(own_env: Environment, how: str) -> None:
     """The same command finishes it, and a restore takes it back, since memory still has the block."""
-    workspace = await half_deleted(own_house)
-    await AGAIN[how](own_house.terminal)
-    assert not (own_house.platform.home.workspaces / ".deleted" / "garden").exists()
+    workspace = await half_deleted(own_env)
+    await AGAIN[how](own_env.terminal)
+    assert not (own_env.platform.home.workspaces / ".deleted" / "garden").exists()
     if how == "restore":
         assert (workspace / "kept.txt").is_file()
-        assert (await own_house.terminal.block("garden")).config.description == "mine"
+        assert (await own_env.terminal.block("garden")).config.description == "mine"
         with pytest.raises(RemoteFault):
-            await own_house.terminal.restore_block("garden")
+            await own_env.terminal.restore_block("garden")
         return
     with pytest.raises(RemoteFault) as gone:
-        await own_house.terminal.block("garden")
+        await own_env.terminal.block("garden")
     assert gone.value.code == ErrorCode.NOT_FOUND
 
 
-async def test_an_interrupted_deletion_is_finished(own_house: House) -> None:
+async def test_an_interrupted_deletion_is_finished(own_env: Environment) -> None:
     """Memory no longer has the block: delete removes the rest, an older archive can be restored, a new block is
     empty."""
-    house, places = own_house, own_house.platform.home
-    await house.terminal.create_block("garden", BlockConfig(description="older"))
+    env, places = own_env, own_env.platform.home
+    await env.terminal.create_block("garden", BlockConfig(description="older"))
     filled(places.workspace("garden"), "older")
-    await house.terminal.archive_block("garden")
-    workspace = await half_deleted(house)
-    await house.bus.call(MEMORY_DELETE, DeleteMemory(path="blocks/garden", actor="test"))
-    assert (await house.terminal.restore_block("garden")).config.description == "older"
+    await env.terminal.archive_block("garden")
+    workspace = await half_deleted(env)
+    await env.bus.call(MEMORY_DELETE, DeleteMemory(path="blocks/garden", actor="test"))
+    assert (await env.terminal.restore_block("garden")).config.description == "older"
     assert (workspace / "kept.txt").read_text() == "older"
-    await house.terminal.delete_block("garden")
+    await env.terminal.delete_block("garden")
     assert list((places.workspaces / ".deleted").iterdir()) == []
     filled(places.workspaces / ".deleted" / "garden")
-    await house.terminal.delete_block("garden")
+    await env.terminal.delete_block("garden")
     assert list((places.workspaces / ".deleted").iterdir()) == []
     filled(places.workspaces / ".deleted" / "garden")
-    await house.terminal.create_block("garden")
+    await env.terminal.create_block("garden")
     assert list((places.workspaces / ".deleted").iterdir()) == [] and not workspace.exists()
 
 
-async def test_a_half_deleted_archive_is_restored_or_deleted(own_house: House) -> None:
+async def test_a_half_deleted_archive_is_restored_or_deleted(own_env: Environment) -> None:
     """Its folder is found where the deletion took it; when memory has forgotten it, the same command removes the rest,
     and no older archive."""
-    house, places = own_house, own_house.platform.home
+    env, places = own_env, own_env.platform.home
     for text in ("older", "newer"):
-        await house.terminal.create_block("garden", BlockConfig(description=text))
+        await env.terminal.create_block("garden", BlockConfig(description=text))
         filled(places.workspace("garden"), text)
-        await house.terminal.archive_block("garden")
+        await env.terminal.archive_block("garden")
     newest = max(places.workspaces.glob(".archive/*"))
     out = places.workspaces / ".deleted" / newest.name
     out.parent.mkdir(exist_ok=True)
     newest.rename(out)
-    assert (await house.terminal.restore_block("garden")).config.description == "newer"
+    assert (await env.terminal.restore_block("garden")).config.description == "newer"
     assert (places.workspace("garden") / "kept.txt").read_text() == "newer"
-    await house.terminal.archive_block("garden")
+    await env.terminal.archive_block("garden")
     newest = max(places.workspaces.glob(".archive/*"))
     newest.rename(places.workspaces / ".deleted" / newest.name)
-    await house.bus.call(MEMORY_DELETE, DeleteMemory(path=f"archive/{newest.name}", actor="test"))
-    await house.terminal.delete_block("garden", archived=True)
+    await env.bus.call(MEMORY_DELETE, DeleteMemory(path=f"archive/{newest.name}", actor="test"))
+    await env.terminal.delete_block("garden", archived=True)
     assert list((places.workspaces / ".deleted").iterdir()) == []
-    assert (await house.terminal.restore_block("garden")).config.description == "older"
+    assert (await env.terminal.restore_block("garden")).config.description == "older"
 
 
-async def test_a_restore_reports_conflicting_files(own_house: House) -> None:
+async def test_a_restore_reports_conflicting_files(own_env: Environment) -> None:
     """The conflict is reported before any move, and the restore continues once the files are removed; empty folders
     are no conflict."""
-    house, places = own_house, own_house.platform.home
-    await house.terminal.create_block("garden")
+    env, places = own_env, own_env.platform.home
+    await env.terminal.create_block("garden")
     workspace = filled(places.workspace("garden"), "mine")
-    await house.terminal.archive_block("garden")
+    await env.terminal.archive_block("garden")
     filled(workspace, "foreign")
     with pytest.raises(RemoteFault, match=str(workspace)) as refused:
-        await house.terminal.restore_block("garden")
+        await env.terminal.restore_block("garden")
     assert refused.value.code == ErrorCode.CONFLICT
-    assert (await house.terminal.block_list(archived=True)).archived != ()
+    assert (await env.terminal.block_list(archived=True)).archived != ()
     (workspace / "kept.txt").unlink()
-    await house.terminal.restore_block("garden")
+    await env.terminal.restore_block("garden")
     assert (workspace / "kept.txt").read_text() == "mine"
 
 
-async def test_a_half_restored_block_that_was_used_keeps_both_sets_of_files(own_house: House) -> None:
+async def test_a_half_restored_block_that_was_used_keeps_both_sets_of_files(own_env: Environment) -> None:
     """Files were written into the block before the restore continued: the report says where they are, and none is
     deleted."""
-    house, places = own_house, own_house.platform.home
-    await house.terminal.create_block("garden")
+    env, places = own_env, own_env.platform.home
+    await env.terminal.create_block("garden")
     workspace = filled(places.workspace("garden"), "mine")
-    await house.terminal.archive_block("garden")
+    await env.terminal.archive_block("garden")
     (archive,) = places.workspaces.glob(".archive/*")
     request = MoveMemory(source=f"archive/{archive.name}", target="blocks/garden", actor="test")
-    await house.bus.call(MEMORY_MOVE, request)
+    await env.bus.call(MEMORY_MOVE, request)
     filled(workspace, "since")
     with pytest.raises(RemoteFault, match=str(workspace)):
-        await house.terminal.restore_block("garden")
+        await env.terminal.restore_block("garden")
     with pytest.raises(RemoteFault) as unknown:
-        await house.terminal.delete_block("garden", archived=True)
+        await env.terminal.delete_block("garden", archived=True)
     assert unknown.value.code == ErrorCode.NOT_FOUND
     workspace.rename(workspace.with_name("since"))
-    await house.terminal.restore_block("garden")
+    await env.terminal.restore_block("garden")
     assert (workspace / "kept.txt").read_text() == "mine"

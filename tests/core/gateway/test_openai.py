@@ -13,7 +13,7 @@ from trunkline.contracts.turns.messages import TextDelta, TextReset, ToolEnded, 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.workers.gateway.http import openai_schemas as shapes
 
-from .conftest import House
+from .conftest import Environment
 from .fake_monitor import FakeTurn
 
 pytestmark = pytest.mark.anyio
@@ -26,12 +26,12 @@ LOOK: Any = {
 
 
 @pytest.fixture
-async def client(house: House) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=f"{house.url}/v1", api_key=house.token) as made:
+async def client(env: Environment) -> AsyncIterator[openai.AsyncOpenAI]:
+    async with openai.AsyncOpenAI(base_url=f"{env.url}/v1", api_key=env.token) as made:
         yield made
 
 
-async def test_a_whole_answer(house: House, client: openai.AsyncOpenAI) -> None:
+async def test_a_whole_answer(env: Environment, client: openai.AsyncOpenAI) -> None:
     """Text, finish reason and tokens as OpenAI's clients expect them; the conversation is in the header."""
     raw = await client.chat.completions.with_raw_response.create(model="main", messages=HI)
     answer = raw.parse()
@@ -44,12 +44,12 @@ async def test_a_whole_answer(house: House, client: openai.AsyncOpenAI) -> None:
         10,
     )
     assert answer.model == "main"
-    stored = await house.terminal.conversation(raw.headers["x-conversation-id"])
+    stored = await env.terminal.conversation(raw.headers["x-conversation-id"])
     assert [message.content for message in stored.messages] == ["hi", "You said: hi"]
     msgspec.json.decode(raw.content, type=shapes.ChatCompletion)
 
 
-async def test_a_streamed_answer(house: House, client: openai.AsyncOpenAI) -> None:
+async def test_a_streamed_answer(env: Environment, client: openai.AsyncOpenAI) -> None:
     """Chunks with the text, a last one with the reason, and one with usage when it was asked for."""
     stream = await client.chat.completions.create(
         model="main", messages=HI, stream=True, stream_options={"include_usage": True}
@@ -64,21 +64,21 @@ async def test_a_streamed_answer(house: House, client: openai.AsyncOpenAI) -> No
     assert chunks[-1].usage.total_tokens == 10
 
 
-async def test_every_chunk_keeps_the_contract(house: House) -> None:
+async def test_every_chunk_keeps_the_contract(env: Environment) -> None:
     """No undocumented field in any chunk (ARCH-4), and ``[DONE]`` at the end."""
     for options, shape in (
         ({}, shapes.ChatCompletionChunk),
         ({"include_usage": True}, shapes.ChatCompletionChunkWithUsage),
     ):
         body = {"model": "main", "messages": HI, "stream": True, "stream_options": options}
-        response = await house.http.post("/v1/chat/completions", json=body)
+        response = await env.http.post("/v1/chat/completions", json=body)
         lines = [line.removeprefix("data: ") for line in response.text.splitlines() if line]
         assert lines[-1] == "[DONE]"
         for line in lines[:-1]:
             msgspec.json.decode(line, type=shape)
 
 
-async def test_our_tools_are_not_seen(house: House, client: openai.AsyncOpenAI) -> None:
+async def test_our_tools_are_not_seen(env: Environment, client: openai.AsyncOpenAI) -> None:
     """A tool that runs here is no tool call for the client; the texts around it are one answer."""
 
     async def script(turn: FakeTurn) -> None:
@@ -90,7 +90,7 @@ async def test_our_tools_are_not_seen(house: House, client: openai.AsyncOpenAI) 
         await turn.say("Done.", step=1)
         await turn.end("Done.")
 
-    house.monitor.script = script
+    env.monitor.script = script
     stream = await client.chat.completions.create(model="main", messages=HI, stream=True)
     deltas = [chunk.choices[0].delta async for chunk in stream]
     assert "".join(delta.content or "" for delta in deltas) == "Wait. Done."
@@ -105,9 +105,9 @@ async def asks_the_client(turn: FakeTurn) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_the_clients_tools(house: House, client: openai.AsyncOpenAI, streamed: bool) -> None:
+async def test_the_clients_tools(env: Environment, client: openai.AsyncOpenAI, streamed: bool) -> None:
     """A call of the client's tool is returned to it, and its result continues the conversation."""
-    house.monitor.script = asks_the_client
+    env.monitor.script = asks_the_client
     if streamed:
         stream = await client.chat.completions.create(model="main", messages=HI, tools=[LOOK], stream=True)
         chunks = [chunk async for chunk in stream]
@@ -122,13 +122,13 @@ async def test_the_clients_tools(house: House, client: openai.AsyncOpenAI, strea
     assert (id, reason) == ("call_1", "tool_calls")
     assert function is not None
     assert (function.name, msgspec.json.decode(function.arguments or "")) == ("look", {"at": "ä"})
-    assert [tool.name for tool in house.monitor.requests[0].client_tools] == ["look"]
+    assert [tool.name for tool in env.monitor.requests[0].client_tools] == ["look"]
 
     async def script(turn: FakeTurn) -> None:
         await turn.say("blue")
         await turn.end("blue")
 
-    house.monitor.script = script
+    env.monitor.script = script
     call_request = {"id": id, "type": "function", "function": {"name": "look", "arguments": '{"at": "ä"}'}}
     transcript: Any = [
         *HI,
@@ -137,19 +137,19 @@ async def test_the_clients_tools(house: House, client: openai.AsyncOpenAI, strea
     ]
     answer = await client.chat.completions.create(model="main", messages=transcript, tools=[LOOK])
     assert answer.choices[0].message.content == "blue"
-    request = house.monitor.requests[1]
+    request = env.monitor.requests[1]
     assert (request.message.role, request.message.content) == ("tool", "it is blue")
     assert request.message.tool_call_id == "call_1"
-    assert (request.history, request.conversation) == (None, house.monitor.requests[0].conversation)
+    assert (request.history, request.conversation) == (None, env.monitor.requests[0].conversation)
     transcript[0] = {"role": "user", "content": "hello"}  # as this client has never said
     await client.chat.completions.create(model="main", messages=transcript, tools=[LOOK])
-    request = house.monitor.requests[2]
+    request = env.monitor.requests[2]
     assert request.history is not None
     assert [message.role for message in request.history] == ["user", "assistant"]
     assert request.history[1].tool_calls[0].arguments == {"at": "ä"}
 
 
-async def test_a_transcript_is_the_history(house: House, client: openai.AsyncOpenAI) -> None:
+async def test_a_transcript_is_the_history(env: Environment, client: openai.AsyncOpenAI) -> None:
     """Without a conversation the whole transcript counts, for a new one; parts of text are put together."""
     transcript: Any = [
         {"role": "developer", "content": "Be brief."},
@@ -158,7 +158,7 @@ async def test_a_transcript_is_the_history(house: House, client: openai.AsyncOpe
         {"role": "user", "content": "d"},
     ]
     await client.chat.completions.create(model="main:openai/gpt-5", messages=transcript, max_tokens=9)
-    request = house.monitor.requests[0]
+    request = env.monitor.requests[0]
     assert request.history is not None
     assert [(m.role, m.content) for m in request.history] == [
         ("system", "Be brief."),
@@ -168,7 +168,7 @@ async def test_a_transcript_is_the_history(house: House, client: openai.AsyncOpe
     assert (request.message.content, request.model, request.max_tokens) == ("d", "openai/gpt-5", 9)
 
 
-async def test_a_conversation_continues(house: House, client: openai.AsyncOpenAI) -> None:
+async def test_a_conversation_continues(env: Environment, client: openai.AsyncOpenAI) -> None:
     """With the header of a conversation only the last message counts; what is stored is the history."""
     raw = await client.chat.completions.with_raw_response.create(model="main", messages=HI)
     conversation = raw.headers["x-conversation-id"]
@@ -176,8 +176,8 @@ async def test_a_conversation_continues(house: House, client: openai.AsyncOpenAI
     await client.chat.completions.create(
         model="main", messages=more, extra_headers={"X-Conversation-ID": conversation}
     )
-    assert house.monitor.requests[1].history is None
-    stored = await house.terminal.conversation(conversation)
+    assert env.monitor.requests[1].history is None
+    stored = await env.terminal.conversation(conversation)
     assert [message.content for message in stored.messages] == [
         "hi",
         "You said: hi",
@@ -186,13 +186,13 @@ async def test_a_conversation_continues(house: House, client: openai.AsyncOpenAI
     ]
 
 
-async def test_blocks_are_models(house: House, client: openai.AsyncOpenAI) -> None:
+async def test_blocks_are_models(env: Environment, client: openai.AsyncOpenAI) -> None:
     """The list of models is the list of blocks; an unknown one is what OpenAI calls it."""
-    await house.terminal.create_block("garden")
+    await env.terminal.create_block("garden")
     assert [model.id async for model in client.models.list()] == ["garden", "main"]
     assert (await client.models.retrieve("garden")).owned_by == "trunkline"
     await client.chat.completions.create(model="garden", messages=HI)
-    assert house.monitor.requests[0].block == "garden"
+    assert env.monitor.requests[0].block == "garden"
     for ask in (
         client.models.retrieve("nope"),
         client.chat.completions.create(model="nope", messages=HI),
@@ -204,12 +204,12 @@ async def test_blocks_are_models(house: House, client: openai.AsyncOpenAI) -> No
         assert "No block has this name. Existing blocks: garden, main." in refused.value.message
     with pytest.raises(openai.NotFoundError, match=r"Did you mean garden\?"):
         await client.chat.completions.create(model="gardne:gpt-5", messages=HI)
-    assert len(house.monitor.requests) == 1
+    assert len(env.monitor.requests) == 1
 
 
-async def test_a_wrong_key_is_refused_as_openai_does(house: House) -> None:
+async def test_a_wrong_key_is_refused_as_openai_does(env: Environment) -> None:
     """The client raises its own AuthenticationError."""
-    async with openai.AsyncOpenAI(base_url=f"{house.url}/v1", api_key="wrong") as client:
+    async with openai.AsyncOpenAI(base_url=f"{env.url}/v1", api_key="wrong") as client:
         with pytest.raises(openai.AuthenticationError) as refused:
             await client.chat.completions.create(model="main", messages=HI)
     assert refused.value.code == "invalid_api_key"
@@ -233,13 +233,13 @@ async def test_a_wrong_key_is_refused_as_openai_does(house: House) -> None:
     ],
     ids=lambda value: repr(value)[:50],
 )
-async def test_unsupported_requests_are_refused(house: House, given: dict[str, Any]) -> None:
+async def test_unsupported_requests_are_refused(env: Environment, given: dict[str, Any]) -> None:
     """An option that would change the answer is not ignored: 400 in OpenAI's form, and no turn."""
-    response = await house.http.post("/v1/chat/completions", json={"model": "main", **given})
+    response = await env.http.post("/v1/chat/completions", json={"model": "main", **given})
     assert response.status_code == 400
     error = msgspec.json.decode(response.content, type=shapes.ErrorObject).error
     assert (error.type, error.code) == ("invalid_request_error", "invalid_request")
-    assert house.monitor.seen == []
+    assert env.monitor.seen == []
 
 
 ASKED: Any = {
@@ -262,13 +262,13 @@ RESULT = {"role": "tool", "tool_call_id": "c1", "content": "blue"}
     ],
 )
 async def test_a_result_without_its_call_is_refused_as_openai_does(
-    house: House, messages: list[Any], at: int
+    env: Environment, messages: list[Any], at: int
 ) -> None:
     """400 with the message that is wrong, and no turn: a model would be sent what no provider takes."""
-    response = await house.http.post("/v1/chat/completions", json={"model": "main", "messages": messages})
+    response = await env.http.post("/v1/chat/completions", json={"model": "main", "messages": messages})
     error = msgspec.json.decode(response.content, type=shapes.ErrorObject).error
     assert (response.status_code, error.param) == (400, f"messages[{at}].tool_call_id")
-    assert house.monitor.seen == []
+    assert env.monitor.seen == []
 
 
 async def failing(turn: FakeTurn) -> None:
@@ -276,9 +276,9 @@ async def failing(turn: FakeTurn) -> None:
     await turn.end(reason="error", code=ErrorCode.PROVIDER_ERROR)
 
 
-async def test_a_failed_turn_is_not_asked_for_twice(house: House, client: openai.AsyncOpenAI) -> None:
+async def test_a_failed_turn_is_not_asked_for_twice(env: Environment, client: openai.AsyncOpenAI) -> None:
     """The client gets the fixed sentence and does not retry, which would be a second turn."""
-    house.monitor.script = failing
+    env.monitor.script = failing
     with pytest.raises(openai.InternalServerError) as failed:
         await client.chat.completions.create(model="main", messages=HI)
     assert failed.value.code == "provider_error"
@@ -287,7 +287,7 @@ async def test_a_failed_turn_is_not_asked_for_twice(house: House, client: openai
         stream = await client.chat.completions.create(model="main", messages=HI, stream=True)
         _ = [chunk async for chunk in stream]
     assert cut.value.code == "provider_error"
-    assert len(house.monitor.requests) == 2
+    assert len(env.monitor.requests) == 2
 
 
 async def repeated(turn: FakeTurn, text: str) -> None:
@@ -298,18 +298,18 @@ async def repeated(turn: FakeTurn, text: str) -> None:
     await turn.end(text)
 
 
-async def test_a_repeated_answer_is_trimmed(house: House, client: openai.AsyncOpenAI) -> None:
+async def test_a_repeated_answer_is_trimmed(env: Environment, client: openai.AsyncOpenAI) -> None:
     """After a takeover the text that repeats what was sent is not sent twice."""
-    house.monitor.script = lambda turn: repeated(turn, "It is blue.")
+    env.monitor.script = lambda turn: repeated(turn, "It is blue.")
     stream = await client.chat.completions.create(model="main", messages=HI, stream=True)
     text = "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
     assert text == "It is blue."
 
 
 @pytest.mark.parametrize("text", ["Perhaps blue.", "It"])
-async def test_a_changed_answer_is_an_error(house: House, client: openai.AsyncOpenAI, text: str) -> None:
+async def test_a_changed_answer_is_an_error(env: Environment, client: openai.AsyncOpenAI, text: str) -> None:
     """Sent text cannot be withdrawn, so a stream whose text changed ends with an error."""
-    house.monitor.script = lambda turn: repeated(turn, text)
+    env.monitor.script = lambda turn: repeated(turn, text)
     stream = await client.chat.completions.create(model="main", messages=HI, stream=True)
     with pytest.raises(openai.APIError):
         _ = [chunk async for chunk in stream]

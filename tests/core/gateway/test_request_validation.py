@@ -8,7 +8,7 @@ import pytest
 
 from trunkline.workers.gateway.http import openapi
 
-from .conftest import House
+from .conftest import Environment
 
 pytestmark = pytest.mark.anyio
 
@@ -67,9 +67,9 @@ CHATS: tuple[tuple[Any, str | None], ...] = (
 )  # fmt: skip
 
 
-async def test_an_unknown_block_is_reported_with_the_existing_ones(house: House) -> None:
+async def test_an_unknown_block_is_reported_with_the_existing_ones(env: Environment) -> None:
     """The code and its sentence stay; the suggestion stands beside them."""
-    response = await house.http.post(NEW, json={"content": "x", "metadata": {"block": "mian"}})
+    response = await env.http.post(NEW, json={"content": "x", "metadata": {"block": "mian"}})
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
     reported = response.json()["metadata"]
     assert (
@@ -78,8 +78,8 @@ async def test_an_unknown_block_is_reported_with_the_existing_ones(house: House)
     )
 
 
-async def begun(house: House) -> tuple[str, str]:
-    response = await house.http.post(NEW, json={"content": "hi"})
+async def begun(env: Environment) -> tuple[str, str]:
+    response = await env.http.post(NEW, json={"content": "hi"})
     return response.headers["x-conversation-id"], response.headers["x-turn-id"]
 
 
@@ -90,12 +90,12 @@ def refused(response: httpx.Response) -> dict[str, Any]:
     return dict(error["metadata"])
 
 
-async def test_every_route_names_the_field(house: House) -> None:
+async def test_every_route_names_the_field(env: Environment) -> None:
     """By a JSON pointer into the body, with a reason; each route that takes a body is among these."""
-    conversation, turn = await begun(house)
+    conversation, turn = await begun(env)
     for method, path, body, field in BODIES:
         id = conversation if path.startswith("/conversations") else turn
-        response = await house.http.request(method, path.format(id=id, call="c", name="main"), json=body)
+        response = await env.http.request(method, path.format(id=id, call="c", name="main"), json=body)
         reported = refused(response)
         assert reported["field"] == field, (path, body)
         assert reported["reason"], (path, body)
@@ -104,9 +104,9 @@ async def test_every_route_names_the_field(house: House) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{", b"", b'{"content": "\xff"}', b'{"content": "x"} and more'])
-async def test_invalid_json_is_reported(house: House, body: bytes) -> None:
+async def test_invalid_json_is_reported(env: Environment, body: bytes) -> None:
     """The pointer to all of the body is empty."""
-    reported = refused(await house.http.post(NEW, content=body))
+    reported = refused(await env.http.post(NEW, content=body))
     assert reported["field"] == "" and reported["reason"]
 
 
@@ -125,54 +125,54 @@ async def test_invalid_json_is_reported(house: House, body: bytes) -> None:
         ("/api/blocks?archived=maybe", "archived"),
     ],
 )
-async def test_every_parameter_is_named(house: House, path: str, field: str) -> None:
-    conversation, turn = await begun(house)
-    reported = refused(await house.http.get(path.format(conversation=conversation, turn=turn)))
+async def test_every_parameter_is_named(env: Environment, path: str, field: str) -> None:
+    conversation, turn = await begun(env)
+    reported = refused(await env.http.get(path.format(conversation=conversation, turn=turn)))
     assert reported["field"] == field
 
 
 @pytest.mark.parametrize(("name", "value"), [("Idempotency-Key", "x" * 201), ("Last-Event-ID", "zzz")])
-async def test_headers_are_named(house: House, name: str, value: str) -> None:
-    _, turn = await begun(house)
+async def test_headers_are_named(env: Environment, name: str, value: str) -> None:
+    _, turn = await begun(env)
     if name == "Last-Event-ID":
-        response = await house.http.get(f"/api/turns/{turn}/events", headers={name: value})
+        response = await env.http.get(f"/api/turns/{turn}/events", headers={name: value})
     else:
-        response = await house.http.post(NEW, json={"content": "x"}, headers={name: value})
+        response = await env.http.post(NEW, json={"content": "x"}, headers={name: value})
     assert refused(response)["field"] == name
 
 
-async def test_openais_client_reads_the_param(house: House) -> None:
+async def test_openais_client_reads_the_param(env: Environment) -> None:
     """In OpenAI's words, also where the value is of a wrong type; the reason is in the message."""
-    async with openai.AsyncOpenAI(base_url=f"{house.url}/v1", api_key=house.token) as client:
+    async with openai.AsyncOpenAI(base_url=f"{env.url}/v1", api_key=env.token) as client:
         for given, param in CHATS:
             with pytest.raises(openai.BadRequestError) as failed:
                 await client.chat.completions.create(model="main", **given)
             assert failed.value.param == param, given
             assert str(failed.value.body["message"]).startswith("The request is not valid. ")  # type: ignore[index]
-    assert house.monitor.seen == []
+    assert env.monitor.seen == []
 
 
-async def test_errors_do_not_repeat_the_request(house: House) -> None:
+async def test_errors_do_not_repeat_the_request(env: Environment) -> None:
     """A key in the wrong field is not in the answer."""
-    response = await house.http.post(
+    response = await env.http.post(
         "/v1/chat/completions", json={"model": "main", "messages": [{"role": "sk-secret", "content": "x"}]}
     )
     assert response.status_code == 400 and "sk-secret" not in response.text
 
 
 @pytest.mark.parametrize("turn", ["turn_unknown", "turn x", "*", "turn.x", "..%2f", "a" * 200, "%00"])
-async def test_an_unknown_turn_is_not_found(house: House, turn: str) -> None:
+async def test_an_unknown_turn_is_not_found(env: Environment, turn: str) -> None:
     """This holds for any form of the id, and for every route."""
     decision = {"hash": "x", "allow": True}
     for response in (
-        await house.http.get(f"/api/turns/{turn}"),
-        await house.http.get(f"/api/turns/{turn}/events"),
-        await house.http.post(f"/api/turns/{turn}/cancel"),
-        await house.http.post(f"/api/turns/{turn}/steer", json={"content": "x"}),
-        await house.http.post(f"/api/turns/{turn}/fork", json={"step": 0}),
-        await house.http.post(f"/api/turns/{turn}/calls/c/decision", json=decision),
+        await env.http.get(f"/api/turns/{turn}"),
+        await env.http.get(f"/api/turns/{turn}/events"),
+        await env.http.post(f"/api/turns/{turn}/cancel"),
+        await env.http.post(f"/api/turns/{turn}/steer", json={"content": "x"}),
+        await env.http.post(f"/api/turns/{turn}/fork", json={"step": 0}),
+        await env.http.post(f"/api/turns/{turn}/calls/c/decision", json=decision),
     ):
         assert (response.status_code, response.json()["code"]) == (404, "not_found"), response.url
     for path in (f"/api/approvals/{turn}", f"/api/blocks/{turn}", f"/v1/models/{turn}"):
-        assert (await house.http.get(path)).status_code == 404, path
-    assert (await house.http.delete(f"/api/approvals/granted/{turn}")).status_code in (404, 400)
+        assert (await env.http.get(path)).status_code == 404, path
+    assert (await env.http.delete(f"/api/approvals/granted/{turn}")).status_code in (404, 400)

@@ -44,16 +44,16 @@ async def opened(running: Platform) -> SocketStream:
 
 async def dripped(stream: SocketStream, first: bytes, drip: bytes) -> bytes:
     """Send ``first``, then ``drip`` again and again until the other side ends it; returns all that it said."""
-    heard = bytearray()
+    received = bytearray()
     with anyio.fail_after(60):
         async with stream, anyio.create_task_group() as tasks:
             tasks.start_soon(_drip, stream, first, drip)
             try:
                 while True:
-                    heard += await stream.receive()
+                    received += await stream.receive()
             except (anyio.EndOfStream, anyio.BrokenResourceError):
                 tasks.cancel_scope.cancel()
-    return bytes(heard)
+    return bytes(received)
 
 
 async def _drip(stream: SocketStream, first: bytes, drip: bytes) -> None:

@@ -47,7 +47,7 @@ def fields(spec: ToolSpec) -> dict[str, Any]:
     return {name: getattr(spec, name) for name in spec.__struct_fields__}
 
 
-class World:
+class DiscoveryPlugin:
     """Some tools, and a model that says what the last message wants: ``NAME ARGUMENT`` calls a tool."""
 
     def __init__(self) -> None:
@@ -132,59 +132,59 @@ async def test_MB_T12_a_model_finds_loads_and_keeps_what_it_needs(tmp_path: Path
     """The first request holds the tools for every day and the two that find others, no more. What was loaded is shown
     behind them from the next step on: in later turns, in a fork, and after a restart of everything, in the same order;
     in another conversation it is not."""
-    world = World()
-    async with world.running(tmp_path) as running:
+    plugin = DiscoveryPlugin()
+    async with plugin.running(tmp_path) as running:
         found = await running.say("discover_tools what will the weather be")
-        assert world.offered(0) == ["everyday", *META]
+        assert plugin.offered(0) == ["everyday", *META]
         assert "- weather_forecast: Tell how the weather will be in a city." in result(found)
         assert "start_engine" not in result(found)
         conversation = found.accepted.conversation
         loaded = await running.say("load_tools weather_forecast tide", conversation=conversation)
         assert result(loaded) == "Loaded for this conversation: weather_forecast, tide."
         shown = ["everyday", *META, "weather_forecast", "tide"]
-        assert world.offered(-2) == ["everyday", *META] and world.offered() == shown
+        assert plugin.offered(-2) == ["everyday", *META] and plugin.offered() == shown
         assert result(await running.say("tide Kiel", conversation=conversation)) == "tide got Kiel"
         fork = await running.answer(
             await running.gateway.fork(
                 ForkTurn(turn=loaded.accepted.turn, step=1, content="weather_forecast Rome")
             )
         )
-        assert world.offered() == shown and result(fork) == "weather_forecast got Rome"
+        assert plugin.offered() == shown and result(fork) == "weather_forecast got Rome"
         await running.say("hello there")
-        assert world.offered(-2) == ["everyday", *META]
-    async with world.running(tmp_path) as running:
+        assert plugin.offered(-2) == ["everyday", *META]
+    async with plugin.running(tmp_path) as running:
         for one in (conversation, fork.accepted.conversation):
             await running.say("everyday bread", conversation=one)
-            assert world.offered() == shown
+            assert plugin.offered() == shown
 
 
 async def test_a_tool_that_was_not_loaded_may_be_called(tmp_path: Path) -> None:
     """A call that fits the schema runs, because permissions do not depend on the shown tools; one that does not fit
     is reported. In both cases the model has the definition from then on."""
-    world = World()
-    async with world.running(tmp_path) as running:
+    plugin = DiscoveryPlugin()
+    async with plugin.running(tmp_path) as running:
         wrong = await running.say("weather_forecast")
-        assert '"value"' in result(wrong) and world.offered() == ["everyday", *META, "weather_forecast"]
+        assert '"value"' in result(wrong) and plugin.offered() == ["everyday", *META, "weather_forecast"]
         right = await running.say("tide Kiel")
-        assert result(right) == "tide got Kiel" and world.offered()[-1] == "tide"
+        assert result(right) == "tide got Kiel" and plugin.offered()[-1] == "tide"
         unknown = await running.say("wether_forecast Rome")
-        assert "Did you mean weather_forecast" in result(unknown) and world.offered() == ["everyday", *META]
+        assert "Did you mean weather_forecast" in result(unknown) and plugin.offered() == ["everyday", *META]
 
 
 async def test_restricted_tools_are_named_and_not_loaded(tmp_path: Path) -> None:
     """With why, and what a person could do; neither loading nor calling it leads round the policy, before or after."""
-    world = World()
-    async with world.running(tmp_path) as running:
+    plugin = DiscoveryPlugin()
+    async with plugin.running(tmp_path) as running:
         listed = result(await running.say("discover_tools run the motor"))
         assert "which only a person can change:\n- start_engine: Run the motor. Restricted: " in listed
         assert "trunkline permissions main --allow-shell" in listed
         refused = await running.say("load_tools start_engine")
         assert "start_engine is restricted and was not loaded" in result(refused)
-        assert world.offered() == ["everyday", *META]
+        assert plugin.offered() == ["everyday", *META]
         some = await running.say("load_tools start_engine sendMail nothing_such")
         assert result(some).startswith("Loaded for this conversation: sendMail.\nstart_engine is restricted")
         assert "There is no tool called 'nothing_such'" in result(some)
-        assert world.offered() == ["everyday", *META, "sendMail"]
+        assert plugin.offered() == ["everyday", *META, "sendMail"]
         assert "was refused" in result(await running.say("start_engine now"))
         deny = '{"subject": "*", "resource": "tool:harbour:sea:*", "action": "*", "effect": "deny"}'
         tide = await running.say("load_tools tide")
@@ -201,19 +201,19 @@ async def test_restricted_tools_are_named_and_not_loaded(tmp_path: Path) -> None
 
 async def test_a_removed_tool_is_announced(tmp_path: Path) -> None:
     """A loaded tool that its server removes is shown no longer, and the model is told so until the tool is back."""
-    world = World()
-    async with world.running(tmp_path) as running:
+    plugin = DiscoveryPlugin()
+    async with plugin.running(tmp_path) as running:
         conversation = (await running.say("load_tools tide")).accepted.conversation
-        world.coming.publish([])
+        plugin.coming.publish([])
 
         async def is_gone() -> bool:
             await running.say("everyday x", conversation=conversation)
-            return "tide" not in world.offered()
+            return "tide" not in plugin.offered()
 
         await until(is_gone)
         reported = [
             message.content
-            for message in world.model.requests[-1].messages
+            for message in plugin.model.requests[-1].messages
             if "no longer exist" in message.content
         ]
         assert len(reported) == 1 and "tide" in reported[0]
@@ -221,11 +221,11 @@ async def test_a_removed_tool_is_announced(tmp_path: Path) -> None:
             await running.say("tide Kiel", conversation=conversation)
         )
         assert "tide" not in result(await running.say("discover_tools harbour"))
-        world.coming.publish([world.coming.tool()])
+        plugin.coming.publish([plugin.coming.tool()])
 
         async def is_back() -> bool:
             await running.say("everyday x", conversation=conversation)
-            return "tide" in world.offered()
+            return "tide" in plugin.offered()
 
         await until(is_back)
 
@@ -233,12 +233,12 @@ async def test_a_removed_tool_is_announced(tmp_path: Path) -> None:
 async def test_the_owner_chooses_the_tool_selection(tmp_path: Path) -> None:
     """The choice is made by block.toml, else by preferences.toml, else by the number of tools; a change applies to
     the next message. A small set is shown completely, except for forbidden tools and the tools that describe them."""
-    world = World()
-    async with world.running(tmp_path, **{"monitor.discovery_threshold": 1000}) as running:
+    plugin = DiscoveryPlugin()
+    async with plugin.running(tmp_path, **{"monitor.discovery_threshold": 1000}) as running:
 
         async def shown() -> list[str]:
             await running.say("everyday x")
-            return world.offered()
+            return plugin.offered()
 
         everything = await shown()
         assert not {"load_tools", "read_result", "start_engine"} & set(everything)
@@ -257,7 +257,7 @@ async def test_the_owner_chooses_the_tool_selection(tmp_path: Path) -> None:
 
 async def test_a_plugin_may_load_tools(tmp_path: Path) -> None:
     """A successful tool loads others with ``context.load``; a failed one loads none."""
-    world = World()
+    plugin = DiscoveryPlugin()
 
     class Skills:
         @trunkline.hookimpl
@@ -272,12 +272,12 @@ async def test_a_plugin_may_load_tools(tmp_path: Path) -> None:
 
             return [skill]
 
-    settings = {"runtime.provider_adapter": world.model.name, "monitor.discovery_threshold": 3}
-    async with platform(tmp_path, plugins=[world, Skills()], config=settings) as running:
+    settings = {"runtime.provider_adapter": plugin.model.name, "monitor.discovery_threshold": 3}
+    async with platform(tmp_path, plugins=[plugin, Skills()], config=settings) as running:
         await running.say("skill bad")
-        assert "tide" not in world.offered()
+        assert "tide" not in plugin.offered()
         await running.say("skill good")
-        assert world.offered()[-1] == "tide"
+        assert plugin.offered()[-1] == "tide"
 
 
 def spec(name: str, **more: Any) -> ToolSpec:

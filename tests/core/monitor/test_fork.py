@@ -29,7 +29,7 @@ from trunkline_bus import RemoteFault
 pytestmark = pytest.mark.anyio
 
 
-class World:
+class ForkPlugin:
     """A scripted model, a tool whose effect is counted, and a gate that asks a person when told to."""
 
     stage = "gate"
@@ -70,7 +70,7 @@ class World:
     def running(self, home: Path | None = None) -> Any:
         return platform(home, plugins=[self], config={"runtime.provider_adapter": self.model.name})
 
-    def heard(self) -> list[tuple[str, str]]:
+    def received(self) -> list[tuple[str, str]]:
         """The conversation that the model was sent last, without its instructions."""
         return [(m.role, m.content) for m in self.model.requests[-1].messages if m.role != "system"]
 
@@ -90,16 +90,16 @@ PROGRAM = 'call:note {"text": "one"} ;; say:first ;; call:note {"text": "two"} ;
 async def test_a_fork_repeats_the_turn_from_a_step_and_no_earlier_tool() -> None:
     """The messages before the turn and its earlier steps are the fork's history. The tools of those steps are not
     run, and the later steps are; the original is unchanged; the fork's conversation names its origin."""
-    world = World()
-    async with world.running() as running:
+    plugin = ForkPlugin()
+    async with plugin.running() as running:
         first = await running.say("say:earlier")
         conversation = first.accepted.conversation
         answer = await running.say(PROGRAM, conversation=conversation)
         await running.say("say:later", conversation=conversation)
         before = await stored(running, conversation)
-        assert world.notes == ["one", "two"]
+        assert plugin.notes == ["one", "two"]
         reported = await forked(running, answer, 1)
-        assert world.notes == ["one", "two", "two"], "only what came from step 1 on is done again"
+        assert plugin.notes == ["one", "two", "two"], "only what came from step 1 on is done again"
         assert reported.text == "firstsecond" or reported.text.endswith("second")
         assert reported.accepted.conversation != conversation
         assert await stored(running, conversation) == before
@@ -122,39 +122,39 @@ async def test_a_fork_repeats_the_turn_from_a_step_and_no_earlier_tool() -> None
 
 async def test_a_fork_at_step_0_repeats_the_question_without_later_messages() -> None:
     """The conversation until the turn, then its message; another model if one is named."""
-    world = World()
-    async with world.running() as running:
+    plugin = ForkPlugin()
+    async with plugin.running() as running:
         first = await running.say("say:earlier")
         answer = await running.say("say:hello", conversation=first.accepted.conversation)
         await running.say("say:later", conversation=first.accepted.conversation)
-        await forked(running, answer, 0, model=f"{world.model.name}/other")
-        assert world.heard() == [("user", "say:earlier"), ("assistant", "earlier"), ("user", "say:hello")]
-        assert world.model.requests[-1].model == "other"
+        await forked(running, answer, 0, model=f"{plugin.model.name}/other")
+        assert plugin.received() == [("user", "say:earlier"), ("assistant", "earlier"), ("user", "say:hello")]
+        assert plugin.model.requests[-1].model == "other"
         going_on = await running.say(
             "say:more", conversation=(await forked(running, answer, 0)).accepted.conversation
         )
-        assert going_on.text == "more" and ("user", "say:later") not in world.heard()
+        assert going_on.text == "more" and ("user", "say:later") not in plugin.received()
 
 
 async def test_a_fork_with_other_words_at_a_step_or_at_the_end() -> None:
     """The words follow the copied history; at the end of a turn a fork needs them."""
-    world = World()
-    async with world.running() as running:
+    plugin = ForkPlugin()
+    async with plugin.running() as running:
         answer = await running.say(PROGRAM)
         await forked(running, answer, 1, content="say:otherwise")
-        assert world.heard()[-2:] == [("tool", "noted one"), ("user", "say:otherwise")]
+        assert plugin.received()[-2:] == [("tool", "noted one"), ("user", "say:otherwise")]
         with pytest.raises(RemoteFault, match="Give a message to continue") as refused:
             await forked(running, answer, 3)
         assert refused.value.code == "conflict"
         assert (await forked(running, answer, 3, content="say:and on")).text == "and on"
-        assert ("assistant", "second") in [(role, text.strip()) for role, text in world.heard()]
+        assert ("assistant", "second") in [(role, text.strip()) for role, text in plugin.received()]
 
 
 async def test_a_turn_that_waits_for_a_person_can_be_forked_and_still_waits() -> None:
     """Its answer is not stored yet; the journal has it."""
-    world = World()
-    world.asking = True
-    async with world.running() as running:
+    plugin = ForkPlugin()
+    plugin.asking = True
+    async with plugin.running() as running:
         first = await running.say("say:earlier")
         accepted = await running.send(
             'call:note {"text": "x"} ;; say:done', conversation=first.accepted.conversation
@@ -168,16 +168,16 @@ async def test_a_turn_that_waits_for_a_person_can_be_forked_and_still_waits() ->
         assert asked is not None
         fork = await running.gateway.fork(ForkTurn(turn=accepted.turn, step=0, content="say:instead"))
         assert (await running.answer(fork)).text == "instead"
-        assert world.heard()[:2] == [("user", "say:earlier"), ("assistant", "earlier")]
-        assert (await running.gateway.turn(accepted.turn)).status == "parked" and world.notes == []
+        assert plugin.received()[:2] == [("user", "say:earlier"), ("assistant", "earlier")]
+        assert (await running.gateway.turn(accepted.turn)).status == "parked" and plugin.notes == []
         await running.gateway.decide(accepted.turn, asked.call.id, asked.call_hash, allow=True)
-        assert (await running.answer(accepted)).text.endswith("done") and world.notes == ["x"]
+        assert (await running.answer(accepted)).text.endswith("done") and plugin.notes == ["x"]
 
 
 async def test_an_impossible_fork_is_refused_with_the_reason() -> None:
     """An unknown turn, one whose journal is gone, a step that it does not have, a block that takes nothing."""
-    world = World()
-    async with world.running() as running:
+    plugin = ForkPlugin()
+    async with plugin.running() as running:
         answer = await running.say("say:hello")
         for turn, step, code, why in (
             ("turn_nobody", 0, "not_found", "There is no such turn"),
@@ -202,15 +202,15 @@ async def test_an_impossible_fork_is_refused_with_the_reason() -> None:
 async def test_a_repeat_is_the_same_fork_and_a_fork_can_be_driven_again() -> None:
     """The same client id counts once, and is not taken for a message of that id; the fork's own journal replays byte
     for byte; its trace is linked to the turn's."""
-    world = World()
-    async with world.running() as running:
+    plugin = ForkPlugin()
+    async with plugin.running() as running:
         said = await running.gateway.send(SendMessage(content=PROGRAM, client_id="one"))
         answer = await running.answer(said)
         request = ForkTurn(turn=said.turn, step=1, client_id="one")
         once, twice = await running.gateway.fork(request), await running.gateway.fork(request)
         assert once.turn == twice.turn and once.conversation == twice.conversation != said.conversation
         await running.answer(once)
-        assert (await running.gateway.fork(request)).duplicate and world.notes == ["one", "two", "two"]
+        assert (await running.gateway.fork(request)).duplicate and plugin.notes == ["one", "two", "two"]
         raw = [
             s.data
             async for s in running.bus.history(RAW_JOURNAL, turn=once.turn, conversation=once.conversation)
@@ -232,8 +232,8 @@ async def test_a_repeat_is_the_same_fork_and_a_fork_can_be_driven_again() -> Non
 
 async def test_over_http() -> None:
     """``POST /api/turns/{id}/fork`` takes a step and answers as steering does; behind the door; nonsense is a 4xx."""
-    world = World()
-    async with world.running() as running:
+    plugin = ForkPlugin()
+    async with plugin.running() as running:
         answer = await running.say("say:hello")
         path = f"/api/turns/{answer.accepted.turn}/fork"
         async with httpx.AsyncClient(base_url=running.url, timeout=60) as stranger:

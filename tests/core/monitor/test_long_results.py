@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 LONG = "much and more\n" * 50_000
 
 
-class World:
+class LongResultsPlugin:
     """A tool with a long output, and a model that calls it for "speak", and otherwise reads the named result."""
 
     def __init__(self) -> None:
@@ -71,20 +71,20 @@ async def forked(running: Platform, answer: TurnAnswer, step: int, says: str) ->
 async def test_a_fork_reads_the_long_results_of_its_origin(tmp_path: Path) -> None:
     """This holds in its first turn, which memory does not have yet, in later ones, in a fork of the fork, and after
     a restart of everything. Another conversation gets the error that there is no such result."""
-    world = World()
-    async with world.running(tmp_path) as running:
+    plugin = LongResultsPlugin()
+    async with plugin.running(tmp_path) as running:
         first = await running.say("speak")
         found = re.search(r'id="(\w+)"', result(first))
         assert found is not None
         id, conversation = found[1], first.accepted.conversation
         assert result(await running.say(id, conversation=conversation)) == "much and more\n"
         fork = await forked(running, first, 1, id)
-        assert result(fork) == "much and more\n" and world.offered()[-1] == "read_result"
+        assert result(fork) == "much and more\n" and plugin.offered()[-1] == "read_result"
         assert result(await forked(running, fork, 1, id)) == "much and more\n"
         other = await running.say(id)
-        assert result(other).startswith("There is no result") and "read_result" not in world.offered(-2)
-    async with world.running(tmp_path) as running:
+        assert result(other).startswith("There is no result") and "read_result" not in plugin.offered(-2)
+    async with plugin.running(tmp_path) as running:
         later = await running.say(id, conversation=fork.accepted.conversation)
-        assert result(later) == "much and more\n" and world.offered()[-1] == "read_result"
+        assert result(later) == "much and more\n" and plugin.offered()[-1] == "read_result"
         assert result(await running.say(id, conversation=conversation)) == "much and more\n"
-    assert world.spoke == 1
+    assert plugin.spoke == 1

@@ -22,7 +22,7 @@ BEGUN = 20.0
 """Seconds in which the first calls of an answer have begun."""
 
 
-class Crowd:
+class ManyCallsPlugin:
     """A plugin with a model that makes the requested number of calls, and tools that count their running calls."""
 
     def __init__(self) -> None:
@@ -94,21 +94,21 @@ async def planned(running: Platform, accepted: MessageAccepted) -> int:
 async def test_thousands_of_calls_in_one_answer() -> None:
     """So many are run as the setting says; each of the others has a result that says that it was not run, and why. All
     the while other conversations are answered."""
-    crowd, config = Crowd(), {"runtime.provider_adapter": "scripted", "monitor.max_tool_calls": 50}
-    async with platform(plugins=[crowd], config=config) as running:
+    plugin, config = ManyCallsPlugin(), {"runtime.provider_adapter": "scripted", "monitor.max_tool_calls": 50}
+    async with platform(plugins=[plugin], config=config) as running:
         accepted = await running.send(f"make {MANY} look")
         assert (await running.say("hello")).text == "done"
         answer = await running.answer(accepted)
         ended = [event for event in answer.events if isinstance(event, ToolEnded)]
         assert answer.text == "done" and len(ended) == MANY
-        assert crowd.ran == Counter(str(number) for number in range(50))
+        assert plugin.ran == Counter(str(number) for number in range(50))
         refused = [event.output for event in ended if event.error]
         assert refused[0] == (
             f"look was not run: this is call 51 of {MANY} in one answer, and the first 50 are run. "
             "Call it again if it is still needed."
         )
         assert len(refused) == MANY - 50
-        seen = crowd.model.requests[-1].messages
+        seen = plugin.model.requests[-1].messages
         assert answered_once(seen) and sum(message.role == "tool" for message in seen) == MANY
         assert answered_once(
             (await running.gateway.conversation(accepted.conversation, include_tools=True)).messages
@@ -118,22 +118,22 @@ async def test_thousands_of_calls_in_one_answer() -> None:
 async def test_a_cancel_of_thousands_of_calls() -> None:
     """The cancel ends the turn before most calls have started; those are reported as not run, the others as unknown.
     Meanwhile another conversation is answered."""
-    crowd = Crowd()
+    plugin = ManyCallsPlugin()
     config = {
         "runtime.provider_adapter": "scripted",
         "monitor.max_tool_calls": MANY,
         "monitor.parallel_tool_calls": 8,
     }
-    async with platform(plugins=[crowd], config=config) as running:
+    async with platform(plugins=[plugin], config=config) as running:
         accepted = await running.send(f"make {MANY} wait")
         with anyio.fail_after(BEGUN):
-            while crowd.inside < 8:  # noqa: ASYNC110 - the tools say it by a number
+            while plugin.inside < 8:  # noqa: ASYNC110 - the tools say it by a number
                 await anyio.sleep(0.01)
         assert (await running.say("hello")).text == "done"
         await running.gateway.cancel(accepted.turn)
         answer = await running.answer(accepted)
         assert answer.ended.reason == "cancelled"
-        assert crowd.most_inside == 8 and sum(crowd.ran.values()) == 8
+        assert plugin.most_inside == 8 and sum(plugin.ran.values()) == 8
         assert await planned(running, accepted) == 8
         stored = (await running.gateway.conversation(accepted.conversation, include_tools=True)).messages
         assert answered_once(stored)
@@ -147,31 +147,31 @@ async def test_a_cancel_of_thousands_of_calls() -> None:
 
 async def test_more_calls_than_a_worker_accepts() -> None:
     """A tools worker that has too many refuses more for the moment; they are asked for again, and each runs once."""
-    crowd = Crowd()
+    plugin = ManyCallsPlugin()
     config = {
         "runtime.provider_adapter": "scripted",
         "monitor.parallel_tool_calls": 12,
         "tools.concurrency": 1,
         "tools.backlog": 5,
     }
-    async with platform(plugins=[crowd], config=config) as running:
-        crowd.gate.set()
+    async with platform(plugins=[plugin], config=config) as running:
+        plugin.gate.set()
         answer = await running.say("make 12 wait")
-        assert answer.text == "done" and crowd.most_inside == 1
-        assert crowd.ran == Counter(str(number) for number in range(12))
+        assert answer.text == "done" and plugin.most_inside == 1
+        assert plugin.ran == Counter(str(number) for number in range(12))
         assert not any(event.error for event in answer.events if isinstance(event, ToolEnded))
 
 
 async def test_hundreds_of_approvals_at_once() -> None:
     """Each call of an answer may wait for a person; all are asked about, a yes runs one, and a cancel settles them."""
-    crowd = Crowd()
+    plugin = ManyCallsPlugin()
     config = {
         "runtime.provider_adapter": "scripted",
         "monitor.max_tool_calls": 300,
         "permissions.approvals": "some",
     }
-    async with platform(plugins=[crowd], config=config) as running:
-        crowd.gate.set()
+    async with platform(plugins=[plugin], config=config) as running:
+        plugin.gate.set()
         accepted = await running.send("make 300 wait")
         with anyio.fail_after(running.timeout):
             asked = []
@@ -182,11 +182,11 @@ async def test_hundreds_of_approvals_at_once() -> None:
         one = asked[-1]
         await running.gateway.decide(accepted.turn, one.call.id, one.call_hash, allow=True)
         with anyio.fail_after(running.timeout):
-            while not crowd.ran:  # noqa: ASYNC110 - the tool says it by a number
+            while not plugin.ran:  # noqa: ASYNC110 - the tool says it by a number
                 await anyio.sleep(0.01)
         await running.gateway.cancel(accepted.turn)
         answer = await running.answer(accepted)
-        assert answer.ended.reason == "cancelled" and crowd.ran == Counter([one.call.arguments["text"]])
+        assert answer.ended.reason == "cancelled" and plugin.ran == Counter([one.call.arguments["text"]])
         assert answered_once(
             (await running.gateway.conversation(accepted.conversation, include_tools=True)).messages
         )

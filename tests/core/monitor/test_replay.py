@@ -35,7 +35,7 @@ from trunkline.workers.monitor.turn import Command, ParkTurn, Phase, StoreTurn, 
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_turn import World, requested
+from test_turn import CommandRunner, requested
 
 Written = list[tuple[int, tuple[JournalEntry, ...]]]
 
@@ -48,9 +48,9 @@ def raw(written: Written) -> list[RawRecord]:
 
 
 def lived(seed: int, crashes: list[int]) -> Written:
-    """A turn of the invented world, as its owners wrote it."""
+    """A turn of the command runner, as its owners recorded it."""
     chance = random.Random(seed)
-    world, turn, epoch = World(chance), Turn(), 1
+    runner, turn, epoch = CommandRunner(chance), Turn(), 1
     entries, todo = turn.advance(TurnStarted(request=requested(), model="m"))
     written: Written = [(epoch, entries)]
     pending: list[Command] = list(todo)
@@ -67,7 +67,7 @@ def lived(seed: int, crashes: list[int]) -> Written:
             written.append((epoch, entries))
             pending = [ParkTurn()] if parked else list(todo)
         command = pending.pop(chance.randrange(len(pending)))
-        happened = [world.does(command, turn)]
+        happened = [runner.does(command, turn)]
         if isinstance(command, ParkTurn):
             happened.insert(0, TurnResumed())
         if chance.random() < 0.1:

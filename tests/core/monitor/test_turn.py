@@ -236,7 +236,7 @@ def test_every_phase_but_the_last_takes_a_new_owner() -> None:
     assert TRANSITIONS[Phase.DONE] == {}
 
 
-class World:
+class CommandRunner:
     """Carries commands out with random results, counting what it did."""
 
     def __init__(self, chance: random.Random) -> None:
@@ -273,7 +273,7 @@ class World:
 def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(seed: int, crashes: list[int]) -> None:
     """Replaying the journal after a crash at any point leads to the same kind of end: every call has one result,
     no call with a recorded result is run again, ids are unique, and the turn is done."""
-    world = World(random.Random(seed))
+    runner = CommandRunner(random.Random(seed))
     journal: list[JournalEntry] = []
     turn = Turn()
     entries, todo = turn.advance(TurnStarted(request=requested(), model="m"))
@@ -292,11 +292,11 @@ def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(seed: int, 
             journal += entries
             pending = [ParkTurn()] if was_parked else list(todo)
             assert not recorded & {c.key for c in pending if isinstance(c, RunToolCall)}
-        command = pending.pop(world.chance.randrange(len(pending)))
-        happened = [world.does(command, turn)]
+        command = pending.pop(runner.chance.randrange(len(pending)))
+        happened = [runner.does(command, turn)]
         if isinstance(command, ParkTurn):
             happened.insert(0, TurnResumed())
-        if world.chance.random() < 0.1:
+        if runner.chance.random() < 0.1:
             happened.append(SteerRecorded(message=Message(id=f"msg_{moment}", role="user", content="more")))
         entries, todo = turn.advance(*happened)
         journal += entries

@@ -18,7 +18,7 @@ SETTINGS = examples(300, deadline=None, suppress_health_check=[HealthCheck.funct
 
 
 @pytest.fixture
-def world(tmp_path):
+def folders(tmp_path):
     """A folder, and outside of it a secret; links inside lead out."""
     root, outside = tmp_path / "root", tmp_path / "outside"
     (root / "a/b").mkdir(parents=True)
@@ -75,10 +75,10 @@ PATHS = st.builds(
 @example(path="out/secret")
 @example(path="self/self/out/secret")
 @example(path="\ud800")
-def test_no_path_leaves_the_root(world, tmp_path, path):
+def test_no_path_leaves_the_root(folders, tmp_path, path):
     """For any path, nothing outside is read, written, created, moved or deleted."""
     before = snapshot(tmp_path / "outside")
-    with open_beneath(world) as folder:
+    with open_beneath(folders) as folder:
         read = everything(folder, path)
     assert not any(SECRET in part for part in read)
     assert snapshot(tmp_path / "outside") == before
@@ -104,17 +104,17 @@ def test_no_path_leaves_the_root(world, tmp_path, path):
         ("self/file", "symbolic link"),
     ],
 )
-def test_the_refusal_names_its_reason(world, path, said):
+def test_the_refusal_names_its_reason(folders, path, said):
     """A refusal says what about the path is not allowed."""
-    with open_beneath(world) as folder:
+    with open_beneath(folders) as folder:
         for operation in (folder.read_bytes, lambda path: folder.write_atomic(path, b""), folder.unlink):
             with pytest.raises(PathRefused, match=said):
                 operation(path)
 
 
-def test_links_are_seen_but_not_followed(world):
+def test_links_are_seen_but_not_followed(folders):
     """Listing and walking show links as links and do not go through them."""
-    with open_beneath(world) as folder:
+    with open_beneath(folders) as folder:
         kinds = {entry.path: entry.kind for entry in folder.walk()}
     assert kinds["out"] == kinds["leak"] == kinds["a/out"] == "link"
     assert not any("secret" in path for path in kinds)
@@ -212,14 +212,14 @@ def disguised(path):
 
 @pytest.mark.parametrize("path", PROTECTED)
 @pytest.mark.parametrize("before", ["", "x/", "x/y/", "my-"])
-def test_protected_names(world, path, before):
+def test_protected_names(folders, path, before):
     """MB-T7: names where secrets are kept are refused in every folder, by every operation, in every disguise."""
     if before == "my-" and "/" in path:
         before = ""
     for name in disguised(path):
         with pytest.raises(PathRefused, match="protected"):
             check_path(before + name)
-    with open_beneath(world) as folder:
+    with open_beneath(folders) as folder:
         for operation in (
             folder.read_bytes,
             folder.stat,
@@ -233,7 +233,7 @@ def test_protected_names(world, path, before):
 
 
 @pytest.mark.parametrize("path", [".git", ".git/config", "x/.git/hooks/pre-commit"])
-def test_no_operation_reaches_into_git(world, path):
+def test_no_operation_reaches_into_git(folders, path):
     """A hook or a setting of git is a program that runs later, outside every sandbox: no tool writes one."""
     for name in (
         path,
@@ -244,7 +244,7 @@ def test_no_operation_reaches_into_git(world, path):
     ):
         with pytest.raises(PathRefused, match="is a file of git"):
             check_path(name)
-    with open_beneath(world) as folder:
+    with open_beneath(folders) as folder:
         for operation in (
             folder.stat,
             folder.mkdir,
@@ -254,15 +254,15 @@ def test_no_operation_reaches_into_git(world, path):
         ):
             with pytest.raises(PathRefused, match="is a file of git"):
                 operation(path)
-    assert not (world / ".git").exists()
+    assert not (folders / ".git").exists()
 
 
-def test_bare_repositories_are_not_changed(world):
+def test_bare_repositories_are_not_changed(folders):
     """Only a push changes a bare repository; no operation does, at any depth; it can be read."""
-    remote = world / "a/remote"
+    remote = folders / "a/remote"
     bare_repository(remote)
     before = snapshot(remote), snapshot(remote / "refs/heads")
-    with open_beneath(world) as folder:
+    with open_beneath(folders) as folder:
         for path in ("a/remote/refs/heads/main", "a/remote/config", "a/remote/new", "a/remote/hooks/update"):
             for operation in (
                 lambda path: folder.write_atomic(path, b""),
@@ -283,11 +283,11 @@ def test_bare_repositories_are_not_changed(world):
         folder.append("a/remote/new", b"a commit in a worktree changes it")
 
 
-def test_settings_of_git_with_a_password_are_closed(world):
+def test_settings_of_git_with_a_password_are_closed(folders):
     """Neither read nor moved to where they could be."""
     for name in ("config", ".gitconfig", "config.worktree"):
-        (world / name).write_text(WITH_PASSWORD[0])
-        with open_beneath(world) as folder:
+        (folders / name).write_text(WITH_PASSWORD[0])
+        with open_beneath(folders) as folder:
             for operation in (folder.read_bytes, lambda path: folder.rename(path, "x")):
                 with pytest.raises(PathRefused, match="a password"):
                     operation(name)
@@ -312,11 +312,11 @@ def test_names_similar_to_protected_ones_are_allowed(path):
     assert check_path(path) == path
 
 
-def test_moving_a_folder_does_not_expose_its_protected_file(world):
+def test_moving_a_folder_does_not_expose_its_protected_file(folders):
     """``.ssh/config`` is known by its folder, so the folder cannot be renamed, nor anything put in its place."""
-    (world / ".ssh").mkdir()
-    (world / ".ssh/config").write_bytes(SECRET)
-    with open_beneath(world) as folder:
+    (folders / ".ssh").mkdir()
+    (folders / ".ssh/config").write_bytes(SECRET)
+    with open_beneath(folders) as folder:
         for source, target in ((".ssh", "plain"), (".SSH", "plain"), ("a", ".ssh")):
             with pytest.raises(PathRefused, match="protected folder"):
                 folder.rename(source, target)

@@ -7,9 +7,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from workers_for_tests import Crew
+from workers_for_tests import RecordedWorkers
 
 
 @pytest.fixture
-def crew() -> Crew:
-    return Crew()
+def recorded_workers() -> RecordedWorkers:
+    return RecordedWorkers()

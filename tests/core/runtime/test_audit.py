@@ -25,7 +25,7 @@ from trunkline_bus.streams.jetstream import request_api as jetstream
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE = 90.0
+TIMEOUT = 90.0
 PLAIN = "p4ssW0rd9xQ2"
 READS = 600
 
@@ -59,7 +59,7 @@ async def lines(bus: Bus) -> list[AuditEntry]:
 
 
 async def until(due: Callable[[], Awaitable[bool]]) -> None:
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(TIMEOUT):
         while not await due():  # noqa: ASYNC110 - what is waited for is on the server
             await anyio.sleep(0.1)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from workers_for_tests import Crew, config_at, until
+from workers_for_tests import RecordedWorkers, config_at, until
 
 from trunkline.contracts.tools.messages import ListTools, ToolCatalogue
 from trunkline.contracts.tools.subjects import LIST_TOOLS
@@ -123,13 +123,13 @@ async def test_a_closed_worker_does_not_answer(tmp_path: Path, nats_server: Embe
 
 
 async def test_a_crash_is_raised_unwrapped_after_the_worker_closed(
-    tmp_path: Path, nats_server: EmbeddedServer, crew: Crew
+    tmp_path: Path, nats_server: EmbeddedServer, recorded_workers: RecordedWorkers
 ) -> None:
     """The host raises what serve() raised, not a group around it."""
-    crew.types["tools"].crash.set()
+    recorded_workers.types["tools"].crash.set()
     with pytest.raises(RuntimeError, match="boom"):
-        await run_worker(crew.types["tools"], settings_for(tmp_path, nats_server), anyio.Event())
-    assert crew.diary[-1] == ("tools", "close")
+        await run_worker(recorded_workers.types["tools"], settings_for(tmp_path, nats_server), anyio.Event())
+    assert recorded_workers.events[-1] == ("tools", "close")
 
 
 async def test_a_worker_with_nothing_left_to_do_ends_its_host(

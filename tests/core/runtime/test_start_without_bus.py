@@ -53,7 +53,7 @@ async def test_the_start_waits_for_the_bus_and_reports_it(worker: Make, port: in
 
 
 async def test_the_start_gives_up_after_a_while(worker: Make) -> None:
-    """The end of its patience is a sentence and an exit status."""
+    """The timeout ends the worker with a sentence and an exit status."""
     process = worker(TRUNKLINE_BUS__CONNECT_TIMEOUT="0")
     process.launch()
     assert await process.gone(60.0) != 0

@@ -1,4 +1,4 @@
-"""Workers that do nothing but tell what is done with them."""
+"""Workers that only record their lifecycle."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,48 +14,48 @@ from trunkline.workers import KINDS
 
 
 class Reported(Worker):
-    """Writes down its life in ``diary``. ``crash`` makes ``serve`` raise, ``refuse`` makes ``open`` raise."""
+    """Records its lifecycle in ``events``. ``crash`` makes ``serve`` raise, ``refuse`` makes ``open`` raise."""
 
-    diary: ClassVar[list[tuple[str, str]]]
+    events: ClassVar[list[tuple[str, str]]]
     crash: ClassVar[anyio.Event]
     refuse: ClassVar[bool]
     alive: ClassVar[list["Reported"]]
 
-    def tell(self, what: str) -> None:
-        self.diary.append((self.kind, what))
+    def record(self, what: str) -> None:
+        self.events.append((self.kind, what))
 
     async def open(self) -> None:
-        self.tell("open")
+        self.record("open")
         if type(self).refuse:
             raise StorageError("The cupboard is locked.", hint="Find the key.")
         self.alive.append(self)
 
     async def serve(self) -> None:
-        self.tell("serve")
+        self.record("serve")
         await type(self).crash.wait()
         type(self).crash = anyio.Event()
         raise RuntimeError("boom")
 
     async def drain(self) -> None:
-        self.tell("drain")
+        self.record("drain")
 
     async def close(self) -> None:
-        self.tell("close")
+        self.record("close")
         if self in self.alive:
             self.alive.remove(self)
         await super().close()
 
 
-class Crew:
-    """One class a kind, with a diary for all of them."""
+class RecordedWorkers:
+    """One class a kind, with one list of events for all of them."""
 
     def __init__(self) -> None:
-        self.diary: list[tuple[str, str]] = []
+        self.events: list[tuple[str, str]] = []
         self.types: dict[WorkerKind, type[Reported]] = {kind: self._made(kind) for kind in KINDS}
 
     def _made(self, kind: WorkerKind) -> type[Reported]:
         body: dict[str, Any] = {
-            "kind": kind, "diary": self.diary, "crash": anyio.Event(), "refuse": False, "alive": [],
+            "kind": kind, "events": self.events, "crash": anyio.Event(), "refuse": False, "alive": [],
         }  # fmt: skip
         return cast(type[Reported], type(f"{kind.title()}Reported", (Reported,), body))
 
@@ -63,7 +63,7 @@ class Crew:
         return self.types[kind]
 
     def did(self, what: str) -> list[str]:
-        return [kind for kind, done in self.diary if done == what]
+        return [kind for kind, done in self.events if done == what]
 
 
 def config_at(home: Path, **flags: Any) -> Config:

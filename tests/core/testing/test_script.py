@@ -29,7 +29,7 @@ from trunkline.testing.script import (
 )
 
 
-def heard(*lines: HeardMessage | str, again: int = 0) -> ScriptedRequest:
+def scripted_request(*lines: HeardMessage | str, again: int = 0) -> ScriptedRequest:
     read = tuple(line if isinstance(line, HeardMessage) else HeardMessage("user", line) for line in lines)
     return ScriptedRequest(lines=read, again=again)
 
@@ -78,7 +78,7 @@ def result(text: str) -> HeardMessage:
 )
 def test_an_instruction_is_its_steps(program: str, steps: list[Any]) -> None:
     """Each line of the table in the module's docstring; what is wrong is answered, not raised."""
-    reply = answer_by_message(heard(program))
+    reply = answer_by_message(scripted_request(program))
     assert len(reply) == len(steps)
     for step, expected in zip(reply, steps, strict=True):
         assert isinstance(step, expected) if isinstance(expected, type) else step == expected
@@ -86,7 +86,7 @@ def test_an_instruction_is_its_steps(program: str, steps: list[Any]) -> None:
 
 def test_an_http_error_has_a_status_and_its_headers() -> None:
     """429 says when to come again."""
-    [refused] = answer_by_message(heard("status:429"))
+    [refused] = answer_by_message(scripted_request("status:429"))
     assert isinstance(refused, Refuse)
     assert (refused.status, refused.headers) == (429, (("Retry-After", "7"),))
 
@@ -94,7 +94,9 @@ def test_an_http_error_has_a_status_and_its_headers() -> None:
 def test_after_a_call_the_results_are_quoted() -> None:
     """The answer names each tool and its result, in the order of the calls."""
     reply = answer_by_message(
-        heard("parallel:look {} listen {}", called("look", "listen"), result("sea"), result("wind"))
+        scripted_request(
+            "parallel:look {} listen {}", called("look", "listen"), result("sea"), result("wind")
+        )
     )
     assert reply == (Say("look said: sea\nlisten said: wind"), Stop())
 
@@ -102,45 +104,52 @@ def test_after_a_call_the_results_are_quoted() -> None:
 def test_after_a_call_the_program_continues_with_the_next_line() -> None:
     """Several calls one after another, then text: the place follows from the conversation alone."""
     program = "say:First. ;; call:look {} ;; call:listen {} ;; slow:2"
-    assert answer_by_message(heard(program)) == (
+    assert answer_by_message(scripted_request(program)) == (
         Say("First."),
         CallTools((ScriptedCall("look", {}),)),
         Stop("tool_calls"),
     )
-    once = heard(program, called("look"), result("sea"))
+    once = scripted_request(program, called("look"), result("sea"))
     assert answer_by_message(once) == (CallTools((ScriptedCall("listen", {}),)), Stop("tool_calls"))
-    twice = heard(program, called("look"), result("sea"), called("listen"), result("wind"))
+    twice = scripted_request(program, called("look"), result("sea"), called("listen"), result("wind"))
     assert answer_by_message(twice) == (Say(words(2), pause=0.05), Stop())
 
 
 def test_the_last_message_is_the_program() -> None:
     """Earlier turns and their calls do not count."""
     past = ("call:look {}", called("look"), result("sea"), HeardMessage("assistant", "look said: sea"))
-    assert answer_by_message(heard(*past, "roles")) == (Say("user assistant tool assistant user"), Stop())
+    assert answer_by_message(scripted_request(*past, "roles")) == (
+        Say("user assistant tool assistant user"),
+        Stop(),
+    )
 
 
 def test_quote_puts_results_among_other_text() -> None:
     """Here they are said where the program wants them."""
-    reply = answer_by_message(heard("call:look {} ;; quote ;; say:Done.", called("look"), result("sea")))
+    reply = answer_by_message(
+        scripted_request("call:look {} ;; quote ;; say:Done.", called("look"), result("sea"))
+    )
     assert reply == (Say("look said: sea"), Say("\nDone."), Stop())
 
 
 def test_once_happens_only_the_first_time() -> None:
     """A fault that is gone when the same is asked again."""
-    assert answer_by_message(heard("once:cut:1 ;; say:x"))[:2] == (Say("word-1"), CutConnection())
-    assert answer_by_message(heard("once:cut:1 ;; say:x", again=1)) == (Say("x"), Stop())
+    assert answer_by_message(scripted_request("once:cut:1 ;; say:x"))[:2] == (Say("word-1"), CutConnection())
+    assert answer_by_message(scripted_request("once:cut:1 ;; say:x", again=1)) == (Say("x"), Stop())
 
 
 def test_programs_in_turn_answer_one_request_each() -> None:
     """The replies ignore the message; when they are used up the server fails."""
     script = answer_in_order(["say:a", "say:b"])
-    assert [script(heard("x"))[0], script(heard("x"))[0]] == [Say("a"), Say("b")]
-    assert isinstance(script(heard("x"))[0], Refuse)
+    assert [script(scripted_request("x"))[0], script(scripted_request("x"))[0]] == [Say("a"), Say("b")]
+    assert isinstance(script(scripted_request("x"))[0], Refuse)
 
 
 def test_a_loop_runs_the_calls_itself() -> None:
     """All steps of the program in one reply, each call with its result."""
-    reply: Reply = answer_as_agent_loop(answer_by_message, heard("say:a ;; call:look {} ;; call:listen {}"))
+    reply: Reply = answer_as_agent_loop(
+        answer_by_message, scripted_request("say:a ;; call:look {} ;; call:listen {}")
+    )
     kinds: list[type[Step]] = [type(step) for step in reply]
     assert kinds == [Say, RanTools, RanTools, Say, Stop]
     assert reply[-1] == Stop()

@@ -208,12 +208,12 @@ class Harbour(ToolSource):
 async def test_a_tool_of_a_source_cannot_take_an_alias_of_a_built_in(tools: Any) -> None:
     """It is called by its source and its name; a rule about it goes by ``source:name``."""
 
-    class World(Shop):
+    class ShopWithSource(Shop):
         @trunkline.hookimpl
         def trunkline_tool_sources(self) -> list[ToolSource]:
             return [Harbour()]
 
-    shop = World()
+    shop = ShopWithSource()
     async with tools(shop, config={"permissions.approvals": "none"}) as caller:
         await caller.until(lambda: _there(caller, "bay__jot"))
         assert (await caller.call("jot", {"words": "x"})).output == "noted x"

@@ -110,7 +110,7 @@ async def test_a_refusal_of_a_possibly_started_call_is_recorded_first(tools: Any
         assert gone.status == "error" and len(await caller.records("call_gone")) == 1
 
 
-class Wonders:
+class AskingTools:
     """A tool that asks in its middle, and one that asks before it does anything."""
 
     def __init__(self) -> None:
@@ -141,8 +141,8 @@ class Wonders:
 async def test_a_running_call_that_asks_nobody_is_stopped_as_unknown(tools: Any) -> None:
     """A call that gave itself up was not run; one that waits in its worker has started, and does not continue by
     itself later."""
-    wonders = Wonders()
-    async with tools(wonders) as caller:
+    asking_tools = AskingTools()
+    async with tools(asking_tools) as caller:
 
         async def reported(name: str) -> ToolOutcome:
             command = RunToolCall(
@@ -151,13 +151,13 @@ async def test_a_running_call_that_asks_nobody_is_stopped_as_unknown(tools: Any)
             scope = Scope(block="main", conversation="conv_c", turn="turn_t")
             return await UnattendedToolCaller(caller.bus, 3.0).call(command, scope, "owner")
 
-        wondered = await reported("wonder")
-        assert wondered.status == "error" and "It was not run" in wondered.output
-        pondered = await reported("ponder")
-        assert pondered.status == "unknown" and "running call was stopped" in pondered.output
+        asked_first = await reported("wonder")
+        assert asked_first.status == "error" and "It was not run" in asked_first.output
+        asked_during = await reported("ponder")
+        assert asked_during.status == "unknown" and "running call was stopped" in asked_during.output
         with anyio.fail_after(60):
-            await wonders.ended.wait()
-        assert wonders.done == []
+            await asking_tools.ended.wait()
+        assert asking_tools.done == []
 
 
 @pytest.mark.parametrize("again", [False, True])

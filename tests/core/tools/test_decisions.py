@@ -148,7 +148,7 @@ async def test_a_question_from_before_the_approval_is_not_repeated(tools: Any) -
     assert (outcomes[0].status, shop.ran) == ("ok", ["x"])
 
 
-class Lent:
+class ServerTool:
     """A tool ``note`` provided by a server; ``ran`` lists the executed calls."""
 
     def __init__(self, server: str) -> None:
@@ -169,7 +169,7 @@ class Lent:
 
 async def test_an_approval_covers_the_tool_of_one_server_only(tools: Any) -> None:
     """While a person thinks, a server may go and another bring a tool that is called the same."""
-    borrowed, other = Lent("known"), Lent("unknown")
+    borrowed, other = ServerTool("known"), ServerTool("unknown")
     call_request, some = request("note", text="x"), {"permissions.approvals": "some"}
     async with tools(borrowed, config=some) as caller:
         asked = await last_of(caller.bus, CALL_TOOL, call_request)

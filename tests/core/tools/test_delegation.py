@@ -18,7 +18,7 @@ from trunkline_bus import RemoteFault, new_id
 pytestmark = pytest.mark.anyio
 
 
-class Diary:
+class NotePlugin:
     """Tools that say who calls, change something once, and take their time."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ async def delegated(
 async def test_the_subject_names_agent_and_block(tools: Any) -> None:
     """The call's own fields are ignored: its block, actor, conversation, turn and key. Two calls of one session
     belong together, and those of another agent, or in another block, do not."""
-    async with tools(Diary()) as caller:
+    async with tools(NotePlugin()) as caller:
         one, two = [(await delegated(caller, said("who", {}))).output.split(" in ") for _ in range(2)]
         assert one[0] == two[0] == "agent:claude of garden"
         assert one[1].split(", ")[:2] == two[1].split(", ")[:2]
@@ -99,7 +99,7 @@ async def test_the_subject_names_agent_and_block(tools: Any) -> None:
 
 async def test_the_catalogue_is_that_of_the_delegated_block(tools: Any) -> None:
     """Whichever block the request names."""
-    async with tools(Diary()) as caller:
+    async with tools(NotePlugin()) as caller:
         caller.files["blocks/garden/block.toml"] = 'tools = ["who"]\n'
         reported = await caller.bus.call(
             DELEGATED_LIST_TOOLS, ListTools(block="main"), agent="claude", block="garden"
@@ -112,48 +112,48 @@ async def test_the_catalogue_is_that_of_the_delegated_block(tools: Any) -> None:
 async def test_a_caller_cannot_reach_calls_of_another(tools: Any) -> None:
     """With its key, the conversation and the block all known: the outcome in the ledger is not told, the stored result
     not read, and what runs is not stopped."""
-    diary = Diary()
-    async with tools(diary) as caller:
+    plugin = NotePlugin()
+    async with tools(plugin) as caller:
         await caller.call("write", {"text": "mine"}, key="call_mine")
         theirs = await delegated(
             caller, said("write", {"text": "mine"}, call="call_mine", again=True), block="main"
         )
-        assert not theirs.repeated and diary.written == ["mine", "mine"]
+        assert not theirs.repeated and plugin.written == ["mine", "mine"]
         long = await caller.call("much")
         for more in ({}, {"forked_from": "conv_1"}):
             read = await delegated(caller, said("read_result", {"id": long.stored.id}, **more), block="main")
             assert read.status == "error" and "secret" not in read.output
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(caller.call, "dwell", key="call_long"))
-            await diary.begun.wait()
+            await plugin.begun.wait()
             await caller.bus.publish(
                 DELEGATED_CANCEL_CALL, CancelCall(), agent="claude", block="main", call="call_long"
             )
             await delegated(caller, said("who", {}), block="main")
-            assert not diary.ended.is_set()
+            assert not plugin.ended.is_set()
             await caller.cancel("call_long")
 
 
 async def test_a_caller_can_cancel_its_own_call(tools: Any) -> None:
     """By the key that it gave it."""
-    diary = Diary()
-    async with tools(diary) as caller, anyio.create_task_group() as tasks:
+    plugin = NotePlugin()
+    async with tools(plugin) as caller, anyio.create_task_group() as tasks:
         tasks.start_soon(delegated, caller, said("dwell", {}, call="call_1"))
-        await diary.begun.wait()
+        await plugin.begun.wait()
         await caller.bus.publish(
             DELEGATED_CANCEL_CALL, CancelCall(), agent="claude", block="garden", call="call_1"
         )
         with anyio.fail_after(30):
-            await diary.ended.wait()
+            await plugin.ended.wait()
 
 
 async def test_a_delegated_call_cannot_carry_decisions(tools: Any) -> None:
     """It is refused, and nothing is run."""
-    diary = Diary()
-    async with tools(diary, config={"permissions.approvals": "some"}) as caller:
+    plugin = NotePlugin()
+    async with tools(plugin, config={"permissions.approvals": "some"}) as caller:
         request = said("write", {"text": "x"}, call="call_1")
         asked = await delegated(caller, request)
         assert asked.status == "approval"
         with pytest.raises(RemoteFault, match="Only the monitor"):
             await delegated(caller, said("write", {"text": "x"}, call="call_1", approved=asked.call_hash))
-        assert diary.written == []
+        assert plugin.written == []

@@ -101,7 +101,7 @@ class Plugin:
 
 
 @asynccontextmanager
-async def acting(folder: Path) -> AsyncIterator[tuple[Platform, Plugin]]:
+async def isolated_plugin(folder: Path) -> AsyncIterator[tuple[Platform, Plugin]]:
     make_block(folder / "home" / "memory", ("memory",), "garden")
     async with (
         platform(folder / "home", workers=("memory",)) as running,
@@ -123,7 +123,7 @@ async def test_no_request_names_another_actor_or_block(tmp_path: Path) -> None:
     """History names the actor of the call, for any request, and memory words the commit message. Chunks of another
     block and of another actor's private layer stay closed, and a remembered chunk is stored in the block of the
     call."""
-    async with acting(tmp_path) as (running, plugin):
+    async with isolated_plugin(tmp_path) as (running, plugin):
         bob = block_memory(running.bus, "garden", "bob", Scope(conversation="conv_bob"))
         (hidden,) = (await bob.remember("bob likes tulips", layer="project_agent")).chunk_ids
         for actor, block in (("bob", "garden"), ("owner", None), ("owner", "garden"), ("bob", "main")):
@@ -160,7 +160,7 @@ async def test_only_operations_of_tools_go_through_the_pipe(tmp_path: Path) -> N
     """Operations of the owner and of workers are refused by their names, and so is an unknown name; the request of
     another operation, and malformed data, are no requests."""
     open_ones = {one.name for one in MEMORY_OPERATIONS if one.scope is not None}
-    async with acting(tmp_path) as (_, plugin):
+    async with isolated_plugin(tmp_path) as (_, plugin):
         for request in CLOSED:
             assert (await plugin.ask(request)).code == "permission_denied", request
         closed = [one.name for one in MEMORY_OPERATIONS if one.name not in open_ones]
@@ -182,7 +182,7 @@ OWNERS = ("", "/", ".", "./", "blocks", "blocks/main", "/blocks//main/.", "BLOCK
 @pytest.mark.parametrize("path", OWNERS)
 async def test_no_raw_path_reaches_the_owner_s_files(path: str, tmp_path: Path) -> None:
     """Paths that ``Memory`` never makes are checked as those that it makes."""
-    async with acting(tmp_path) as (running, plugin):
+    async with isolated_plugin(tmp_path) as (running, plugin):
         before = await log_of(running)
         for request in (
             WriteMemory(path=path, content="x", actor="owner"),
@@ -198,7 +198,7 @@ async def test_no_raw_path_reaches_the_owner_s_files(path: str, tmp_path: Path) 
 async def test_private_layers_and_closed_paths_stay_closed(tmp_path: Path) -> None:
     """Another actor's folder is refused in every spelling; the access check decides about each path, and a listing
     or search omits closed paths; a file that memory does not read is shown to no plugin."""
-    async with acting(tmp_path) as (running, plugin):
+    async with isolated_plugin(tmp_path) as (running, plugin):
         files = {
             "blocks/main/agents/bob/diary.md": "needle of bob",
             "blocks/main/secret.md": "needle and secret",
@@ -226,7 +226,7 @@ async def test_private_layers_and_closed_paths_stay_closed(tmp_path: Path) -> No
 
 async def test_an_isolated_plugin_gets_no_facts_about_another_person(tmp_path: Path) -> None:
     """A fact about one person is withheld from a plugin that works for another."""
-    async with acting(tmp_path) as (running, plugin):
+    async with isolated_plugin(tmp_path) as (running, plugin):
         fact = Remember(
             content="Bob fears needles", actor="owner", conversation_id="c", block="main", source="learned",
             layer="project_global", fields={"person": "bob"},

@@ -36,7 +36,7 @@ Replies = Callable[[RunPluginTool], AsyncIterator[PluginToolReply]]
 
 
 @asynccontextmanager
-async def acting(replies: Replies, home: Path) -> AsyncIterator[tuple[Bus, list[HostCallReply]]]:
+async def process_bus(replies: Replies, home: Path) -> AsyncIterator[tuple[Bus, list[HostCallReply]]]:
     """A bus on which ``replies`` are the messages of the process; the list collects what it is sent."""
     answers: list[HostCallReply] = []
 
@@ -68,7 +68,7 @@ async def test_a_process_that_crashes_in_a_call_gives_unknown(tmp_path: Path) ->
         raise Refusal("internal", "Something went wrong.")
 
     context = tool_context(tmp_path)
-    async with acting(failing, tmp_path / "home") as (bus, _):
+    async with process_bus(failing, tmp_path / "home") as (bus, _):
         with pytest.raises(
             OutcomeUnknown, match=r"outcome of act is unknown.*acme ended or failed while it ran act"
         ):
@@ -105,11 +105,11 @@ class Watched(Sandbox):
 async def test_an_isolated_plugin_cannot_raise_the_owners_program_limits(
     tmp_path: Path,
 ) -> None:
-    """Time, memory, processors, processes and output; less is as it wishes. So is the time of its tools."""
+    """Time, memory, processors, processes and output; it may choose lower ones, and so for its tools' timeout."""
     greedy = SandboxLimits(timeout=1e9, memory=10**6, cpus=512.0, processes=10**6, output=10**9)
     modest = SandboxLimits(timeout=1.0, memory=16, cpus=0.5, processes=2, output=100)
 
-    async def wishing(call: RunPluginTool) -> AsyncIterator[PluginToolReply]:
+    async def requesting(call: RunPluginTool) -> AsyncIterator[PluginToolReply]:
         for number, limits in enumerate((greedy, modest)):
             yield SandboxHostCall(number=number, argv=("true",), limits=asdict(limits))
         yield PluginToolEnded(status="ok")
@@ -118,7 +118,7 @@ async def test_an_isolated_plugin_cannot_raise_the_owners_program_limits(
     hosting = PluginHostSettings(
         isolation_memory=300, isolation_timeout=20.0, isolation_cpus=2.0, isolation_processes=9
     )
-    async with acting(wishing, tmp_path / "home") as (bus, answers):
+    async with process_bus(requesting, tmp_path / "home") as (bus, answers):
         tool = IsolatedTool(replace(SPEC, timeout=1e9), "acme", bus, hosting)
         await tool(tool_context(tmp_path, sandbox=sandbox), {})
         assert tool.spec.timeout == 20.0

@@ -65,7 +65,7 @@ class Call:
 
 
 @pytest.fixture(scope="module")
-async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+async def module_platform(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
     home = tmp_path_factory.mktemp("away")
     async with process_platform(home, workers=("memory", "tools")) as running:
         yield running
@@ -97,50 +97,52 @@ async def spans(running: ProcessPlatform, name: str) -> list[SpanRecord]:
             await anyio.sleep(0.1)
 
 
-async def test_a_call_waits_for_memory_that_restarts(stage: ProcessPlatform) -> None:
+async def test_a_call_waits_for_memory_that_restarts(module_platform: ProcessPlatform) -> None:
     """Heartbeats keep the call alive, it runs when memory is back, and its trace names the wait."""
-    call = Call(stage, "late.md")
-    async with without_memory(stage), anyio.create_task_group() as tasks:
+    call = Call(module_platform, "late.md")
+    async with without_memory(module_platform), anyio.create_task_group() as tasks:
         tasks.start_soon(call.make)
         await call.waited()
         assert not call.written
-        await stage.restart("memory")
+        await module_platform.restart("memory")
     assert call.outcome is not None
     assert call.outcome.status == "ok", call.outcome
     assert call.written
-    waits = await spans(stage, semconv.WAIT_FOR_MEMORY)
-    tools = {one.span_id for one in await spans(stage, f"{semconv.EXECUTE_TOOL} write_file")}
+    waits = await spans(module_platform, semconv.WAIT_FOR_MEMORY)
+    tools = {one.span_id for one in await spans(module_platform, f"{semconv.EXECUTE_TOOL} write_file")}
     assert {one.parent_id for one in waits} <= tools
     assert max((one.end - one.start) / 1e9 for one in waits) > SIGNS / 2
 
 
-async def test_a_waiting_call_is_decided_by_the_current_policies(stage: ProcessPlatform) -> None:
+async def test_a_waiting_call_is_decided_by_the_current_policies(module_platform: ProcessPlatform) -> None:
     """A denial that the worker never read before holds for a call that waited for it."""
     text = msgspec.json.encode(NO_WRITING).decode()
     files = {"policies/no-writing.json": text}
-    await stage.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, gone=(), actor="owner"))
-    call = Call(stage, "denied.md")
+    await module_platform.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, gone=(), actor="owner"))
+    call = Call(module_platform, "denied.md")
     try:
-        async with without_memory(stage), anyio.create_task_group() as tasks:
+        async with without_memory(module_platform), anyio.create_task_group() as tasks:
             tasks.start_soon(call.make)
             await call.waited()
-            await stage.restart("memory")
+            await module_platform.restart("memory")
     finally:
         gone = WriteManyMemory(files={}, gone=("policies/no-writing.json",), actor="owner")
-        await stage.bus.call(MEMORY_WRITE_MANY, gone)
+        await module_platform.bus.call(MEMORY_WRITE_MANY, gone)
     assert call.outcome is not None
     assert call.outcome.error_kind == "permission_denied", call.outcome
     assert not call.written
 
 
-async def test_a_call_that_waits_can_be_cancelled(stage: ProcessPlatform) -> None:
+async def test_a_call_that_waits_can_be_cancelled(module_platform: ProcessPlatform) -> None:
     """The cancel does not wait for memory."""
-    call = Call(stage, "cancelled.md")
-    async with without_memory(stage):
+    call = Call(module_platform, "cancelled.md")
+    async with without_memory(module_platform):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call.make)
             await call.waited()
-            await stage.bus.publish(CANCEL_CALL, CancelCall(reason="cancelled by owner"), call=call.key)
+            await module_platform.bus.publish(
+                CANCEL_CALL, CancelCall(reason="cancelled by owner"), call=call.key
+            )
         assert call.outcome is not None
         assert call.outcome.error_kind == "cancelled"
         assert "was not run" in call.outcome.output

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from .policy_cases import ROWS
-from .tool_platform import Reached, house
+from .tool_platform import Reached, started_platform
 
 
 @pytest.fixture(scope="module")
@@ -13,5 +13,5 @@ async def reached(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rea
     """The platform, with a block for each row and ``main``."""
     blocks = ["main", *(row.block for row in ROWS)]
     with pytest.MonkeyPatch.context() as site:
-        async with house(tmp_path_factory.mktemp("reach"), site, blocks) as running:
+        async with started_platform(tmp_path_factory.mktemp("reach"), site, blocks) as running:
             yield running

@@ -139,7 +139,7 @@ async def server(outside: Outside, described: str) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def house(
+async def started_platform(
     home: Path, outside: Outside, model: Obedient, described: str = ""
 ) -> AsyncIterator[Platform]:
     """A platform that asks about what writes or sends."""
@@ -198,14 +198,14 @@ async def test_PA_T21_text_that_is_read_is_not_an_approval(carrier: str, tmp_pat
     orders = {name: MARK.format(name) for name in ORDERS}
     if (
         model.carrier is None
-    ):  # what a server describes is fixed when it is asked, so each order has a house of its own
+    ):  # what a server describes is fixed when it is asked, so each order has its own platform
         for name in FEW:
             (tmp_path / name).mkdir()
-            async with house(tmp_path / name, outside, model, orders[name]) as running:
+            async with started_platform(tmp_path / name, outside, model, orders[name]) as running:
                 await offered(running)
                 await obeyed(running, outside, model, name)
         return
-    async with house(tmp_path, outside, model) as running:
+    async with started_platform(tmp_path, outside, model) as running:
         await offered(running)
         for name, order in orders.items():
             if name not in FEW and carrier != "a file":

@@ -144,13 +144,15 @@ class Reached:
 
 
 @asynccontextmanager
-async def house(folder: Path, site: pytest.MonkeyPatch, blocks: Sequence[str]) -> AsyncIterator[Reached]:
+async def started_platform(
+    folder: Path, site: pytest.MonkeyPatch, blocks: Sequence[str]
+) -> AsyncIterator[Reached]:
     """Start every process; a person decides about writes, unless a block's settings differ."""
     file = folder / "marks"
     _install(folder / "site", "acme-near", SOURCE.format(file=str(file), prefix="near_"))
     _install(folder / "site", "acme-apart", SOURCE.format(file=str(file), prefix="apart_"))
     site.syspath_prepend(str(folder / "site"))
-    site.delitem(sys.modules, "acme_near", raising=False)  # that of another house, with a file of its own
+    site.delitem(sys.modules, "acme_near", raising=False)  # the module of another platform, with another file
     native: dict[str, Any] = {}
     exec(SOURCE.format(file=str(file), prefix=""), native)
     plugin = type("Native", (), {"trunkline_tools": staticmethod(native["trunkline_tools"])})()

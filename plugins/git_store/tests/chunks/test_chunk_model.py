@@ -24,7 +24,7 @@ LAYERS = ("project_agent", "project_global")
 
 
 @dataclass
-class Held:
+class ModelChunk:
     """A chunk as the model has it."""
 
     word: str
@@ -41,7 +41,7 @@ class ChunkMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.held: dict[str, Held] = {}
+        self.held: dict[str, ModelChunk] = {}
         self.base = Path(tempfile.mkdtemp(prefix="chunk-model-"))
         self._portal = anyio.from_thread.start_blocking_portal("asyncio")
         self.portal = self._portal.__enter__()
@@ -87,7 +87,7 @@ class ChunkMachine(RuleBasedStateMachine):
     def remember(self, word: str, tags: set[str], layer: str) -> str:
         self.chunks.later(seconds=1)
         chunk: str = self.run(self.chunks.keep(f"The {word} is here", tags=tuple(sorted(tags)), layer=layer))
-        self.held[chunk] = Held(word, frozenset(tags), layer)
+        self.held[chunk] = ModelChunk(word, frozenset(tags), layer)
         return chunk
 
     @rule(chunk=made, word=st.sampled_from(WORDS), tags=st.sets(st.sampled_from("xyz")))

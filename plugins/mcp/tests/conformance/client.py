@@ -30,7 +30,7 @@ from trunkline_mcp.server_connection import ServerConnection
 from trunkline_mcp.tools import McpTool
 
 AT_ONCE = 4
-"""Scenarios at once: the suite begins all of them together, and has patience."""
+"""Scenarios at once: the suite starts all of them together, with a long timeout."""
 
 METADATA = "https://conformance-test.local/client-metadata.json"
 

@@ -26,7 +26,7 @@ PACKAGES = {
 PLACE = Path(sys.prefix) / "share" / "trunkline-mcp-tests"
 """Where the packages are kept: in the virtual environment, so they go with it."""
 
-PATIENCE = "120000"
+TIMEOUT_MS = "120000"
 """Milliseconds for a scenario: many run at once, and the machine may be busy."""
 
 REVISIONS = ("2025-11-25", "2026-07-28")
@@ -115,7 +115,7 @@ def run(role: str, revision: str, words: Sequence[str], results: Path) -> Mappin
         "--requirements",
         revision,
         "--timeout",
-        PATIENCE,
+        TIMEOUT_MS,
         "-o",
         str(results),
     ]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from trunkline import MemoryFile, ToolError
 
 
-class HeldMemory:
+class FakeMemory:
     """A memory that answers from this process. ``files`` has the texts by path."""
 
     def __init__(self, **files: str) -> None:
