@@ -46,11 +46,11 @@ class Shop:
 
 @asynccontextmanager
 async def learning(
-    home: Path, preferences: str, model: ScriptedModel | None = None
+    home: Path, preferences: str, model: ScriptedModel | None = None, plugins: Sequence[object] = ()
 ) -> AsyncIterator[Platform]:
     found = model or ScriptedModel()
     config = {"runtime.provider_adapter": found.name}
-    async with platform(home, plugins=[Shop(found)], config=config) as running:
+    async with platform(home, plugins=[Shop(found), *plugins], config=config) as running:
         (running.home.memory / "preferences.toml").write_text(preferences)
         yield running
 

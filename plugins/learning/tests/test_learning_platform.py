@@ -3,12 +3,15 @@
 import json
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+import trunkline
 from trunkline import LifespanContext
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.conversations.messages import Message
@@ -256,6 +259,36 @@ async def test_a_persons_edit_is_kept_and_a_broken_file_is_skipped(tmp_path: Pat
         now = json.loads(path.read_text())
         assert (now["strategy"], now["helpful"], now["confidence"]) == ("Look twice", 40, 1.0)
         assert (path.parent / "pit-broken00.json").read_text() == "{ half"
+
+
+class Defect:
+    """Fails each request of the learner that contains a word."""
+
+    @trunkline.hookimpl
+    def trunkline_bus_middleware(self) -> Sequence[Any]:
+        return [self]
+
+    async def __call__(self, message: Any, proceed: Callable[[Any], Awaitable[None]]) -> None:
+        request = message.envelope.data
+        if (
+            message.direction == "in"
+            and getattr(request, "actor", "") == "learner"
+            and "anvil" in str(request)
+        ):
+            raise RuntimeError("a defect")
+        await proceed(message)
+
+
+async def test_a_turn_that_memory_always_fails_is_skipped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A defect of memory with one turn does not stop learning from the turns after it."""
+    async with learning(tmp_path / "home", WORDS_ALONE, plugins=[Defect()]) as running:
+        await running.say("I own an anvil.")
+        await said(running, "I live in Lisbon.")
+        assert "it could not be learned from" in caplog.text
+        [fact] = await facts_of(running)
+        assert "Lisbon" in fact.content
 
 
 async def test_nothing_is_learned_in_a_block_with_learning_off(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from trunkline_learning.turns import Provenance
 
 log = logging.getLogger(__name__)
 
-TRANSIENT_KINDS = ("unavailable", "timeout", "internal")
+TRANSIENT_KINDS = ("unavailable", "timeout")
 """The kinds of a ToolError with which memory says that it cannot work now."""
 
 NEAR = 12
@@ -145,7 +145,7 @@ class FactStore:
         try:
             await self._memory(fact.source).link(fact.id, other, CONTRADICTS)
         except ToolError as error:
-            if error.kind in TRANSIENT_KINDS:
+            if error.kind in (*TRANSIENT_KINDS, "internal"):
                 raise
             # The other fact was forgotten in between, or lies where the learner may not write.
             log.info("%s contradicts %s and is not linked: %s", fact.id, other, error)

@@ -33,8 +33,8 @@ RETRY_DELAY, MAX_RETRY_DELAY = 0.5, 30.0
 RECONNECT_DELAY = 5.0
 """Seconds until turns are followed again after a failure."""
 
-_TRANSIENT_CODES = ("engine_unavailable", "storage_failure", "write_failure", "internal")
-"""Error codes of a memory that is temporarily unavailable."""
+_TRANSIENT_CODES = ("engine_unavailable", "storage_failure", "write_failure")
+"""Error codes of a memory that is temporarily unavailable. ``internal`` is a defect, so it is not one of them."""
 
 SECONDS = 10.0
 

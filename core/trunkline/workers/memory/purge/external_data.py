@@ -58,6 +58,10 @@ class ExternalData:
                 erased.append(Erased(where="documents of the conversation", count=count))
         return erased
 
+    async def erase_orphans(self, purge: Purge) -> list[Erased]:
+        """Erase what messages that were deleted have left. Takes up to two minutes. Raises BusError."""
+        return await self._streams.erase_orphans(purge)
+
     @asynccontextmanager
     async def audit_paused(self) -> AsyncIterator[None]:
         """Add nothing to the audit log's files while the block runs."""

@@ -95,6 +95,7 @@ class PurgeService:
         left = [copy for purger in self._purgers for copy in await purger.erase(purge)]
         purged = await self._take_out(purge, request.actor)
         erased += await self._erase(purge)  # messages that were in flight during the first pass
+        erased += await self._erase_orphans(purge)  # last, because both passes delete messages
         kept = (
             *purged.kept,
             *left,
@@ -123,6 +124,9 @@ class PurgeService:
 
     async def _erase(self, purge: Purge) -> list[Erased]:
         return [] if self._external_data is None else await self._external_data.erase(purge)
+
+    async def _erase_orphans(self, purge: Purge) -> list[Erased]:
+        return [] if self._external_data is None else await self._external_data.erase_orphans(purge)
 
     async def _take_out(self, purge: Purge, actor: str) -> PurgeResult:
         left = combined_filter((MemoryPurger(), *self._purgers))

@@ -101,7 +101,8 @@ class StreamEraser:
         self._bus = bus
         whole = topology(retention=retention)
         self._ages = {stream.name: stream.max_age for stream in whole.streams}
-        self._result_age = next(store.ttl for store in whole.objects if store.name == RESULT_STORE.name)
+        object_ages = {store.name: store.ttl for store in whole.objects}
+        self._result_age, self._claim_age = object_ages[RESULT_STORE.name], object_ages[CLAIM_STORE.name]
 
     # Preparing -----------------------------------------------------------------------------------------------
 
@@ -131,34 +132,34 @@ class StreamEraser:
     async def erase(self, purge: Purge) -> list[Erased]:
         """Erase all data of the conversations. Raises BusError.
 
-        Data that leads to other data is erased last, so that the call can be repeated after a crash. Large bodies that
-        no message claims are erased too, if they contain the text.
+        Data that leads to other data is erased last, so that the call can be repeated after a crash.
         """
         if not purge.conversations:
-            return _counted({CLAIM_STORE.stream_name: await self._erase_orphans(purge)})
+            return []
         calls, traces = await self._related_keys(purge)
 
         def said(_: StoredRecord, body: bytes) -> bool:
             return _attribution(body).conversation in purge.conversations
 
         names = id_matcher(purge.conversations)
-        counts = {
-            EFFECT_STREAM: await self._erase(EFFECT_STREAM, lambda record, _: _last(record) in calls),
-            SPAN_STREAM: await self._erase(
-                SPAN_STREAM, lambda record, _: record.subject.split(".")[3] in traces
-            ),
-            APPROVAL_STREAM: await self._erase(APPROVAL_STREAM, said),
-            FACT_STREAM: await self._erase(FACT_STREAM, said),
-            AUDIT_STREAM: await self._erase(AUDIT_STREAM, said),
-            DEAD_STREAM: await self._erase(DEAD_STREAM, lambda _, body: names(body)),
-            TRANSCRIPT_BUCKET.stream_name: await self._erase(
-                TRANSCRIPT_BUCKET.stream_name, lambda _, body: names(body)
-            ),
-            RESULT_STORE.stream_name: await self._erase_results(purge),
-            FEED_STREAM: await self._erase_named(FEED_STREAM, "trunkline.feed.turn.{}.*", purge),
-            JOURNAL_STREAM: await self._erase_named(JOURNAL_STREAM, "trunkline.journal.turn.{}.*", purge),
-        }
-        return _counted(counts | {CLAIM_STORE.stream_name: await self._erase_orphans(purge)})
+        return _counted(
+            {
+                EFFECT_STREAM: await self._erase(EFFECT_STREAM, lambda record, _: _last(record) in calls),
+                SPAN_STREAM: await self._erase(
+                    SPAN_STREAM, lambda record, _: record.subject.split(".")[3] in traces
+                ),
+                APPROVAL_STREAM: await self._erase(APPROVAL_STREAM, said),
+                FACT_STREAM: await self._erase(FACT_STREAM, said),
+                AUDIT_STREAM: await self._erase(AUDIT_STREAM, said),
+                DEAD_STREAM: await self._erase(DEAD_STREAM, lambda _, body: names(body)),
+                TRANSCRIPT_BUCKET.stream_name: await self._erase(
+                    TRANSCRIPT_BUCKET.stream_name, lambda _, body: names(body)
+                ),
+                RESULT_STORE.stream_name: await self._erase_results(purge),
+                FEED_STREAM: await self._erase_named(FEED_STREAM, "trunkline.feed.turn.{}.*", purge),
+                JOURNAL_STREAM: await self._erase_named(JOURNAL_STREAM, "trunkline.journal.turn.{}.*", purge),
+            }
+        )
 
     async def _related_keys(self, purge: Purge) -> tuple[set[str], set[str]]:
         """Return the ledger keys of the conversations' calls, and the ids of their traces."""
@@ -205,24 +206,25 @@ class StreamEraser:
             await objects.erase(info.name)
         return len(gone)
 
-    async def _erase_orphans(self, purge: Purge) -> int:
-        """Erase bodies whose message was deleted. The body of a handled message stays until it expires.
+    async def erase_orphans(self, purge: Purge) -> list[Erased]:
+        """Erase bodies whose message was deleted and that hold the text. The body of a handled message stays until it
+        expires. Raises BusError.
 
         A body is stored before its message, and some messages are in no stream. So a body without a message counts as
         left behind only if it is older than any message in flight. A request that is in flight when the search begins
         may store its body during the wait, so the search is repeated until it finds no body, at most ``ORPHAN_ROUNDS``
-        times.
+        times. ``remaining`` reports the bodies that are left.
         """
         objects, erased = self._bus.objects(CLAIM_STORE), 0
         for _ in range(ORPHAN_ROUNDS):
             found = await self._orphans(purge)
             if not found:
                 break
-            youngest = max(datetime.fromisoformat(info.mtime) for info in found)
+            youngest = max(map(_stored_at, found))
             await anyio.sleep(max(0.0, ORPHAN_AGE - (datetime.now(UTC) - youngest).total_seconds()))
             named = await self._named()
             erased += sum([await objects.erase(info.name) for info in found if info.name not in named])
-        return erased
+        return _counted({CLAIM_STORE.stream_name: erased})
 
     async def _orphans(self, purge: Purge) -> list[ObjectInfo]:
         """Return the bodies that no message of a stream names and that hold the text or name the conversations."""
@@ -246,8 +248,8 @@ class StreamEraser:
     # Reporting -----------------------------------------------------------------------------------------------
 
     async def remaining(self, purge: Purge) -> list[RemainingCopy]:
-        """Return the messages that still contain lines of the text: their conversations, and when they expire. Raises
-        BusError.
+        """Return the messages that still contain lines of the text: their conversations, and when they expire. Also
+        return the bodies that ``erase_orphans`` left. Raises BusError.
         """
         copies: list[RemainingCopy] = []
         wording = TextMatcher(purge.lines)
@@ -258,6 +260,11 @@ class StreamEraser:
                 for conversation, until in (await self._conversations_holding(stream, wording, known)).items()
             ]
         copies += [one async for one in self._results_holding(wording)] if purge.lines else []
+        if orphans := await self._orphans(purge):
+            until = _later(max(map(_stored_at, orphans)), self._claim_age)
+            copies.append(
+                RemainingCopy(where=f"stream {CLAIM_STORE.stream_name}", what=ORPHANED, until=until)
+            )
         if any(
             [
                 await self._has_records(stream)
@@ -277,7 +284,7 @@ class StreamEraser:
         age = self._ages[stream]
         async for record, body in self._bodies(stream):
             if wording.count_lines(body):
-                until = None if age is None else record.time + timedelta(seconds=age)
+                until = _later(record.time, age)
                 found[_conversation_of_record(record, body, known)] = until
         return found
 
@@ -298,14 +305,9 @@ class StreamEraser:
                 yield RemainingCopy(
                     where=f"stored result {info.metadata.get('id', info.name)}",
                     what="It holds lines of it.",
-                    until=self._expires_at(info),
+                    until=_later(_stored_at(info), self._result_age),
                     conversation=info.metadata.get("conversation", ""),
                 )
-
-    def _expires_at(self, info: ObjectInfo) -> datetime | None:
-        if self._result_age is None or not info.mtime:
-            return None
-        return datetime.fromisoformat(info.mtime.replace("Z", "+00:00")) + timedelta(seconds=self._result_age)
 
     async def _turns_of(self, conversation: str) -> AsyncIterator[tuple[str, tuple[JournalEntry, ...]]]:
         """Yield the turns of a conversation in the journal, with their entries, record by record."""
@@ -341,6 +343,8 @@ class StreamEraser:
 
 HOLDING = "Messages hold lines of it."
 
+ORPHANED = "Messages that arrived during the purge left text of it. Purge it again."
+
 UNREACHED = (
     "Messages that were handled, replaced or have expired cannot be read any more, and cannot be overwritten; their "
     "bytes stay in the files under bus/ until all messages in the same file are gone."
@@ -357,6 +361,23 @@ def _running_refusal(conversation: str, why: str) -> Refusal:
 
 def _counted(counts: Mapping[str, int]) -> list[Erased]:
     return [Erased(where=where, count=count) for where, count in counts.items() if count]
+
+
+def _stored_at(info: ObjectInfo) -> datetime:
+    """Return the time when an object was stored, but not later than now.
+
+    The client that stored the object wrote this time. If it cannot be read, the object counts as new.
+    """
+    now = datetime.now(UTC)
+    try:
+        written = datetime.fromisoformat(info.mtime)
+    except ValueError:
+        return now
+    return min(now, written if written.tzinfo is not None else written.replace(tzinfo=UTC))
+
+
+def _later(at: datetime, seconds: float | None) -> datetime | None:
+    return None if seconds is None else at + timedelta(seconds=seconds)
 
 
 def _last(record: StoredRecord) -> str:
