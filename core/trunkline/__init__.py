@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.plugins.extensions import Lifespan as Lifespan
     from trunkline.contracts.plugins.extensions import LifespanContext as LifespanContext
     from trunkline.contracts.plugins.extensions import PluginSettings as PluginSettings
+    from trunkline.contracts.sandbox.program_request import SandboxLimits as SandboxLimits
     from trunkline.contracts.sandbox.sandbox import Sandbox as Sandbox
-    from trunkline.contracts.sandbox.sandbox import SandboxLimits as SandboxLimits
     from trunkline.contracts.tools.function_tool import BlockPath as BlockPath
     from trunkline.contracts.tools.function_tool import MemoryPath as MemoryPath
     from trunkline.contracts.tools.function_tool import MemoryTree as MemoryTree

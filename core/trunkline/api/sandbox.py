@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from trunkline.contracts.sandbox.detached_program import ProgramSpec as ProgramSpec
     from trunkline.contracts.sandbox.detached_program import list_programs as list_programs
     from trunkline.contracts.sandbox.detached_program import programs_folder as programs_folder
+    from trunkline.contracts.sandbox.program_request import DEFAULT_LIMITS as DEFAULT_LIMITS
+    from trunkline.contracts.sandbox.program_request import WORKSPACE as WORKSPACE
     from trunkline.contracts.sandbox.program_request import ProgramRequest as ProgramRequest
     from trunkline.contracts.sandbox.program_request import check_program as check_program
     from trunkline.contracts.sandbox.report import describe_run as describe_run
-    from trunkline.contracts.sandbox.sandbox import DEFAULT_LIMITS as DEFAULT_LIMITS
-    from trunkline.contracts.sandbox.sandbox import WORKSPACE as WORKSPACE
     from trunkline.contracts.sandbox.sandbox import NoSandbox as NoSandbox
     from trunkline.contracts.sandbox.sandbox import SandboxProcess as SandboxProcess
     from trunkline.contracts.sandbox.sandbox import SandboxResult as SandboxResult

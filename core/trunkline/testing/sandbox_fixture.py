@@ -10,13 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.contracts.sandbox.sandbox import (
-    DEFAULT_LIMITS,
-    Sandbox,
-    SandboxLimits,
-    SandboxProcess,
-    SandboxResult,
-)
+from trunkline.contracts.sandbox.program_request import DEFAULT_LIMITS, SandboxLimits
+from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxProcess, SandboxResult
 from trunkline.testing.contract_suite import ContractSuite
 
 SECRET = "a-secret-of-the-host"

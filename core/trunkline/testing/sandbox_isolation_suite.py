@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.contracts.sandbox.sandbox import SandboxLimits
+from trunkline.contracts.sandbox.program_request import SandboxLimits
 from trunkline.errors import ToolError
 from trunkline.testing.sandbox_fixture import SECRET, SandboxFixture
 

@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.contracts.sandbox.sandbox import DEFAULT_LIMITS, SandboxLimits
+from trunkline.contracts.sandbox.program_request import DEFAULT_LIMITS, SandboxLimits
 from trunkline.errors import ToolError
 from trunkline.testing.sandbox_fixture import HEARTBEAT_SCRIPT
 from trunkline.testing.sandbox_isolation_suite import SandboxIsolationSuite

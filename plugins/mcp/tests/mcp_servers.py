@@ -1,7 +1,7 @@
 """Shared by the tests: programs that run without a sandbox (in tests alone), and connections to servers."""
 
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 import trunkline
-from trunkline.api.sandbox import SandboxProcess
+from trunkline.api.sandbox import ProgramRequest, SandboxProcess
 from trunkline.testing.contexts import tool_context
 from trunkline_mcp.connector import Connector
 from trunkline_mcp.server_config import parse_server
@@ -36,20 +36,19 @@ class BareProcess(SandboxProcess):
 
 
 class Bare(trunkline.Sandbox):
-    """No sandbox at all, for tests that are not about one. ``began`` are the started programs, with their arguments."""
+    """No sandbox at all, for tests that are not about one. ``began`` are the started programs."""
 
     name = "bare"
 
     def __init__(self) -> None:
-        self.began: list[Mapping[str, Any]] = []
+        self.began: list[ProgramRequest] = []
 
     async def unavailable(self) -> str | None:
         return None
 
-    async def start(self, argv: Sequence[str], **given: Any) -> BareProcess:
-        self.began.append({"argv": tuple(argv), **given})
-        environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", **given["env"]}
-        return BareProcess(await anyio.open_process(list(argv), env=environ, cwd=given["workspace"]))
+    async def start_program(self, request: ProgramRequest) -> SandboxProcess:
+        self.began.append(request)
+        return BareProcess(await anyio.open_process(request.argv, env=request.env, cwd=request.workspace))
 
 
 class BarePlugin:

@@ -1,15 +1,13 @@
 """Servers that misbehave, each on a line of its own (CC-T14). Real programs, pipes and the real SDK."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import anyio
 import pytest
 
 import trunkline
-from trunkline.api.sandbox import SandboxProcess
+from trunkline.api.sandbox import ProgramRequest, SandboxProcess
 from trunkline.errors import OutcomeUnknown
 from trunkline.testing.contexts import tool_context
 from trunkline_mcp.form_fields import LEAVE_OUT
@@ -201,16 +199,16 @@ async def test_a_server_runs_in_the_sandbox_with_what_its_entry_allows(tmp_path)
     async with line_to(tmp_path, "plain", sandbox=sandbox, readable=[str(readable)]) as line:
         await ready(line)
     (began,) = sandbox.began
-    assert began["workspace"] == tmp_path / "mcp" / "data" / "brave"
-    assert began["read_only"] == {str(readable): readable}
-    assert not began["limits"].network and began["label"] == "mcp:brave"
+    assert began.workspace == tmp_path / "mcp" / "data" / "brave"
+    assert began.read_only == {str(readable): readable}
+    assert not began.limits.network and began.label == "mcp:brave"
 
 
 async def test_without_a_sandbox_no_server_runs(tmp_path):
     """There is no silent downgrade: the reason says what is missing."""
 
     class Nowhere(Bare):
-        async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
+        async def start_program(self, request: ProgramRequest) -> SandboxProcess:
             raise trunkline.ToolError("Programs run only in a sandbox, and there is none.")
 
     sandbox = Nowhere()

@@ -9,7 +9,7 @@ import anyio.to_thread
 import pytest
 from containers import IMAGE, becomes, guardian_of, needs_busybox
 
-from trunkline.contracts.sandbox.sandbox import SandboxLimits
+from trunkline.contracts.sandbox.program_request import SandboxLimits
 from trunkline.errors import ToolError
 from trunkline.testing.sandbox_suite import SandboxSuite
 from trunkline_sandbox import usage

@@ -17,7 +17,7 @@ from containers import IMAGE, becomes, needs_busybox
 
 from tests.support.commands import run_trunkline
 from trunkline.contracts.sandbox.detached_program import DetachedProgram, ExitRecord
-from trunkline.contracts.sandbox.sandbox import SandboxLimits
+from trunkline.contracts.sandbox.program_request import SandboxLimits
 from trunkline.errors import ToolError
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_calls import call_tool

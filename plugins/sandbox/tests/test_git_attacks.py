@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from containers import IMAGE, needs_busybox
 
-from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits, SandboxResult
+from trunkline.contracts.sandbox.program_request import SandboxLimits
+from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxResult
 from trunkline_sandbox.bubblewrap.backend import Bubblewrap
 from trunkline_sandbox.docker.backend import Docker
 from trunkline_sandbox.settings import SandboxSettings

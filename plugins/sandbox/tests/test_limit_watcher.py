@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
+from trunkline.contracts.sandbox.program_request import SandboxLimits
+from trunkline.contracts.sandbox.sandbox import SandboxResult
 from trunkline_sandbox.bubblewrap import cgroups
 from trunkline_sandbox.bubblewrap.backend import Bubblewrap
 from trunkline_sandbox.settings import SandboxSettings

@@ -12,7 +12,7 @@ import anyio
 import psutil
 import pytest
 
-from trunkline.contracts.sandbox.sandbox import SandboxLimits
+from trunkline.contracts.sandbox.program_request import SandboxLimits
 from trunkline.errors import ToolError
 from trunkline_sandbox.bubblewrap.backend import Bubblewrap
 from trunkline_sandbox.settings import SandboxSettings
@@ -165,7 +165,7 @@ place = pathlib.Path(sys.argv[1], "resolv.conf")
 place.write_text("nameserver 127.0.0.1\\n")
 assert libc.mount(bytes(place), b"/etc/resolv.conf", None, 0x1000, None) == 0  # MS_BIND
 import anyio
-from trunkline.contracts.sandbox.sandbox import SandboxLimits
+from trunkline.contracts.sandbox.program_request import SandboxLimits
 from trunkline_sandbox.bubblewrap.backend import Bubblewrap
 from trunkline_sandbox.settings import SandboxSettings
 
@@ -217,7 +217,7 @@ async def test_without_slirp4netns_a_network_is_refused(
 
 BEGINS = """
 import anyio, pathlib, sys
-from trunkline.contracts.sandbox.sandbox import SandboxLimits
+from trunkline.contracts.sandbox.program_request import SandboxLimits
 from trunkline_sandbox.bubblewrap.backend import Bubblewrap
 from trunkline_sandbox.settings import SandboxSettings
 

@@ -20,7 +20,8 @@ from trunkline.contracts.plugins.messages import (
     SandboxHostCall,
 )
 from trunkline.contracts.plugins.subjects import HOST_CALL_REPLY, RUN_PLUGIN_TOOL
-from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxLimits, SandboxResult
+from trunkline.contracts.sandbox.program_request import ProgramRequest, SandboxLimits
+from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxResult
 from trunkline.contracts.tools.messages import ToolProgress
 from trunkline.errors import OutcomeUnknown, ToolError
 from trunkline.testing.contexts import tool_context
@@ -94,11 +95,11 @@ class Watched(Sandbox):
     async def unavailable(self) -> str | None:
         return None
 
-    async def start(self, argv: Any, **given: Any) -> Any:
+    async def start_program(self, request: ProgramRequest) -> Any:
         raise AssertionError("nothing is begun")
 
-    async def run(self, argv: Any, **given: Any) -> SandboxResult:
-        self.asked.append(given["limits"])
+    async def run_program(self, request: ProgramRequest, stdin: bytes) -> SandboxResult:
+        self.asked.append(request.limits)
         return SandboxResult(stdout=b"", stderr=b"", exit_code=0, seconds=0.0)
 
 

@@ -13,6 +13,7 @@ import trunkline
 from trunkline import ToolContext, ToolError, ToolOutcome
 from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.api.tool import Proceed, Stage, ToolInvocation, ToolSpec
+from trunkline.contracts.sandbox.program_request import ProgramRequest
 from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.contracts.tools.messages import EffectFinished, EffectStarted
 from trunkline.workers.tools import guard_cache, ledger
@@ -530,9 +531,9 @@ class Box(trunkline.Sandbox):
     async def unavailable(self) -> str | None:
         return self.reason
 
-    async def start(self, argv: Any, **given: Any) -> Any:
-        self.given = given
-        return Ran(await anyio.open_process(argv))
+    async def start_program(self, request: ProgramRequest) -> SandboxProcess:
+        self.request = request
+        return Ran(await anyio.open_process(request.argv))
 
 
 class Gate:
@@ -625,7 +626,7 @@ async def test_a_program_with_a_manifest_is_a_tool_that_runs_in_the_sandbox(
         assert (
             unwrap_tool_result((await caller.call("count", {"text": "a b"})).output) == 'ran {"text":"a b"}\n'
         )
-        assert (box.given["limits"].timeout, box.given["limits"].network) == (7.0, False)
+        assert (box.request.limits.timeout, box.request.limits.network) == (7.0, False)
         assert "exit code 2. It said: it broke" in (await caller.call("count", {"text": "fail"})).output
         assert (await caller.call("count", {"file_path": "../x"})).status == "error"
         (folder / "tool.json").write_text('{"name": "count"}')

@@ -17,7 +17,8 @@ from trunkline._util.text import one_line
 from trunkline.cli.install import build_backend
 from trunkline.cli.install.pip import Pip
 from trunkline.cli.install.project import BUILD_YOURSELF_HINT, Project
-from trunkline.contracts.sandbox.sandbox import WORKSPACE, Sandbox, SandboxLimits, SandboxResult
+from trunkline.contracts.sandbox.program_request import WORKSPACE, SandboxLimits
+from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxResult
 from trunkline.errors import PluginError
 
 LIMITS = SandboxLimits(timeout=600.0, memory=2048, cpus=2.0, processes=256)

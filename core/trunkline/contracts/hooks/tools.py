@@ -108,7 +108,7 @@ def trunkline_sandboxes(settings: "PluginSettings") -> "Iterable[Sandbox]":
         async def unavailable(self):
             return "Nothing can run here. Install bubblewrap."
 
-        async def start(self, argv, **options):
+        async def start_program(self, request):
             raise trunkline.ToolError("Nothing can run here.", kind="unsupported")
 
     @trunkline.hookimpl

@@ -1,18 +1,52 @@
-"""Checks of a request to start a program in a sandbox, shared by all backends."""
+"""ProgramRequest: a checked request to start a program in a sandbox, with its limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from trunkline.contracts.sandbox.sandbox import DEFAULT_LIMITS, WORKSPACE, SandboxLimits
 from trunkline.errors import ToolError
+
+WORKSPACE = "/workspace"
+"""The path of the block's workspace inside every sandbox."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxLimits:
+    """The limits of one run: ``timeout`` in seconds, ``memory`` in MiB, ``cpus``, ``processes``, and ``output`` in
+    bytes per stream. ``writable`` permits writing to the workspace; ``/tmp`` is always writable.
+
+    ``network`` gives access to other hosts, but not to services on this machine's loopback. ``host_network`` gives
+    access to this machine's own network: the program can then reach the bus, the gateway and every other service that
+    trusts local callers.
+
+    ``repository`` is the path, in the workspace, of the one bare git repository that the program may change. A
+    program can change no other bare repository, so it cannot alter what was pushed there.
+
+    ``run`` enforces ``timeout`` and ``output``. A program of ``start`` runs until the caller ends it, and its output
+    waits in a pipe until it is read.
+    """
+
+    timeout: float = 30.0
+    memory: int = 512
+    cpus: float = 1.0
+    processes: int = 64
+    output: int = 1_000_000
+    network: bool = False
+    host_network: bool = False
+    writable: bool = True
+    repository: str = ""
+
+
+DEFAULT_LIMITS = SandboxLimits()
+"""The limits of a program if none are given."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramRequest:
-    """The arguments of ``start``, checked. Create it with ``check_program``.
+    """The arguments of ``Sandbox.start``, checked and in normal form. Create it with ``check_program``.
 
-    ``folder`` is relative to the workspace, ``""`` for the workspace itself.
+    ``folder`` is relative to the workspace, ``""`` for the workspace itself. Raises ToolError if an argument or
+    environment variable is invalid, the folder is outside the workspace, or a path in ``read_only`` is invalid.
     """
 
     argv: tuple[str, ...]
@@ -22,6 +56,22 @@ class ProgramRequest:
     read_only: dict[str, Path] = field(default_factory=dict)
     limits: SandboxLimits = DEFAULT_LIMITS
     label: str = ""
+
+    def __post_init__(self) -> None:
+        _refuse_words([*self.argv], self.env)
+        for place in self.read_only:
+            if not _is_place(place):
+                raise ToolError(
+                    f"{place!r} cannot be the path of a file in a sandbox: name an absolute path outside of "
+                    f"{WORKSPACE}.",
+                    kind="invalid_arguments",
+                )
+        if self.folder.startswith("/") or ".." in PurePosixPath(self.folder).parts or "\0" in self.folder:
+            raise ToolError(f"{self.folder!r} is not a folder below the workspace.", kind="invalid_arguments")
+        if self.workspace is None and self.folder:
+            raise ToolError(
+                f"{self.folder!r} needs a workspace, and the program has none.", kind="invalid_arguments"
+            )
 
     @property
     def working_directory(self) -> str:
@@ -53,22 +103,10 @@ def check_program(
     """Check the arguments of ``start`` and return them in normal form.
 
     Raises:
-        ToolError: an argument or environment variable is invalid, the folder is outside the workspace, or a path in
-            ``read_only`` is invalid.
+        ToolError: an argument is invalid; see ``ProgramRequest``.
     """
-    whole = {**BASE_ENV, **env}
-    _refuse_words([*argv], whole)
-    for place in read_only or {}:
-        if not _is_place(place):
-            raise ToolError(
-                f"{place!r} cannot be the path of a file in a sandbox: name an absolute path outside of {WORKSPACE}.",
-                kind="invalid_arguments",
-            )
-    if folder.startswith("/") or ".." in PurePosixPath(folder).parts or "\0" in folder:
-        raise ToolError(f"{folder!r} is not a folder below the workspace.", kind="invalid_arguments")
-    if workspace is None and folder not in ("", "."):
-        raise ToolError(f"{folder!r} needs a workspace, and the program has none.", kind="invalid_arguments")
     plain = str(PurePosixPath(folder)) if folder not in ("", ".") else ""
+    whole = {**BASE_ENV, **env}
     return ProgramRequest(tuple(argv), workspace, whole, plain, dict(read_only or {}), limits, label)
 
 

@@ -1,6 +1,7 @@
 """The report about a program for a model: exit code, standard output and standard error, bounded in length."""
 
-from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
+from trunkline.contracts.sandbox.program_request import SandboxLimits
+from trunkline.contracts.sandbox.sandbox import SandboxResult
 from trunkline.errors import ToolError, ToolErrorKind
 
 MAX_OUTPUT = 50_000

@@ -1,7 +1,7 @@
 """The sandbox in which programs run. Without a sandbox, tools with the effect ``exec`` are refused; programs never
 run unprotected instead.
 
-A backend implements ``start``. ``run`` waits for the end of a program, returns its output, and is built on ``start``.
+A backend implements ``start_program``. ``start`` and ``run`` check their arguments and are built on it.
 """
 
 from abc import ABC, abstractmethod
@@ -17,10 +17,13 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from trunkline._util.batch import batched
 from trunkline.contracts.sandbox.bounded_output import BoundedOutput, read_into
+from trunkline.contracts.sandbox.program_request import (
+    DEFAULT_LIMITS,
+    ProgramRequest,
+    SandboxLimits,
+    check_program,
+)
 from trunkline.errors import ToolError
-
-WORKSPACE = "/workspace"
-"""The path of the block's workspace inside every sandbox."""
 
 READ_SIZE = 64 * 1024
 
@@ -33,37 +36,6 @@ _OVER = (
     anyio.BusyResourceError,
     OSError,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxLimits:
-    """The limits of one run: ``timeout`` in seconds, ``memory`` in MiB, ``cpus``, ``processes``, and ``output`` in
-    bytes per stream. ``writable`` permits writing to the workspace; ``/tmp`` is always writable.
-
-    ``network`` gives access to other hosts, but not to services on this machine's loopback. ``host_network`` gives
-    access to this machine's own network: the program can then reach the bus, the gateway and every other service that
-    trusts local callers.
-
-    ``repository`` is the path, in the workspace, of the one bare git repository that the program may change. A
-    program can change no other bare repository, so it cannot alter what was pushed there.
-
-    ``run`` enforces ``timeout`` and ``output``. A program of ``start`` runs until the caller ends it, and its output
-    waits in a pipe until it is read.
-    """
-
-    timeout: float = 30.0
-    memory: int = 512
-    cpus: float = 1.0
-    processes: int = 64
-    output: int = 1_000_000
-    network: bool = False
-    host_network: bool = False
-    writable: bool = True
-    repository: str = ""
-
-
-DEFAULT_LIMITS = SandboxLimits()
-"""The limits of a program if none are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +127,6 @@ class Sandbox(ABC):
         Raises nothing. If it does, the tools worker logs the exception and treats the backend as unavailable.
         """
 
-    @abstractmethod
     async def start(
         self,
         argv: Sequence[str],
@@ -185,6 +156,17 @@ class Sandbox(ABC):
             ToolError: the sandbox cannot be used or created, an argument is invalid, a limit is not permitted, or
                 ``trunkline panic`` has stopped everything.
         """
+        return await self.start_program(
+            check_program(
+                argv,
+                workspace=workspace,
+                env=env,
+                folder=folder,
+                read_only=read_only,
+                limits=limits,
+                label=label,
+            )
+        )
 
     async def run(
         self,
@@ -204,11 +186,28 @@ class Sandbox(ABC):
         Raises:
             ToolError: as for ``start``; or the program never started, or the backend failed while it ran.
         """
-        began = anyio.current_time()
-        process = await self.start(
+        request = check_program(
             argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
         )
-        async with process:
+        return await self.run_program(request, stdin)
+
+    @abstractmethod
+    async def start_program(self, request: ProgramRequest) -> SandboxProcess:
+        """Start the program of a checked request; see ``start``. A backend implements this method.
+
+        Raises:
+            ToolError: as for ``start``.
+        """
+
+    async def run_program(self, request: ProgramRequest, stdin: bytes) -> SandboxResult:
+        """Run the program of a checked request to its end; see ``run``.
+
+        Raises:
+            ToolError: as for ``run``.
+        """
+        limits = request.limits
+        began = anyio.current_time()
+        async with await self.start_program(request) as process:
             out, err = BoundedOutput(limits.output), BoundedOutput(limits.output)
             code = await _to_its_end(process, stdin, limits.timeout, out, err)
             return SandboxResult(
@@ -316,16 +315,6 @@ class NoSandbox(Sandbox):
         """Return the sentence that no program can be run. Raises nothing."""
         return "No program can be run from here."
 
-    async def start(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: Path | None,
-        env: Mapping[str, str],
-        folder: str = "",
-        read_only: Mapping[str, Path] | None = None,
-        limits: SandboxLimits = DEFAULT_LIMITS,
-        label: str = "",
-    ) -> SandboxProcess:
+    async def start_program(self, request: ProgramRequest) -> SandboxProcess:
         """Refuse to start a program. Raises ToolError ``unsupported`` in every case."""
         raise ToolError("No program can be run here: there is no sandbox.", kind="unsupported")

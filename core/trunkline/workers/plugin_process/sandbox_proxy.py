@@ -1,19 +1,13 @@
 """The sandbox of an isolated plugin's tool. The tools worker runs the program as if the tool ran there."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
 
 from trunkline.contracts.plugins.messages import SandboxHostCall
-from trunkline.contracts.sandbox.sandbox import (
-    DEFAULT_LIMITS,
-    Sandbox,
-    SandboxLimits,
-    SandboxProcess,
-    SandboxResult,
-)
+from trunkline.contracts.sandbox.program_request import ProgramRequest
+from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxProcess, SandboxResult
 from trunkline.errors import ToolError, error_kind_named
 from trunkline.workers.plugin_process.host_calls import HostCallClient
 
@@ -40,39 +34,18 @@ class ProxySandbox(Sandbox):
         answer = await self._calls.call(lambda number: SandboxHostCall(number=number))
         return answer.error
 
-    async def start(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: Path | None,
-        env: Mapping[str, str],
-        folder: str = "",
-        read_only: Mapping[str, Path] | None = None,
-        limits: SandboxLimits = DEFAULT_LIMITS,
-        label: str = "",
-    ) -> SandboxProcess:
+    async def start_program(self, request: ProgramRequest) -> SandboxProcess:
         """Refuse: this process cannot receive a running program."""
         raise ToolError(NO_START, kind="unsupported")
 
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: Path | None,
-        env: Mapping[str, str],
-        folder: str = "",
-        read_only: Mapping[str, Path] | None = None,
-        stdin: bytes = b"",
-        limits: SandboxLimits = DEFAULT_LIMITS,
-        label: str = "",
-    ) -> SandboxResult:
+    async def run_program(self, request: ProgramRequest, stdin: bytes) -> SandboxResult:
         """Run the program in the tools worker and return its result. Raises ToolError."""
-        if workspace not in (None, self._workspace):
+        if request.workspace not in (None, self._workspace):
             raise ToolError(
                 f"A plugin in a process of its own can run programs in {self._workspace} or in none.",
                 kind="unsupported",
             )
-        if read_only:
+        if request.read_only:
             raise ToolError(
                 "A plugin in a process of its own can give a program only the workspace to read.",
                 kind="unsupported",
@@ -85,12 +58,12 @@ class ProxySandbox(Sandbox):
         answer = await self._calls.call(
             lambda number: SandboxHostCall(
                 number=number,
-                argv=tuple(argv),
-                placed=workspace is not None,
-                env=dict(env),
-                folder=folder,
+                argv=request.argv,
+                placed=request.workspace is not None,
+                env=request.env,
+                folder=request.folder,
                 stdin=stdin,
-                limits=asdict(limits),
+                limits=asdict(request.limits),
             )
         )
         if answer.error is not None:

@@ -24,7 +24,7 @@ from trunkline.contracts.plugins.messages import (
     SandboxHostCall,
 )
 from trunkline.contracts.plugins.subjects import HOST_CALL_REPLY, LIST_PLUGIN_TOOLS, RUN_PLUGIN_TOOL
-from trunkline.contracts.sandbox.sandbox import SandboxLimits
+from trunkline.contracts.sandbox.program_request import SandboxLimits
 from trunkline.contracts.tools.messages import ToolProgress, ToolSpec
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import (

@@ -23,7 +23,8 @@ from trunkline.contracts.sandbox.detached_program import (
     ProgramSpec,
     utc_now,
 )
-from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxProcess
+from trunkline.contracts.sandbox.program_request import SandboxLimits
+from trunkline.contracts.sandbox.sandbox import SandboxProcess
 from trunkline.errors import ToolError
 from trunkline.home.kill_switch import POLL_SECONDS, KillSwitch
 from trunkline.plugins import Plugins

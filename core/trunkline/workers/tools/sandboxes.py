@@ -11,14 +11,13 @@ from typing import Literal
 import anyio
 
 from trunkline.contracts.sandbox.detached_program import DetachedProgram, ProgramSpec, utc_now
-from trunkline.contracts.sandbox.program_request import check_program
-from trunkline.contracts.sandbox.sandbox import (
+from trunkline.contracts.sandbox.program_request import (
     DEFAULT_LIMITS,
-    Sandbox,
+    ProgramRequest,
     SandboxLimits,
-    SandboxProcess,
-    SandboxResult,
+    check_program,
 )
+from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxProcess, SandboxResult
 from trunkline.contracts.tools.tool import ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.home.kill_switch import KillSwitch
@@ -164,30 +163,12 @@ class CallSandbox(Sandbox):
             return str(error)
         return None
 
-    async def start(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: Path | None,
-        env: Mapping[str, str],
-        folder: str = "",
-        read_only: Mapping[str, Path] | None = None,
-        limits: SandboxLimits = DEFAULT_LIMITS,
-        label: str = "",
-    ) -> SandboxProcess:
+    async def start_program(self, request: ProgramRequest) -> SandboxProcess:
         """Start a program; see ``Sandbox``. Raises ToolError, which states what to install, when there is no
         backend."""
-        bounded = await self._within(limits)
+        bounded = await self._bounded(request)
         backend = await self._sandboxes.select()
-        process = await backend.start(
-            argv,
-            workspace=workspace,
-            env=env,
-            folder=folder,
-            read_only=read_only,
-            limits=bounded,
-            label=label or self._label,
-        )
+        process = await backend.start_program(bounded)
         if (
             self._sandboxes.kill_switch.is_engaged
         ):  # engaged during the start: panic may have missed the program
@@ -195,34 +176,17 @@ class CallSandbox(Sandbox):
             self._sandboxes.kill_switch.raise_if_engaged()
         return process
 
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: Path | None,
-        env: Mapping[str, str],
-        folder: str = "",
-        read_only: Mapping[str, Path] | None = None,
-        stdin: bytes = b"",
-        limits: SandboxLimits = DEFAULT_LIMITS,
-        label: str = "",
-    ) -> SandboxResult:
+    async def run_program(self, request: ProgramRequest, stdin: bytes) -> SandboxResult:
         """See ``Sandbox``. When the panic command ended the program before this worker noticed the panic, the error
         says so.
         """
-        bounded = await self._within(limits)
-        result = await super().run(
-            argv,
-            workspace=workspace,
-            env=env,
-            folder=folder,
-            read_only=read_only,
-            stdin=stdin,
-            limits=bounded,
-            label=label,
-        )
+        result = await super().run_program(await self._bounded(request), stdin)
         panicked = result.killed and self._sandboxes.kill_switch.is_engaged
         return replace(result, killed="panic") if panicked else result
+
+    async def _bounded(self, request: ProgramRequest) -> ProgramRequest:
+        """Return the request within the current bounds, labelled with the call."""
+        return replace(request, limits=await self._within(request.limits), label=request.label or self._label)
 
     async def leave(
         self,

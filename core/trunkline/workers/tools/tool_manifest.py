@@ -18,7 +18,8 @@ import msgspec
 from trunkline._util.json_file import read_json
 from trunkline._util.regular_file import read_regular
 from trunkline._util.toml import SettingsFileError
-from trunkline.contracts.sandbox.sandbox import SandboxLimits, SandboxResult
+from trunkline.contracts.sandbox.program_request import SandboxLimits
+from trunkline.contracts.sandbox.sandbox import SandboxResult
 from trunkline.contracts.tools.messages import Category, Effect, ToolSpec
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import PluginError, ToolError

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from anyio.abc import Process
 
 import trunkline
 from trunkline import Sandbox, SandboxLimits, ToolError
-from trunkline.api.sandbox import DEFAULT_LIMITS, KillSwitch, ProgramRequest, SandboxProcess, check_program
+from trunkline.api.sandbox import KillSwitch, ProgramRequest, SandboxProcess
 from trunkline.api.seccomp import ARCHITECTURES, encode_filter
 from trunkline_sandbox import seccomp_filter
 from trunkline_sandbox.bubblewrap import cgroups, filesystem_view, probe, process_cleanup
@@ -54,21 +53,8 @@ class Bubblewrap(Sandbox):
         """See ``Sandbox``. Tries it with all that every program gets."""
         return await probe.unavailable_reason(self)
 
-    async def start(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: Path | None,
-        env: Mapping[str, str],
-        folder: str = "",
-        read_only: Mapping[str, Path] | None = None,
-        limits: SandboxLimits = DEFAULT_LIMITS,
-        label: str = "",
-    ) -> SandboxProcess:
+    async def start_program(self, request: ProgramRequest) -> SandboxProcess:
         """See ``Sandbox``."""
-        program = check_program(
-            argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
-        )
         self._kill_switch.raise_if_engaged()
         executable = shutil.which("bwrap")
         if executable is None or platform.machine() not in ARCHITECTURES:
@@ -78,9 +64,9 @@ class Bubblewrap(Sandbox):
         if not self._looked:
             self._place = await anyio.to_thread.run_sync(cgroups.find_root)
             self._looked = True
-        masks = await anyio.to_thread.run_sync(masked_files, program.workspace)
+        masks = await anyio.to_thread.run_sync(masked_files, request.workspace)
         try:
-            return await self._start_program(executable, program, masks)
+            return await self._spawn(executable, request, masks)
         except OSError as error:
             raise ToolError(
                 f"The sandbox could not be created for this program: {error}.", kind="unavailable"
@@ -94,9 +80,7 @@ class Bubblewrap(Sandbox):
         """See ``Sandbox``."""
         return await anyio.to_thread.run_sync(process_cleanup.end_all, self._home)
 
-    async def _start_program(
-        self, executable: str, program: ProgramRequest, masks: Masks
-    ) -> BubblewrapProcess:
+    async def _spawn(self, executable: str, program: ProgramRequest, masks: Masks) -> BubblewrapProcess:
         with ExitStack() as ours, ExitStack() as theirs:
             status_read, status_write = _pipe(ours, theirs)
             waits, go = _pipe(theirs, ours)

@@ -9,8 +9,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline import Sandbox, SandboxLimits, ToolError
-from trunkline.api.sandbox import DEFAULT_LIMITS, KillSwitch, ProgramRequest, SandboxProcess, check_program
+from trunkline import Sandbox, ToolError
+from trunkline.api.sandbox import KillSwitch, ProgramRequest, SandboxProcess
 from trunkline_sandbox.docker.container_spec import ContainerSpec, start_orders
 from trunkline_sandbox.docker.engine import DockerEngine, EngineError
 from trunkline_sandbox.docker.guardian import Guardian
@@ -78,26 +78,13 @@ class Docker(Sandbox):
             else None
         )
 
-    async def start(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: Path | None,
-        env: Mapping[str, str],
-        folder: str = "",
-        read_only: Mapping[str, Path] | None = None,
-        limits: SandboxLimits = DEFAULT_LIMITS,
-        label: str = "",
-    ) -> SandboxProcess:
+    async def start_program(self, request: ProgramRequest) -> SandboxProcess:
         """See ``Sandbox``."""
-        program = check_program(
-            argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
-        )
         self._kill_switch.raise_if_engaged()
-        masks = await anyio.to_thread.run_sync(masked_files, program.workspace)
+        masks = await anyio.to_thread.run_sync(masked_files, request.workspace)
         try:
             ready = await self._pool.take(
-                ContainerSpec.for_program(program, self._settings.image, masks), label
+                ContainerSpec.for_program(request, self._settings.image, masks), request.label
             )
         except EngineError as error:
             raise ToolError(
@@ -106,8 +93,8 @@ class Docker(Sandbox):
         process = ContainerProcess(self._engine, ready.container, ready.wire, self._pool.remove)
         try:
             self._kill_switch.raise_if_engaged()  # panic may have looked while the container was made
-            process.watch(self._watched_limits(program))
-            await ready.wire.stdin.send(start_orders(program))
+            process.watch(self._watched_limits(request))
+            await ready.wire.stdin.send(start_orders(request))
         except BaseException:
             await process.__aexit__()
             raise
