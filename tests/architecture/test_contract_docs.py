@@ -1,7 +1,8 @@
 """The docstrings of the contracts: each method states its guarantees, what it does not guarantee, and its errors.
 
 A contract is a class that the author of a plugin implements or calls: every public class with methods, and the
-protocols and abstract classes of ``trunkline.contracts``. Messages and errors are not contracts.
+protocols and abstract classes of ``trunkline.contracts``. So is ``GatewayClient``, which channels receive.
+Messages and errors are not contracts.
 """
 
 import dataclasses
@@ -20,6 +21,7 @@ import pytest
 from trunkline import contracts
 from trunkline._util.lazy_names import public_modules, public_names
 from trunkline.contracts import hooks
+from trunkline.contracts.gateway.client import GatewayClient
 from trunkline.plugins.report import GUARD_HOOKS
 
 PARTS = {
@@ -65,7 +67,7 @@ def _is_contract(value: type) -> bool:
 
 
 def _contracts() -> list[type]:
-    found = {*_public_classes(), *_interfaces_in_contracts()}
+    found = {*_public_classes(), *_interfaces_in_contracts(), GatewayClient}
     return sorted(filter(_is_contract, found), key=lambda value: value.__qualname__)
 
 

@@ -99,11 +99,14 @@ class Gateway(Protocol):
     ) -> None:
         """Decide about a call that waits for approval. The first decision counts. It holds for the call with this
         ``call_hash`` only; with a wider ``scope``, approval also covers later calls like it. A question
-        (``detail.is_question``) takes an ``answer``; ``allow=False`` declines to answer.
+        (``detail.is_question``) takes an ``answer``; ``allow=False`` declines to answer. The same decision may be sent
+        again.
 
         Raises:
-            RemoteFault: ``conflict``: another decision was made first, and the sentence names its author.
-                ``forbidden``: this person is not the owner. ``not_found``: no such approval waits.
+            RemoteFault: ``conflict``: another decision was made first, and the sentence names its author; or the turn
+                has ended, or the call has changed since it was shown. ``forbidden``: this person is not the owner.
+                ``not_found``: no such approval waits. ``invalid_request``: the scope is not possible for this call, or
+                the answer does not fit. ``too_large``: the answer is too long.
         """
         ...
 

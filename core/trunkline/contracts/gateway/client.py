@@ -68,9 +68,9 @@ STOPPING = 30.0
 
 
 class GatewayClient:
-    """The gateway's client for channels and commands. ``channel`` is the channel's name and a subject key. ``timeout``
-    is how long to retry, in seconds. ``shows`` is the channel's description of the form in which people see an answer;
-    the client adds it to each message.
+    """The gateway's client for channels and commands: a ``Gateway`` with further methods for commands. ``channel`` is
+    the channel's name and a subject key. ``timeout`` is how long to retry, in seconds. ``shows`` is the channel's
+    description of the form in which people see an answer; the client adds it to each message.
 
     Guarantees: what a request changes is stored when its method returns. A request that may be repeated is sent again
     until a gateway answers or ``timeout`` has passed.
@@ -78,8 +78,8 @@ class GatewayClient:
     Not guaranteed: after Unavailable, whether the request was carried out. A change of a block is sent only once,
     because a second archive request would archive again.
 
-    Errors: every method raises RemoteFault with a code and a sentence for people, or Unavailable if no gateway answers.
-    The methods of ``Gateway`` raise what ``Gateway`` states.
+    Errors: every async method raises Unavailable when no gateway answers, and RemoteFault with a code and a sentence
+    for people. The code is ``engine_unavailable`` if a worker behind the gateway does not answer.
     """
 
     def __init__(self, bus: Bus, channel: str, *, timeout: float = 20.0, shows: str = "") -> None:
@@ -90,8 +90,8 @@ class GatewayClient:
         self._looks = PollLimiter()
 
     async def send(self, message: SendMessage) -> MessageAccepted:
-        """Send a message. When this method returns, the message is stored on disk. It counts once, however often it
-        is sent.
+        """Send a message. When this method returns, the message is stored on disk. It counts once, however often it is
+        sent. Raises RemoteFault as ``Gateway.send`` does.
         """
         if message.client_id is None:
             message = msgspec.structs.replace(message, client_id=new_id())
@@ -104,7 +104,7 @@ class GatewayClient:
         return FeedReader(self._bus, conversation, turn, after=after, looks=self._looks)
 
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
-        """End a turn. A turn that has ended stays unchanged."""
+        """End a turn. A turn that has ended stays as it is. Raises RemoteFault ``not_found`` if it does not exist."""
         await self._call_until_answered(gateway.CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
 
     async def decide(
@@ -117,10 +117,8 @@ class GatewayClient:
         scope: ApprovalScope = "once",
         answer: str = "",
     ) -> None:
-        """Decide about a parked call, or answer its question. The first decision counts; a different later one is
-        refused with ``conflict``.
-
-        With a wider ``scope`` an approval also holds for calls like this one.
+        """Decide about a parked call, or answer its question. The first decision counts. With a wider ``scope`` an
+        approval also holds for calls like this one. Raises RemoteFault as ``Gateway.decide`` does.
         """
         decision = ApprovalDecided(
             turn=turn,
@@ -134,54 +132,75 @@ class GatewayClient:
         await self._call_until_answered(gateway.DECIDE_APPROVAL, decision)
 
     async def waiting(self) -> tuple[Approval, ...]:
-        """Return the calls that wait for a decision now, of all channels."""
+        """Return the calls that wait for a decision now, of all channels. Raises nothing besides the errors of every
+        method.
+        """
         return (await self.approval_list()).approvals
 
     def approvals(self) -> AsyncGenerator[Approval, None]:
-        """Yield the calls that wait for a decision, then each change of one, until closed; of all channels."""
+        """Yield the calls that wait for a decision, then each change of one, until closed; of all channels. Raises
+        nothing.
+        """
         return watch_approvals(self._bus)
 
     async def approval_list(self, *, block: str | None = None, settled: bool = False) -> ApprovalList:
-        """Return the calls that wait for a decision; with ``settled`` also those decided in the last hour."""
+        """Return the calls that wait for a decision; with ``settled`` also those decided in the last hour. Raises
+        nothing besides the errors of every method.
+        """
         return await self._call_until_answered(
             gateway.LIST_APPROVALS, ListApprovals(block=block, settled=settled)
         )
 
     async def approval(self, id: str) -> ApprovalView:
-        """Return one approval with the arguments of its call. ``id`` may be any unique prefix of the id."""
+        """Return one approval with the arguments of its call. ``id`` may be any unique prefix of the id. Raises
+        RemoteFault ``not_found`` if no approval has this id, and ``conflict`` if several begin with it.
+        """
         return await self._call_until_answered(gateway.GET_APPROVAL, GetApproval(id=id))
 
     async def grants(self) -> GrantList:
-        """Return the grants: the permissions that outlive one call."""
+        """Return the grants: permissions that outlive one call. Raises nothing besides the errors of every method."""
         return await self._call_until_answered(gateway.LIST_GRANTS, ListGrants())
 
     async def forget_grant(self, id: str) -> None:
-        """Revoke a grant."""
+        """Revoke a grant. Raises RemoteFault ``not_found`` if there is no such grant, and ``forbidden`` for anyone but
+        the owner.
+        """
         await self._call_once(gateway.FORGET_GRANT, ForgetGrant(id=id))
 
     async def fork(self, request: ForkTurn) -> MessageAccepted:
-        """Call the model again from a step of a turn, in a new conversation. The request counts once, however often
-        it is sent.
+        """Call the model again from a step of a turn, in a new conversation. The request counts once, however often it
+        is sent.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such turn. ``invalid_request``: the turn has no such step.
+                ``conflict``: the step is behind the end of the turn, and the request has no message. Other codes as for
+                ``send``.
         """
         if request.client_id is None:
             request = msgspec.structs.replace(request, client_id=new_id())
         return await self._call_until_answered(gateway.FORK_TURN, request)
 
     async def turn(self, turn: str) -> TurnView:
-        """Return the state of a turn."""
+        """Return the state of a turn. Raises RemoteFault ``not_found`` if there is no such turn."""
         return await self._call_until_answered(gateway.GET_TURN, GetTurn(turn=turn))
 
     async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
-        """Return a conversation with its messages, including those of the running turn."""
+        """Return a conversation with its messages, including those of the running turn. Raises RemoteFault
+        ``not_found`` if there is no such conversation.
+        """
         request = GetConversation(conversation=conversation, include_tools=include_tools)
         return await self._call_until_answered(gateway.GET_CONVERSATION, request)
 
     async def conversations(self, query: ListConversations) -> ConversationPage:
-        """Return a page of conversations, newest first."""
+        """Return a page of conversations, newest first. Two pages are not one snapshot. Raises nothing besides the
+        errors of every method.
+        """
         return await self._call_until_answered(gateway.LIST_CONVERSATIONS, query)
 
     async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary:
-        """Set the title of a conversation; None restores the title derived from its first message."""
+        """Set the title of a conversation; None restores the title derived from its first message. Raises RemoteFault
+        as ``Gateway.rename_conversation`` does.
+        """
         found = await self._call_until_answered(
             gateway.RENAME_CONVERSATION, RenameConversation(conversation=conversation, title=title)
         )
@@ -189,20 +208,22 @@ class GatewayClient:
         return found.summary
 
     async def blocks(self) -> tuple[Block, ...]:
-        """Return all blocks that are not archived."""
+        """Return all blocks that are not archived. Raises nothing besides the errors of every method."""
         return (await self.block_list()).blocks
 
     async def block_list(self, *, archived: bool = False) -> BlockList:
-        """Return all blocks; with ``archived`` also the archived ones."""
+        """Return all blocks; with ``archived`` also the archived ones. Raises nothing besides the errors of every
+        method.
+        """
         return await self._call_until_answered(gateway.LIST_BLOCKS, ListBlocks(archived=archived))
 
     async def block(self, name: str) -> Block:
-        """Return a block."""
+        """Return a block. Raises RemoteFault ``not_found`` if there is no such block."""
         return (await self._call_until_answered(gateway.SHOW_BLOCK, ShowBlock(name=name))).block
 
     async def answerer(self, block: str | None = None) -> Answerer:
-        """Return the model that answers in a block; None selects the default block. Raises Unavailable if no monitor
-        answers in time.
+        """Return the model that answers in a block; None selects the default block. Raises as ``Gateway.answerer``
+        does.
         """
         return await _answered(
             lambda: self._call(gateway.GET_ANSWERER, GetAnswerer(block=block), 6.0, repeatable=True)
@@ -212,7 +233,9 @@ class GatewayClient:
     # archive again.
 
     async def create_block(self, name: str, config: BlockConfig | None = None) -> Block:
-        """Create a block."""
+        """Create a block. Raises RemoteFault ``conflict`` if there is a block of this name, and ``invalid_request`` if
+        the name or a setting is not valid.
+        """
         return (
             await self._call_once(
                 gateway.CREATE_BLOCK, CreateBlock(name=name, config=config or BlockConfig())
@@ -220,29 +243,49 @@ class GatewayClient:
         ).block
 
     async def change_block(self, name: str, changes: Mapping[str, Any]) -> Block:
-        """Change settings of a block, by dotted keys; the value None removes a setting."""
+        """Change settings of a block, by dotted keys; the value None removes a setting. Raises RemoteFault
+        ``not_found`` if there is no such block, ``invalid_request`` if a setting is not valid, and ``conflict`` if the
+        block's file cannot be read.
+        """
         return (
             await self._call_once(gateway.CHANGE_BLOCK, ChangeBlock(name=name, changes=dict(changes)))
         ).block
 
     async def stop_block(self, name: str, *, finish: bool = False) -> BlockStopped:
-        """Switch a block off and cancel its turns; with ``finish`` let the turns already accepted run to their end."""
+        """Switch a block off and cancel its turns; with ``finish`` let the turns already accepted run to their end.
+
+        Not guaranteed: after ``conflict``, that nothing was done. The block is switched off, and its turns are
+        cancelled.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such block. ``conflict``: its turns or background tasks have not
+                ended within the time limit, or the block is being stopped.
+        """
         return await self._call_once(gateway.STOP_BLOCK, StopBlock(name=name, finish=finish), STOPPING)
 
     async def reset_block(self, name: str, *, hard: bool = False) -> Block:
-        """Cancel a block's turns and remove its conversations and what its agent wrote or learned."""
+        """Cancel a block's turns and remove its conversations and what its agent wrote or learned. With ``hard`` also
+        remove what the owner added besides the settings, and empty the workspace. Raises RemoteFault as ``stop_block``
+        does; after ``conflict`` nothing is removed.
+        """
         return (await self._call_once(gateway.RESET_BLOCK, ResetBlock(name=name, hard=hard), STOPPING)).block
 
     async def archive_block(self, name: str) -> None:
-        """Cancel a block's turns and archive the block unchanged."""
+        """Cancel a block's turns and archive the block unchanged. Raises RemoteFault as ``stop_block`` does; after
+        ``conflict`` nothing is archived.
+        """
         await self._call_once(gateway.ARCHIVE_BLOCK, ArchiveBlock(name=name), STOPPING)
 
     async def restore_block(self, name: str) -> Block:
-        """Restore the newest archive of that name."""
+        """Restore the newest archive of that name. Raises RemoteFault ``not_found`` if there is none, and ``conflict``
+        if there is a block or a workspace of this name.
+        """
         return (await self._call_once(gateway.RESTORE_BLOCK, RestoreBlock(name=name))).block
 
     async def delete_block(self, name: str, *, archived: bool = False) -> None:
-        """Cancel a block's turns and delete the block; with ``archived`` delete the newest archive of that name."""
+        """Cancel a block's turns and delete the block; with ``archived`` delete the newest archive of that name. Raises
+        RemoteFault as ``stop_block`` does; after ``conflict`` nothing is deleted.
+        """
         await self._call_once(gateway.DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
 
     async def _call_until_answered(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
