@@ -166,7 +166,7 @@ def messages(sessions: Sequence[Any]) -> Iterator[Message]:
 async def embedded(store: GitMemoryStore) -> None:
     """Wait until everything has its vector, if there is an embedder."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(store.tend)
+        tasks.start_soon(store.run_maintenance)
         await store.search(SearchMemory(query="anything"))
         while (stats := (await store.index_stats()).vectors) is not None and stats.missing:  # noqa: ASYNC110  a store tells it to whoever asks
             await anyio.sleep(0.05)

@@ -62,7 +62,7 @@ async def time_searches(
         bench.store(sync=False, embedder=RandomEmbedder()) as store,
         anyio.create_task_group() as group,
     ):
-        group.start_soon(store.tend)
+        group.start_soon(store.run_maintenance)
         await _wait_for_vectors(store)
         group.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):

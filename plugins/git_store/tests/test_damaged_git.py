@@ -91,7 +91,7 @@ async def test_errors_reach_a_person_as_sentences_only(
         for call in (
             store.append_conversation(append()), store.history("notes/a.md", limit=2), store.blame("notes/a.md"),
             store.change(Change({"notes/new.md": b"x"}, actor="agent", reason="")),
-            store.export(tmp_path / "x.tar"), store.examine(repair=False),
+            store.export(tmp_path / "x.tar"), store.check(repair=False),
             store.search(SearchMemory(query="two")),
         ):  # fmt: skip
             await plain(call)

@@ -38,7 +38,7 @@ print(longest)
 async def tended(store: GitMemoryStore) -> AsyncIterator[None]:
     """The store does by itself what it does while the platform runs."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(store.tend)
+        tasks.start_soon(store.run_maintenance)
         yield
         tasks.cancel_scope.cancel()
 

@@ -199,7 +199,7 @@ async def test_a_memory_in_use_is_examined_too(store: GitMemoryStore, write: Wri
     findings: list[MemoryFinding] = []
 
     async def examine() -> None:
-        findings.extend(await store.examine(repair=True))
+        findings.extend(await store.check(repair=True))
 
     async with anyio.create_task_group() as group:
         for number in range(20):
@@ -293,12 +293,12 @@ async def test_a_git_index_locked_by_another_process_delays_nothing(
     lock = root / ".git/index.lock"
     lock.write_text("")
     await write("a.md", "one")
-    found = {finding.id: finding for finding in await store.examine(repair=True)}
+    found = {finding.id: finding for finding in await store.check(repair=True)}
     assert found["git.locks"].status == "warning"
     assert "index.lock" in found["git.locks"].summary
     long_ago = time.time() - 3_600
     os.utime(lock, (long_ago, long_ago))
-    found = {finding.id: finding for finding in await store.examine(repair=True)}
+    found = {finding.id: finding for finding in await store.check(repair=True)}
     assert found["git.locks"].status == "repaired"
     assert not lock.exists()
 

@@ -213,7 +213,7 @@ async def test_git_status_shows_no_changes_after_commits_of_memory(
     """While memory works, ``git status`` in the root is soon clean after a write: a person's ``git commit`` there
     records nothing but what they did themselves."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(store.tend)
+        tasks.start_soon(store.run_maintenance)
         await write("a.md", "one")
         with anyio.fail_after(60):
             while git("status", "--porcelain"):  # noqa: ASYNC110 - another program is asked

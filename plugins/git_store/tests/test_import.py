@@ -65,7 +65,7 @@ class Place:
         copy = self.base / "coming.tar"
         shutil.copyfile(archive, copy)
         wanted = ImportMemory(**{"object": "x", "actor": "owner", "settings": True, **request})
-        return await self.store.bring_in(copy, wanted, lambda progress: None)
+        return await self.store.import_archive(copy, wanted, lambda progress: None)
 
     def files(self) -> dict[str, bytes]:
         found = (file for file in self.root.rglob("*") if file.is_file())
@@ -485,7 +485,7 @@ async def main():
     await store.open(StoreContext(base / "memory", base / "cache"))
     request = ImportMemory(object="x", actor="owner", settings=True)
     shutil.copyfile(sys.argv[2], base / "cache/import-x.tar")
-    await store.bring_in(base / "cache/import-x.tar", request, told)
+    await store.import_archive(base / "cache/import-x.tar", request, told)
 
 anyio.run(main)
 """

@@ -40,7 +40,7 @@ async def bring(store: GitMemoryStore, archive: Path, tmp_path: Path) -> MemoryI
     copy = tmp_path / "coming.tar"
     shutil.copyfile(archive, copy)
     request = ImportMemory(object="x", actor="owner", settings=True)
-    return await store.bring_in(copy, request, lambda progress: None)
+    return await store.import_archive(copy, request, lambda progress: None)
 
 
 async def refused(store: GitMemoryStore, archive: Path, tmp_path: Path, root: Path) -> str:
@@ -140,7 +140,7 @@ async def test_folders_nested_deep_stay_in_history(
     assert any("a memory file cannot have that name" in gap.why for gap in done.gaps)
     await store.change(Change({"b.md": b"b"}, actor="agent", reason=""))
     await store.export(tmp_path / "again.tar")
-    assert {finding.status for finding in await store.examine(repair=False)} == {"ok"}
+    assert {finding.status for finding in await store.check(repair=False)} == {"ok"}
     assert (await store.search(SearchMemory(query="deep"))) == ()
     assert git("fsck", "--full", "--strict", "--no-dangling") == ""
 

@@ -27,7 +27,7 @@ async def tended(base: Path, embedder: Embedder | None) -> AsyncIterator[GitMemo
     await store.open(StoreContext(base / "memory", base / "cache", embedder=embedder))
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(store.tend)
+            group.start_soon(store.run_maintenance)
             yield store
             group.cancel_scope.cancel()
     finally:

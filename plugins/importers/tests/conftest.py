@@ -33,7 +33,7 @@ class Place:
             copy = self.base / "coming.tar"
             shutil.copyfile(archive, copy)
         request = ImportMemory(object="x", actor="owner", settings=True)
-        return await self.store.bring_in(copy, request, lambda progress: None)
+        return await self.store.import_archive(copy, request, lambda progress: None)
 
     async def text(self, path: str) -> str:
         return (await self.store.read(path)).content

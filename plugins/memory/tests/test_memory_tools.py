@@ -274,7 +274,7 @@ class _FakeMemory:
     async def revert(self, path: str, version: str | None = None, *, to: str | None = None) -> Any:
         return MemoryReverted(paths=(path,), version="1" * 40, undone="0" * 40)
 
-    async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> Any:
+    async def import_archive(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> Any:
         assert source.name == "all.tar"
         return MemoryImport(system="trunkline", version="1" * 40)
 

@@ -11,7 +11,7 @@ from trunkline.contracts.memory.access import CallerAccess
 from trunkline.contracts.memory.authorization import AuthorizingTransport
 from trunkline.contracts.memory.chunks import ChunksPruned, PruneChunks
 from trunkline.contracts.memory.files import ReadMemory
-from trunkline.contracts.memory.operation import MemoryOperation, RequestScope, change, query
+from trunkline.contracts.memory.operation import AccessExtent, MemoryOperation, change, query
 from trunkline.contracts.memory.search import MemoryHit, MemoryHits, SearchMemory
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS, MEMORY_READ
 from trunkline.contracts.memory.transport import NoTransport
@@ -47,11 +47,11 @@ def test_permissions_derive_from_the_rows_alone() -> None:
 
 
 def test_the_tools_worker_may_call_what_tools_may_call() -> None:
-    """A row with a scope names the tools worker; without one no tool reaches it. The owner's operations have none."""
-    assert all("tools" in one.callers for one in MEMORY_OPERATIONS if one.scope is not None)
+    """A row with an extent names the tools worker; without one no tool reaches it. The owner's operations have none."""
+    assert all("tools" in one.callers for one in MEMORY_OPERATIONS if one.extent is not None)
     owners = {
         "purge",
-        "examine",
+        "check",
         "reindex",
         "index-stats",
         "chunk-prune",
@@ -59,12 +59,12 @@ def test_the_tools_worker_may_call_what_tools_may_call() -> None:
         "chunk-restore",
         "move",
     }
-    closed = {one.name.removeprefix("memory.") for one in MEMORY_OPERATIONS if one.scope is None}
+    closed = {one.name.removeprefix("memory.") for one in MEMORY_OPERATIONS if one.extent is None}
     assert owners <= closed
 
 
 FILTERED = [
-    one for one in MEMORY_OPERATIONS if one.scope == "reply" or (one.scope == "tree" and not one.changes)
+    one for one in MEMORY_OPERATIONS if one.extent == "reply" or (one.extent == "tree" and not one.changes)
 ]
 """The rows whose requests or replies name more than one path: a filter decides which of them a tool may see."""
 
@@ -76,25 +76,25 @@ async def test_a_row_that_reaches_more_than_a_path_has_a_filter(operation: Memor
         await _call(operation)
 
 
-@pytest.mark.parametrize("scope", ["tree", "reply"])
-def test_a_query_without_a_filter_cannot_be_declared(scope: RequestScope) -> None:
+@pytest.mark.parametrize("extent", ["tree", "reply"])
+def test_a_query_without_a_filter_cannot_be_declared(extent: AccessExtent) -> None:
     """Nothing would decide which part of its reply a tool may see."""
     with pytest.raises(
-        TypeError, match=rf"memory\.count-paths has the scope '{scope}', but no filter decides"
+        TypeError, match=rf"memory\.count-paths has the extent '{extent}', but no filter decides"
     ):
-        query("count-paths", CountPaths, MemoryHits, "Count paths.", ("tools",), scope=scope)
+        query("count-paths", CountPaths, MemoryHits, "Count paths.", ("tools",), extent=extent)
 
 
-def test_an_unchecked_change_with_the_scope_reply_is_refused() -> None:
+def test_an_unchecked_change_with_the_extent_reply_is_refused() -> None:
     """Nothing would decide whether a tool may make the change, since its request names no path."""
-    with pytest.raises(TypeError, match=r"memory\.prune has the scope 'reply', but no check decides"):
-        change("prune", PruneChunks, ChunksPruned, "Archive old chunks.", ("tools",), scope="reply")
+    with pytest.raises(TypeError, match=r"memory\.prune has the extent 'reply', but no check decides"):
+        change("prune", PruneChunks, ChunksPruned, "Archive old chunks.", ("tools",), extent="reply")
 
 
-@pytest.mark.parametrize("scope", ["file", "tree"])
-def test_an_operation_without_a_path_cannot_have_the_scope_of_a_path(scope: RequestScope) -> None:
-    with pytest.raises(TypeError, match=r"memory\.prune has the scope .* no path to check"):
-        change("prune", PruneChunks, ChunksPruned, "Archive old chunks.", ("tools",), scope=scope)
+@pytest.mark.parametrize("extent", ["file", "tree"])
+def test_an_operation_without_a_path_cannot_have_the_extent_of_a_path(extent: AccessExtent) -> None:
+    with pytest.raises(TypeError, match=r"memory\.prune has the extent .* no path to check"):
+        change("prune", PruneChunks, ChunksPruned, "Archive old chunks.", ("tools",), extent=extent)
 
 
 async def test_the_filter_of_a_row_decides_what_a_tool_sees() -> None:
@@ -110,7 +110,7 @@ async def test_the_filter_of_a_row_decides_what_a_tool_sees() -> None:
 
     row = query(
         "count-paths", CountPaths, MemoryHits, "Count paths.", ("tools",),
-        scope="reply", check=no_short_query, filter=none,
+        extent="reply", check=no_short_query, filter=none,
     )  # fmt: skip
     memory = TwoHits()
     transport = AuthorizingTransport(CallerAccess(memory, "main", "agent"))

@@ -159,7 +159,7 @@ CLOSED: tuple[Payload, ...] = (
 async def test_only_operations_of_tools_go_through_the_pipe(tmp_path: Path) -> None:
     """Operations of the owner and of workers are refused by their names, and so is an unknown name; the request of
     another operation, and malformed data, are no requests."""
-    open_ones = {one.name for one in MEMORY_OPERATIONS if one.scope is not None}
+    open_ones = {one.name for one in MEMORY_OPERATIONS if one.extent is not None}
     async with isolated_plugin(tmp_path) as (_, plugin):
         for request in CLOSED:
             assert (await plugin.ask(request)).code == "permission_denied", request

@@ -35,7 +35,7 @@ class AuthorizingTransport:
 
     async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
         """Check a request, send it, and filter the reply. Raises ToolError ``permission_denied``."""
-        if operation.scope is None:
+        if operation.extent is None:
             raise ToolError(
                 f"{operation.name} is no operation that a tool may call.", kind="permission_denied"
             )
@@ -51,10 +51,10 @@ class AuthorizingTransport:
         await self.check_access("/", "read", True)
         return await self._access.transport.export(target)
 
-    async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
+    async def import_archive(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
         """Import an archive. Only for an actor that may write everything."""
         await self.check_access("/", "write", True)
-        return await self._access.transport.bring_in(source, kind=kind, dry_run=dry_run)
+        return await self._access.transport.import_archive(source, kind=kind, dry_run=dry_run)
 
     def _identified(self, operation: MemoryOperation[Q, A], request: Q) -> Q:
         """Return the request with this block and this actor.
@@ -72,7 +72,7 @@ class AuthorizingTransport:
         """Raise ToolError if the caller may not reach the path of the request."""
         access = self._access
         path: str = getattr(request, "path", "")  # only a request with the scope ``reply`` may have none
-        if operation.scope == "reply":
+        if operation.extent == "reply":
             access.check_private(path)
             return
         if operation.changes:
@@ -82,4 +82,4 @@ class AuthorizingTransport:
             if operation.filter is None and access.depends_on_content(path):
                 raise access.withheld(path)
         action: Action = "write" if operation.changes else "read"
-        await access.check_access(f"/{path}", action, operation.scope == "tree")
+        await access.check_access(f"/{path}", action, operation.extent == "tree")

@@ -124,7 +124,7 @@ class BusTransport:
                 "Memory could not be exported, or the archive not fetched. Try again.", kind="unavailable"
             ) from error
 
-    async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
+    async def import_archive(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
         """Prepare the archive, upload it, and let memory import it."""
         with ExitStack() as held:
             from trunkline.contracts.memory.import_preparation import prepare_import

@@ -8,7 +8,7 @@ from trunkline.contracts.memory.operation import query
 from trunkline_bus import Payload
 
 
-class CheckMemory(Payload, frozen=True, kw_only=True, tag="memory.examine.v1"):
+class CheckMemory(Payload, frozen=True, kw_only=True, tag="memory.check.v1"):
     """Check the memory root for damage. With ``repair`` damage is repaired; without it nothing is changed."""
 
     repair: bool = True
@@ -25,14 +25,14 @@ class MemoryFinding(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
-class MemoryCheckReport(Payload, frozen=True, kw_only=True, tag="memory.examined.v1"):
+class MemoryCheckReport(Payload, frozen=True, kw_only=True, tag="memory.check_report.v1"):
     """The reply to ``CheckMemory``: the findings, in the order of the checks."""
 
     findings: tuple[MemoryFinding, ...] = ()
 
 
 MEMORY_CHECK = query(
-    "examine",
+    "check",
     CheckMemory,
     MemoryCheckReport,
     "Check memory for damage, and repair it.",

@@ -444,31 +444,31 @@ async def _require_chunk(access: CallerAccess, chunk: str) -> None:
 
 MEMORY_REMEMBER = change(
     "remember", Remember, RememberResult, "Store a text as chunks.",
-    ("monitor", "tools", "operator"), scope="reply", check=_check_remember,
+    ("monitor", "tools", "operator"), extent="reply", check=_check_remember,
 )  # fmt: skip
 MEMORY_RECALL = query(
     "recall", Recall, RecallResult, "Chunks that answer a question, without a model.",
-    ("monitor", "tools", "operator"), scope="reply", filter=_shown_recall,
+    ("monitor", "tools", "operator"), extent="reply", filter=_shown_recall,
 )  # fmt: skip
 MEMORY_CHUNK = query(
     "chunk-get", GetChunk, ChunkFound, "One chunk.",
-    ("monitor", "tools", "operator"), scope="reply", filter=_shown_chunk,
+    ("monitor", "tools", "operator"), extent="reply", filter=_shown_chunk,
 )  # fmt: skip
 MEMORY_CHUNKS = query(
     "chunk-list", ListChunks, ChunkPage, "Chunks by tag, type, conversation or time.",
-    ("monitor", "tools", "operator"), scope="reply", filter=_shown_page,
+    ("monitor", "tools", "operator"), extent="reply", filter=_shown_page,
 )  # fmt: skip
 MEMORY_LINKED = query(
     "chunk-linked", FindLinked, ChunksLinked, "The chunks that a chunk is linked with.",
-    ("monitor", "tools", "operator"), scope="reply", check=_check_linked, filter=_shown_links,
+    ("monitor", "tools", "operator"), extent="reply", check=_check_linked, filter=_shown_links,
 )  # fmt: skip
 MEMORY_LINK = change(
     "chunk-link", LinkChunks, MemoryChanged, "Link two chunks.",
-    ("monitor", "tools", "operator"), scope="reply", check=_check_link, filter=_version_only,
+    ("monitor", "tools", "operator"), extent="reply", check=_check_link, filter=_version_only,
 )  # fmt: skip
 MEMORY_UPDATE_CHUNK = change(
     "chunk-update", UpdateChunk, MemoryChanged, "Change a chunk.",
-    ("monitor", "tools", "operator"), scope="reply", check=_check_update, filter=_version_only,
+    ("monitor", "tools", "operator"), extent="reply", check=_check_update, filter=_version_only,
 )  # fmt: skip
 MEMORY_DELETE_CHUNK = change("chunk-delete", DeleteChunk, MemoryChanged, "Archive a chunk.", ("operator",))
 MEMORY_RESTORE_CHUNK = change(
@@ -476,7 +476,7 @@ MEMORY_RESTORE_CHUNK = change(
 )
 MEMORY_FORGET = change(
     "chunk-forget", ForgetChunk, MemoryChanged, "Remove a chunk; history keeps it.",
-    ("monitor", "tools", "operator"), scope="reply", check=_check_forget, filter=_version_only, keeps_reason=True,
+    ("monitor", "tools", "operator"), extent="reply", check=_check_forget, filter=_version_only, keeps_reason=True,
 )  # fmt: skip
 MEMORY_PRUNE = change(
     "chunk-prune",

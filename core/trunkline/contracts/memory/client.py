@@ -234,7 +234,9 @@ class Memory:
         """
         return await self.transport.export(target)
 
-    async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
+    async def import_archive(
+        self, source: Path, *, kind: str | None = None, dry_run: bool = False
+    ) -> MemoryImport:
         """Import an archive that Trunkline exported, or an archive of another system. ``kind`` names that system;
         without it the system is recognised from the files. An import does not change the files that only the owner may
         change, and the reply lists them. With ``dry_run`` nothing is imported.
@@ -242,7 +244,7 @@ class Memory:
         Raises ToolError ``invalid_arguments`` if the archive cannot be used or is not recognised, and ``unsupported``
         in an isolated plugin. After any other error a part may be imported; a repeated import adds only what is new.
         """
-        return await self.transport.bring_in(source, kind=kind, dry_run=dry_run)
+        return await self.transport.import_archive(source, kind=kind, dry_run=dry_run)
 
     async def remember(
         self,

@@ -191,7 +191,7 @@ async def _shown_entries(access: CallerAccess, request: ListMemory, reply: Memor
 
 MEMORY_READ = query(
     "read", ReadMemory, MemoryFile, "A file's text.",
-    ("monitor", "tools", "operator"), scope="file", filter=_shown_file,
+    ("monitor", "tools", "operator"), extent="file", filter=_shown_file,
 )  # fmt: skip
 MEMORY_READ_MANY = query(
     "read-many",
@@ -201,22 +201,22 @@ MEMORY_READ_MANY = query(
     ("gateway", "monitor", "tools", "operator"),
 )
 MEMORY_WRITE = change(
-    "write", WriteMemory, MemoryChanged, "Write a file.", ("monitor", "tools"), scope="file"
+    "write", WriteMemory, MemoryChanged, "Write a file.", ("monitor", "tools"), extent="file"
 )
 MEMORY_WRITE_MANY = change(
     "write-many", WriteManyMemory, MemoryChanged, "Write files in one commit.",
     ("gateway", "monitor", "tools", "operator"),
 )  # fmt: skip
 MEMORY_EDIT = change(
-    "edit", EditMemory, MemoryChanged, "Replace text in a file.", ("monitor", "tools"), scope="file"
+    "edit", EditMemory, MemoryChanged, "Replace text in a file.", ("monitor", "tools"), extent="file"
 )
 MEMORY_DELETE = change(
     "delete", DeleteMemory, MemoryChanged, "Delete a file or folder.",
-    ("gateway", "monitor", "tools", "operator"), scope="tree",
+    ("gateway", "monitor", "tools", "operator"), extent="tree",
 )  # fmt: skip
 MEMORY_MOVE = change("move", MoveMemory, MemoryChanged, "Move a file or folder.", ("gateway",))
 MEMORY_LIST = query(
     "list", ListMemory, MemoryListing, "Names under a folder.",
     ("gateway", "monitor", "tools", "operator"),
-    scope="reply", check=_without_unread, filter=_shown_entries,
+    extent="reply", check=_without_unread, filter=_shown_entries,
 )  # fmt: skip

@@ -183,17 +183,17 @@ def _paths(file: FileDifference) -> tuple[str, ...]:
 
 MEMORY_HISTORY = query(
     "history", MemoryHistory, MemoryChanges, "Changes of a path, with previous states.",
-    ("gateway", "monitor", "tools", "operator"), scope="tree", filter=_shown_changes,
+    ("gateway", "monitor", "tools", "operator"), extent="tree", filter=_shown_changes,
 )  # fmt: skip
 MEMORY_BLAME = query(
     "blame", BlameMemory, MemoryBlame, "The commit of each line of a file.",
-    ("monitor", "tools", "operator"), scope="file", filter=_shown_blame,
+    ("monitor", "tools", "operator"), extent="file", filter=_shown_blame,
 )  # fmt: skip
 MEMORY_DIFF = query(
     "diff", DiffMemory, MemoryDifference, "The difference between two versions.",
-    ("monitor", "tools", "operator"), scope="tree", filter=_shown_difference,
+    ("monitor", "tools", "operator"), extent="tree", filter=_shown_difference,
 )  # fmt: skip
 MEMORY_REVERT = change(
     "revert", RevertMemory, MemoryReverted, "Revert a change, or restore a version.",
-    ("monitor", "tools", "operator"), scope="tree",
+    ("monitor", "tools", "operator"), extent="tree",
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """MemoryOperation: a row of the table of memory's operations. The rows are below the request types.
 
 ``acl.roles`` derives the NATS permissions of each process from ``callers``. ``AuthorizingTransport`` derives from
-``scope``, ``check`` and ``filter`` what a tool's request may reach. The memory worker binds a handler to each row.
+``extent``, ``check`` and ``filter`` what a tool's request may reach. The memory worker binds a handler to each row.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ Rep = TypeVar("Rep")
 Caller = Literal["gateway", "monitor", "tools", "operator"]
 """A process that may call an operation, named by its role on the bus."""
 
-RequestScope = Literal["file", "tree", "reply"]
+AccessExtent = Literal["file", "tree", "reply"]
 """The part of memory that a request reaches.
 
 ``file`` is the file at the request's path; the reply contains nothing else. ``tree`` is everything below the path.
@@ -47,8 +47,8 @@ CHANGE_CONCURRENCY = 512
 class MemoryOperation(Endpoint[Req, Rep]):
     """An operation of memory: its subject, its request and reply type, and its permitted callers.
 
-    Only the processes in ``callers`` may call the operation. ``scope`` is the part of memory that a tool's request
-    reaches; without a scope no tool and no isolated plugin may call the operation. ``changes`` is True if the operation
+    Only the processes in ``callers`` may call the operation. ``extent`` is the part of memory that a tool's request
+    reaches; without it no tool and no isolated plugin may call the operation. ``changes`` is True if the operation
     commits. ``check`` decides about the request of a tool, ``filter`` about the reply to a tool. ``keeps_reason`` is
     True if history records the reason that a tool states. ``concurrency`` is the number of requests that are handled at
     once.
@@ -57,7 +57,7 @@ class MemoryOperation(Endpoint[Req, Rep]):
     """
 
     callers: frozenset[Caller] = frozenset()
-    scope: RequestScope | None = None
+    extent: AccessExtent | None = None
     changes: bool = False
     check: RequestCheck[Req] | None = None
     filter: ReplyFilter[Req, Rep] | None = None
@@ -66,12 +66,12 @@ class MemoryOperation(Endpoint[Req, Rep]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        named = f"{self.name} has the scope {self.scope!r}"
-        if self.scope in ("file", "tree") and get_type_hints(self.request).get("path") is not str:
+        named = f"{self.name} has the extent {self.extent!r}"
+        if self.extent in ("file", "tree") and get_type_hints(self.request).get("path") is not str:
             raise TypeError(f"{named}, but its request has no path to check")
-        if self.scope in ("tree", "reply") and not self.changes and self.filter is None:
+        if self.extent in ("tree", "reply") and not self.changes and self.filter is None:
             raise TypeError(f"{named}, but no filter decides what of the reply a tool may see")
-        if self.scope == "reply" and self.changes and self.check is None:
+        if self.extent == "reply" and self.changes and self.check is None:
             raise TypeError(f"{named}, but no check decides whether a tool may make the change")
 
 
@@ -82,7 +82,7 @@ def query(
     doc: str,
     callers: tuple[Caller, ...],
     *,
-    scope: RequestScope | None = None,
+    extent: AccessExtent | None = None,
     check: RequestCheck[Req] | None = None,
     filter: ReplyFilter[Req, Rep] | None = None,
     concurrency: int = QUERY_CONCURRENCY,
@@ -90,7 +90,7 @@ def query(
     """Return an operation that commits nothing."""
     return MemoryOperation(
         f"memory.{verb}", _subject(verb), request, reply, doc=doc, root=False,
-        callers=frozenset(callers), scope=scope, check=check, filter=filter, concurrency=concurrency,
+        callers=frozenset(callers), extent=extent, check=check, filter=filter, concurrency=concurrency,
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def change(
     doc: str,
     callers: tuple[Caller, ...],
     *,
-    scope: RequestScope | None = None,
+    extent: AccessExtent | None = None,
     check: RequestCheck[Req] | None = None,
     filter: ReplyFilter[Req, Rep] | None = None,
     keeps_reason: bool = False,
@@ -110,7 +110,7 @@ def change(
     """Return an operation that commits. Its change is published before the caller gets the reply."""
     return MemoryOperation(
         f"memory.{verb}", _subject(verb), request, reply, doc=doc, root=False,
-        callers=frozenset(callers), scope=scope, changes=True,
+        callers=frozenset(callers), extent=extent, changes=True,
         check=check, filter=filter, keeps_reason=keeps_reason, concurrency=concurrency,
     )  # fmt: skip
 

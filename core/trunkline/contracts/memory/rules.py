@@ -36,7 +36,7 @@ def _apply_rule(rule: MemoryRule, change: Change) -> Change:
 def missing_blocks(files: Mapping[str, object | None], exists: Callable[[str], bool]) -> frozenset[str]:
     """Return the blocks that a change writes into and that do not exist after the change.
 
-    A store passes them as ``Change.homeless``. ``exists`` reports whether memory has a file at a path.
+    A store passes them as ``Change.missing_blocks``. ``exists`` reports whether memory has a file at a path.
     """
     return frozenset(
         home.split("/")[1]

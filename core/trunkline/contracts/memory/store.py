@@ -61,10 +61,10 @@ class Change:
 
     ``scope`` names the conversation and turn of the change, if any; history records them. ``known`` gives, for files
     that are only appended to or moved, the number of bytes at the beginning that memory has already; rules have checked
-    these bytes before. ``homeless`` are the blocks that the change writes into and that do not exist after it.
+    these bytes before. ``missing_blocks`` are the blocks that the change writes into and that do not exist after it.
     """
 
-    __slots__ = ("actor", "files", "homeless", "known", "reason", "scope")
+    __slots__ = ("actor", "files", "known", "missing_blocks", "reason", "scope")
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class Change:
         reason: str,
         scope: Scope = NOWHERE,
         known: Mapping[str, int] = MappingProxyType({}),
-        homeless: frozenset[str] = frozenset(),
+        missing_blocks: frozenset[str] = frozenset(),
     ) -> None:
         self.files = files
         self.known = known
-        self.homeless = homeless
+        self.missing_blocks = missing_blocks
         self.actor = actor
         self.reason = reason
         self.scope = scope
@@ -201,7 +201,7 @@ class MemoryStore(ABC):
         """
         return ()
 
-    async def tend(self) -> None:
+    async def run_maintenance(self) -> None:
         """Maintain the open root: commit edits by hand, update indexes, pack history. Runs until it is cancelled, while
         other methods are called.
 
@@ -459,7 +459,7 @@ class MemoryStore(ABC):
         """
         raise Refusal("not_supported", "The store of this memory cannot rewrite its history.")
 
-    async def bring_in(
+    async def import_archive(
         self, archive: Path, request: ImportMemory, on_progress: Callable[[ImportProgress], None]
     ) -> MemoryImport:
         """Import an archive that ``export`` wrote, or that was made from another system's files, and return the result.
@@ -477,7 +477,7 @@ class MemoryStore(ABC):
         """
         raise Refusal("not_supported", "The store of this memory cannot import archives.")
 
-    async def examine(self, *, repair: bool) -> Sequence[MemoryFinding]:
+    async def check(self, *, repair: bool) -> Sequence[MemoryFinding]:
         """Check the stored files for damage and, with ``repair``, repair what can be repaired. The default has no
         findings. Changes wait meanwhile.
 

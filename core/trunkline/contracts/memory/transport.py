@@ -36,7 +36,7 @@ class Transport(Protocol):
         """
         ...
 
-    async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
+    async def import_archive(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
         """Import an archive. ``kind`` names the system that it is from; with None the system is recognised. Raises
         ToolError with a text for the model.
         """
@@ -54,6 +54,6 @@ class NoTransport:
         """Refuse. Raises ToolError ``unsupported`` in every case."""
         raise ToolError("Memory cannot be reached from here.", kind="unsupported")
 
-    async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
+    async def import_archive(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
         """Refuse. Raises ToolError ``unsupported`` in every case."""
         raise ToolError("Memory cannot be reached from here.", kind="unsupported")

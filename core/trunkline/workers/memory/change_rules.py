@@ -26,7 +26,7 @@ class ExistingBlockRule:
     def __call__(self, change: Change) -> Change:
         """Return the change. Raises Refusal ``not_found``."""
         by_hand = change.actor == OWNER and change.scope.conversation is None
-        for block in sorted(change.homeless - ({self._default} if by_hand else set())):
+        for block in sorted(change.missing_blocks - ({self._default} if by_hand else set())):
             name = block[:80]
             hint = f"Make it: trunkline blocks create {name}"
             raise Refusal("not_found", f"Nothing was written: there is no block called {name!r}. {hint}")

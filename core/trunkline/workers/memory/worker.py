@@ -163,7 +163,7 @@ class MemoryWorker(Worker):
     async def serve(self) -> None:
         """Maintain the store and publish its changes until cancelled."""
         async with anyio.create_task_group() as group:
-            group.start_soon(self._store.tend)
+            group.start_soon(self._store.run_maintenance)
             group.start_soon(self._jobs.run)
             group.start_soon(self._publisher.run)
             group.start_soon(self._writes.run, lambda: self.announce())

@@ -53,7 +53,7 @@ class PipeTransport:
             "Memory cannot be exported by a plugin that runs in a process of its own.", kind="unsupported"
         )
 
-    async def bring_in(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
+    async def import_archive(self, source: Path, *, kind: str | None, dry_run: bool) -> MemoryImport:
         """Refuse: an isolated plugin may not import into memory."""
         raise ToolError(
             "Nothing can be imported by a plugin that runs in a process of its own.", kind="unsupported"

@@ -160,7 +160,7 @@ class CallExecutor:
                 if await self._is_final(run, refusal, attempt):
                     return refusal
                 continue
-            run.resumed, run.away = isinstance(state, Abandoned), listed.spec.is_remote
+            run.resumed, run.is_remote = isinstance(state, Abandoned), listed.spec.is_remote
             # It is unknown whether the call has run. Only a repeatable call runs nevertheless.
             if trouble is not None and not listed.spec.repeatable:
                 return error_outcomes.unreadable_record_outcome(run.call.call, run.call.name, trouble)

@@ -41,7 +41,7 @@ class ActiveCall:
 
     ``attempt`` is set while this worker runs the call, ``waiting`` while it waits for another worker that runs it. A
     call that ends without an outcome was handed back, and the caller sends it to another worker. ``resumed``: another
-    worker began the call. ``away``: the call runs on another host, and continues there when this worker ends.
+    worker began the call. ``is_remote``: the call runs on another host, and continues there when this worker ends.
     ``tool`` and ``arguments`` are the call after aliases are resolved. ``loads`` names tools to show to the model.
     ``derived``: the result repeats memory's content.
     """
@@ -62,7 +62,7 @@ class ActiveCall:
     attempt: anyio.CancelScope | None = None
     waiting: anyio.CancelScope | None = None
     resumed: bool = False
-    away: bool = False
+    is_remote: bool = False
     loads: tuple[str, ...] = ()
     derived: bool = False
     handed_back: bool = False
@@ -133,7 +133,7 @@ class ActiveCall:
 
     def release(self) -> None:
         """Stop waiting for the outcome of another worker or another host."""
-        if self.away and self.attempt is not None:
+        if self.is_remote and self.attempt is not None:
             self.handed_back = True
             self.attempt.cancel()
         if self.waiting is not None:
@@ -222,7 +222,7 @@ class CallRegistry:
         with anyio.move_on_after(seconds):
             await self._all_ended()
         for run in list(self._runs.values()):
-            if not run.away:
+            if not run.is_remote:
                 run.stop("the tools worker was shut down")
             run.release()
         await self._all_ended()

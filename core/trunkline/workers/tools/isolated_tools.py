@@ -210,7 +210,7 @@ async def _answer_memory_call(call: MemoryHostCall, context: ToolContext) -> Hos
     """
     operation = next((one for one in MEMORY_OPERATIONS if one.name == call.operation), None)
     try:
-        if operation is None or operation.scope is None:
+        if operation is None or operation.extent is None:
             raise ToolError(
                 f"A plugin may not call the memory operation {call.operation[:80]!r}.",
                 kind="permission_denied",

@@ -211,7 +211,7 @@ class _CommitAttempt:
                 self._refuse_case_variants(path, plan)
         entries = {path: self._entry(path, content) for path, content in plan.files.items()}
         entries = {path: entry for path, entry in entries.items() if entry != self._view.entry(path)}
-        if not entries and plan.joins is None:
+        if not entries and plan.merged_commit is None:
             return _PlannedOperation(plan, {}, None)
         self._merge_appends(plan, entries)
         self._view.apply(entries)
@@ -219,7 +219,7 @@ class _CommitAttempt:
             CommitOrigin.from_scope(operation.actor, operation.scope),
             entries,
             operation.reason or plan.reason,
-            plan.joins,
+            plan.merged_commit,
         )
         return _PlannedOperation(plan, entries, draft)
 
@@ -249,7 +249,7 @@ class _CommitAttempt:
 
     def _change_after_rules(self, operation: WriteOperation, plan: ChangePlan) -> ChangePlan:
         """The plan after all rules have seen it."""
-        if not self._committer.rules or not plan.files or plan.ruled:
+        if not self._committer.rules or not plan.files or plan.rules_applied:
             return plan
         files = {path: self._bytes(content) for path, content in plan.files.items()}
         for block_file in block_files(files):
@@ -335,7 +335,7 @@ def change_after_rules(
         reason=request.reason or plan.reason,
         scope=request.scope,
         known=_unchanged_bytes(plan, files),
-        homeless=missing_blocks(files, lambda path: view.entry(path) is not None),
+        missing_blocks=missing_blocks(files, lambda path: view.entry(path) is not None),
     )
     return apply_rules(rules, change)
 

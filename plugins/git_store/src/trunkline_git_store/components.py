@@ -36,7 +36,7 @@ class StoreComponents:
     """The open resources of one store, until ``close``.
 
     Raises:
-        StorageError: the root cannot be taken or mended.
+        StorageError: the root cannot be locked or repaired.
     """
 
     def __init__(self, root: Path, cache: Path, *, sync: bool, embedder: Embedder | None) -> None:
@@ -52,21 +52,21 @@ class StoreComponents:
 
     def _open(self, root: Path, embedder: Embedder | None) -> None:
         cache, held = self.cache, self._resources
-        self.places, lock = open_root(root)
+        self.layout, lock = open_root(root)
         held.callback(lock.release)
         self.syncer = Syncer(self.sync)
         held.callback(self.syncer.close)
-        self.worktree = Worktree(self.places.root, self.places.stage, self.syncer)
+        self.worktree = Worktree(self.layout.root, self.layout.stage, self.syncer)
         held.callback(self.worktree.close)
-        self.repository = Repository(self.places.root, sync=self.sync)
+        self.repository = Repository(self.layout.root, sync=self.sync)
         held.callback(self.repository.close)
-        self.packer = Packer(self.places.root, self.syncer)
-        self.sweeper = ObjectSweeper(self.places, self.packer, self.syncer)
+        self.packer = Packer(self.layout.root, self.syncer)
+        self.sweeper = ObjectSweeper(self.layout, self.packer, self.syncer)
         self.stat_cache = StatCache(cache / "memory-files.msgpack")
         self.stat_cache.load()
         self.conversations = ConversationCache()
         self.index_file = cache / "memory.db"
-        self.index = SearchIndex(self.places.root, self.index_file, self.conversations)
+        self.index = SearchIndex(self.layout.root, self.index_file, self.conversations)
         held.callback(self.index.close)
         self.backfill = (
             None
@@ -75,9 +75,9 @@ class StoreComponents:
                 embedder, VectorStore(cache / "memory-vectors.db", embedder.model), self.index
             )
         )
-        self.trail = PathIndex(self.places.root, cache / "memory-history.db")
-        held.callback(self.trail.close)
-        self.committer = Committer(self.places, self.repository, self.worktree, self.syncer, self.stat_cache)
+        self.path_index = PathIndex(self.layout.root, cache / "memory-history.db")
+        held.callback(self.path_index.close)
+        self.committer = Committer(self.layout, self.repository, self.worktree, self.syncer, self.stat_cache)
         remove_scratch_files(cache)
 
     def _recover(self) -> None:
@@ -88,12 +88,12 @@ class StoreComponents:
                 self.sweeper.sweep()
         except (OSError, pygit2.GitError) as error:
             raise StorageError(
-                f"Memory cannot start (working files): {self.places.root} could not be repaired ({error}).",
+                f"Memory cannot start (working files): {self.layout.root} could not be repaired ({error}).",
                 hint="Free space or give write permission, then start again; nothing was lost.",
             ) from error
 
     def close(self) -> None:
-        """Let go of all of it."""
+        """Close all components."""
         self._resources.close()
 
 

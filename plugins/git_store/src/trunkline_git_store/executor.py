@@ -50,7 +50,7 @@ class StoreExecutor:
         return await anyio.to_thread.run_sync(job, limiter=self._indexing)
 
     async def use_path_index(self, job: Callable[[], T]) -> T:
-        """Run what uses the trail of the past, as it stands; one at a time."""
+        """Run a job that uses the path index, without updating it. One job runs at a time."""
         return await anyio.to_thread.run_sync(job, limiter=self._looking_back)
 
     async def query_index(self, question: Callable[[apsw.Connection], T]) -> T:
@@ -79,14 +79,14 @@ class StoreExecutor:
     async def query_path_index(self, question: Callable[[PathHistory], T]) -> T:
         """Ask about the past, when everything that was committed is known there."""
         return await self._retry_after_reopen(
-            lambda: self.use_path_index(lambda: self._components.trail.query(question))
+            lambda: self.use_path_index(lambda: self._components.path_index.query(question))
         )
 
     async def read_history(self, job: Callable[[Repository], T]) -> T:
         """Read history with a repository handle of one's own."""
 
         def read() -> T:
-            repository = Repository(self._components.places.root)
+            repository = Repository(self._components.layout.root)
             try:
                 return job(repository)
             finally:
@@ -98,7 +98,7 @@ class StoreExecutor:
         """Let every handle see which packs there are."""
         await self.write(self._components.repository.reopen)
         await self.use_index(self._components.index.repository.reopen)
-        await self.use_path_index(self._components.trail.repository.reopen)
+        await self.use_path_index(self._components.path_index.repository.reopen)
 
     async def _retry_after_reopen(self, operation: Callable[[], Awaitable[T]]) -> T:
         try:
@@ -112,7 +112,7 @@ class StoreExecutor:
             raise self._damage_refusal(error) from error
 
     def _damage_refusal(self, error: Exception) -> Refusal:
-        where = f"{self._components.places.git} ({error_text(error)})"
+        where = f"{self._components.layout.git} ({error_text(error)})"
         return Refusal(
             "not_found", f"That part of history cannot be read in {where}. Run: trunkline memory doctor"
         )

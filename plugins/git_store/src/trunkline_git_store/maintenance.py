@@ -36,12 +36,12 @@ GIT_INDEX_DELAY = 0.5
 
 
 class StoreMaintenance:
-    """Tends the parts of one store. ``care`` is held by whoever may not find history packed under his hands."""
+    """Maintains the components of one store. Whoever holds ``pack_lock`` prevents the packing of history."""
 
     def __init__(
         self, components: StoreComponents, executor: StoreExecutor, group_commit: GroupCommit
     ) -> None:
-        self.care = anyio.Lock()
+        self.pack_lock = anyio.Lock()
         self._components = components
         self._executor = executor
         self._group_commit = group_commit
@@ -50,7 +50,7 @@ class StoreMaintenance:
         self._exposed: pygit2.Oid | None = None
 
     async def run(self) -> None:
-        """Tend until cancelled."""
+        """Maintain the store until cancelled."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._index_loop)
             group.start_soon(self._vector_loop)
@@ -70,7 +70,7 @@ class StoreMaintenance:
     async def pack(self, *, now: bool = False) -> None:
         """Pack loose objects when there are many, or ``now``, and join packs when there are many."""
         packer = self._components.packer
-        async with self.care:
+        async with self.pack_lock:
             if now or await anyio.to_thread.run_sync(packer.is_due):
                 await anyio.to_thread.run_sync(packer.pack_loose)
                 heap.release_memory()
@@ -102,7 +102,7 @@ class StoreMaintenance:
         while True:
             try:
                 await self._executor.use_index(self._components.index.catch_up)
-                await self._executor.use_path_index(self._components.trail.catch_up)
+                await self._executor.use_path_index(self._components.path_index.catch_up)
             except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
                 _log.warning("the memory index is behind and will be updated later: %s", error)
                 await anyio.sleep(RETRY_DELAY)

@@ -36,8 +36,8 @@ class ChangePlan:
     """The meaning of an operation for the files. ``reason`` is used when the caller gave none; ``done`` is
     called after the commit.
 
-    ``joins`` is a commit of another history that becomes part of this one. ``ruled``: the memory rules have
-    seen the files.
+    ``merged_commit`` is a commit of another history that the new commit merges. ``rules_applied``: the memory rules
+    have seen the files.
     """
 
     files: dict[str, Content]
@@ -45,8 +45,8 @@ class ChangePlan:
     growth: dict[str, FileAppend] = field(default_factory=dict)
     count: int = 0
     done: Callable[[Entries], None] = lambda entries: None
-    joins: pygit2.Oid | None = None
-    ruled: bool = False
+    merged_commit: pygit2.Oid | None = None
+    rules_applied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

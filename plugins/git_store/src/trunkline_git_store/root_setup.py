@@ -47,34 +47,34 @@ def open_root(root: Path) -> tuple[RootLayout, RootLock]:
     """
     with _phase("memory root", root):
         make_private(root)
-        places = RootLayout(root.resolve())
-        _refuse_unusable_repository(places)
-        places.stage.mkdir(parents=True, exist_ok=True)
-    lock = RootLock(places.lock)
+        layout = RootLayout(root.resolve())
+        _refuse_unusable_repository(layout)
+        layout.stage.mkdir(parents=True, exist_ok=True)
+    lock = RootLock(layout.lock)
     with _phase("memory root", root):
-        lock.acquire(places.root)
+        lock.acquire(layout.root)
     try:
         with _phase("memory root", root):
-            _try_write(places)
+            _try_write(layout)
         with _phase("version history", root):
-            _create_history(places)
+            _create_history(layout)
     except BaseException:
         lock.release()
         raise
-    return places, lock
+    return layout, lock
 
 
-def _refuse_unusable_repository(places: RootLayout) -> None:
-    if places.git.is_symlink() or places.git.is_file():
+def _refuse_unusable_repository(layout: RootLayout) -> None:
+    if layout.git.is_symlink() or layout.git.is_file():
         raise StorageError(
-            f"Memory cannot start (version history): {places.git} is a link or a file, not a repository of its own.",
+            f"Memory cannot start (version history): {layout.git} is a link or a file, not a repository of its own.",
             hint="Use a memory root that is not a linked work tree or submodule.",
         )
 
 
-def _try_write(places: RootLayout) -> None:
+def _try_write(layout: RootLayout) -> None:
     """Write to the root and to the repository, as later writes will."""
-    for probe in (places.root / f".probe-{os.getpid()}", places.state_folder / "probe"):
+    for probe in (layout.root / f".probe-{os.getpid()}", layout.state_folder / "probe"):
         try:
             with probe.open("wb") as opened:
                 opened.write(b"\0" * 65_536)
@@ -84,47 +84,47 @@ def _try_write(places: RootLayout) -> None:
             probe.unlink(missing_ok=True)
 
 
-def _create_history(places: RootLayout) -> None:
+def _create_history(layout: RootLayout) -> None:
     try:
-        git = pygit2.Repository(str(places.root), RepositoryOpenFlag.NO_SEARCH)
+        git = pygit2.Repository(str(layout.root), RepositoryOpenFlag.NO_SEARCH)
     except pygit2.GitError as error:
-        if not _is_blank(places.git):
+        if not _is_blank(layout.git):
             raise StorageError(
-                f"Memory cannot start (version history): {places.git} is not a usable git repository ({error}).",
+                f"Memory cannot start (version history): {layout.git} is not a usable git repository ({error}).",
                 hint=_MEND,
             ) from error
-        git = pygit2.init_repository(str(places.root), initial_head=BRANCH)
-        (places.git / "info").mkdir(exist_ok=True)
-        (places.git / "info" / "exclude").write_text(EXCLUDE)
+        git = pygit2.init_repository(str(layout.root), initial_head=BRANCH)
+        (layout.git / "info").mkdir(exist_ok=True)
+        (layout.git / "info" / "exclude").write_text(EXCLUDE)
     pygit2.settings.cache_max_size(OBJECT_CACHE_BYTES)
     heap.limit_arenas()
-    _remove_leftovers(places)
-    _repair_objects(places)
-    _insist_on_history(git, places)
+    _remove_leftovers(layout)
+    _repair_objects(layout)
+    _insist_on_history(git, layout)
     git.free()
 
 
-def _repair_objects(places: RootLayout) -> None:
+def _repair_objects(layout: RootLayout) -> None:
     """Put broken loose objects aside before anybody reads them (libgit2 may never return from it), or writes the same
     content again (which git takes for stored already); what the files still hold is made again."""
-    broken = list(broken_loose(places.git / "objects"))
+    broken = list(broken_loose(layout.git / "objects"))
     if not broken:
         return
-    aside = DamagedFiles(places)
+    aside = DamagedFiles(layout)
     for file in broken:
         aside.move_object(file)
-    _log.warning("%d broken objects of %s were put aside in %s", len(broken), places.git, aside.folder)
+    _log.warning("%d broken objects of %s were put aside in %s", len(broken), layout.git, aside.folder)
     syncer = Syncer(enabled=False)
-    worktree = Worktree(places.root, places.stage, syncer)
+    worktree = Worktree(layout.root, layout.stage, syncer)
     try:
-        restore_objects(places, worktree)
+        restore_objects(layout, worktree)
     finally:
         worktree.close()
         syncer.close()
 
 
-def _insist_on_history(git: pygit2.Repository, places: RootLayout) -> None:
-    where = f"Memory cannot start (version history): the repository {places.git}"
+def _insist_on_history(git: pygit2.Repository, layout: RootLayout) -> None:
+    where = f"Memory cannot start (version history): the repository {layout.git}"
     if git.is_bare:
         raise StorageError(f"{where} is bare.", hint="Set core.bare to false, or use another memory root.")
     try:
@@ -143,16 +143,16 @@ def _is_blank(git: Path) -> bool:
     return not objects and not references and not (git / "packed-refs").exists()
 
 
-def _remove_leftovers(places: RootLayout) -> None:
+def _remove_leftovers(layout: RootLayout) -> None:
     """Remove what a killed process left: half-written objects, and reference locks nobody holds any more."""
     for pattern in ("objects/tmp_object_git2_*", "objects/pack/*_git2_*", "objects/pack/*.lock"):
-        for left in places.git.glob(pattern):
+        for left in layout.git.glob(pattern):
             left.unlink(missing_ok=True)
-    shutil.rmtree(places.state_folder / "packing", ignore_errors=True)
+    shutil.rmtree(layout.state_folder / "packing", ignore_errors=True)
     for left in (
-        *places.git.glob("HEAD.lock"),
-        *places.git.glob("refs/heads/*.lock"),
-        places.git / "index.lock",
+        *layout.git.glob("HEAD.lock"),
+        *layout.git.glob("refs/heads/*.lock"),
+        layout.git / "index.lock",
     ):
         if left.exists():
             time.sleep(_STALE)  # a person's git, if one runs, needs less

@@ -147,7 +147,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             raise self._startup_error(refusal) from refusal
 
     def _startup_error(self, refusal: Refusal) -> StorageError:
-        where = f"{self._components.places.root}: {refusal.message}"
+        where = f"{self._components.layout.root}: {refusal.message}"
         return StorageError(
             f"Memory cannot start (version history): {where}", hint="The log states the reason."
         )
@@ -161,7 +161,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             finally:
                 await self._executor.use_index(self._components.close)
 
-    async def tend(self) -> None:
+    async def run_maintenance(self) -> None:
         """Keep the index abreast, take in edits made by hand, pack. Runs until it is cancelled."""
         await self._maintenance.run()
 
@@ -375,7 +375,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             with ExitStack() as held:
                 index = held.enter_context(copied_index(self._components.index_file)) if derived else None
                 return export(
-                    self._components.places.root,
+                    self._components.layout.root,
                     target,
                     plugins=self._context.installed().plugins,
                     derived=index,
@@ -385,7 +385,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         unsaved = await self._commit_external_edits()
         if derived:
             await self._executor.query_index(lambda connection: None)
-        async with self._maintenance.care:
+        async with self._maintenance.pack_lock:
             return await anyio.to_thread.run_sync(write)
 
     async def _commit_external_edits(self) -> tuple[ImportGap, ...]:
@@ -398,11 +398,11 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             ImportGap(what=path, why=UNSTABLE_REASON, hint=EXPORT_AGAIN_HINT) for path in sorted(moving)
         )
 
-    async def bring_in(
+    async def import_archive(
         self, archive: Path, request: ImportMemory, on_progress: Callable[[ImportProgress], None]
     ) -> MemoryImport:
         """Bring an archive in. Nobody packs meanwhile; others read and write."""
-        async with self._maintenance.care:
+        async with self._maintenance.pack_lock:
             with tempfile.TemporaryDirectory(prefix=".import-", dir=archive.parent) as scratch:
                 intake = ArchiveImport(archive, Path(scratch), request, self._rule_for(request), on_progress)
                 try:
@@ -415,12 +415,12 @@ class GitMemoryStore(MemoryStore, IndexProvider):
                     intake.close()
 
     async def _run_import(self, intake: ArchiveImport, request: ImportMemory) -> None:
-        await anyio.to_thread.run_sync(intake.open, self._components.places.root)
+        await anyio.to_thread.run_sync(intake.open, self._components.layout.root)
         if request.dry_run:
-            await anyio.to_thread.run_sync(intake.preview, self._components.places.root)
+            await anyio.to_thread.run_sync(intake.preview, self._components.layout.root)
             return
         await anyio.to_thread.run_sync(
-            intake.install_objects, self._components.places, self._components.packer
+            intake.install_objects, self._components.layout, self._components.packer
         )
         for part in intake.operations():
             await self._group_commit.submit(part)
@@ -490,7 +490,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
     async def purge(self, purge: Purge, without: FileFilter, *, actor: str) -> PurgeResult:
         """Take something out of memory and all of history. Nobody writes or packs meanwhile."""
         wanted = parse_target(purge.target)
-        async with self._maintenance.care:
+        async with self._maintenance.pack_lock:
             with anyio.CancelScope(shield=True):
                 purged, commits = await self._executor.write(
                     lambda: PurgeJob(self._components, self._maintenance, sync=self._context.fsync).run(
@@ -498,7 +498,7 @@ class GitMemoryStore(MemoryStore, IndexProvider):
                     )
                 )
                 await self._executor.use_index(self._components.index.drop)
-                await self._executor.use_path_index(self._components.trail.drop)
+                await self._executor.use_path_index(self._components.path_index.drop)
         for changed in commits:
             self._context.on_change(changed)
         self._maintenance.note_commit()
@@ -506,13 +506,13 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             await self._executor.query_index(self._components.backfill.prune)
         return purged
 
-    async def examine(self, *, repair: bool) -> tuple[MemoryFinding, ...]:
+    async def check(self, *, repair: bool) -> tuple[MemoryFinding, ...]:
         """Look whether everything is whole, while nobody writes."""
         databases = tuple(self._components.cache / name for name in DATABASES)
         examination = IntegrityCheck(
-            self._components.places, self._components.worktree, databases, repair=repair
+            self._components.layout, self._components.worktree, databases, repair=repair
         )
-        async with self._maintenance.care:
+        async with self._maintenance.pack_lock:
             found = await self._executor.write(examination.run)
             await self._executor.reopen_repositories()
         return tuple(found)

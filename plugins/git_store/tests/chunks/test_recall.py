@@ -39,7 +39,7 @@ async def embedding(base: Path, embedder: TinyEmbedder) -> AsyncIterator[WithVec
     await store.open(StoreContext(base / "memory", base / "cache", embedder=embedder))
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(store.tend)
+            group.start_soon(store.run_maintenance)
             await chunks_in(store)
             yield WithVectors(store)
             group.cancel_scope.cancel()

@@ -40,7 +40,7 @@ async def memory_import(
     with tempfile.TemporaryDirectory(prefix="memory-import-") as folder:
         copy = Path(folder) / Path(path).name
         await anyio.to_thread.run_sync(_copy, context, path, copy)
-        done = await context.memory.bring_in(copy, kind=system or None, dry_run=dry_run)
+        done = await context.memory.import_archive(copy, kind=system or None, dry_run=dry_run)
     return {
         "system": done.system,
         "version": done.version,

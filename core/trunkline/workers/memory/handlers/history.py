@@ -34,7 +34,7 @@ class HistoryHandlers:
         await endpoints.add(MEMORY_HISTORY, self._history)
         await endpoints.add(MEMORY_BLAME, self._blame)
         await endpoints.add(MEMORY_DIFF, self._diff)
-        await endpoints.add(MEMORY_CHECK, self._examine)
+        await endpoints.add(MEMORY_CHECK, self._check)
         await endpoints.add(MEMORY_REVERT, self._revert)
 
     async def _history(self, request: Request[MemoryHistory]) -> MemoryChanges:
@@ -50,8 +50,8 @@ class HistoryHandlers:
     async def _diff(self, request: Request[DiffMemory]) -> MemoryDifference:
         return await self._store.diff(request.data.path, request.data.old, request.data.new)
 
-    async def _examine(self, request: Request[CheckMemory]) -> MemoryCheckReport:
-        return MemoryCheckReport(findings=tuple(await self._store.examine(repair=request.data.repair)))
+    async def _check(self, request: Request[CheckMemory]) -> MemoryCheckReport:
+        return MemoryCheckReport(findings=tuple(await self._store.check(repair=request.data.repair)))
 
     async def _revert(self, request: Request[RevertMemory]) -> MemoryReverted:
         return await self._store.revert(request.data, scope=scope_of(request))

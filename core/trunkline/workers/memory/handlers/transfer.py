@@ -86,7 +86,7 @@ class TransferHandlers:
         try:
             if not await objects.get_file(command.object, file):
                 raise Refusal("not_found", "The archive is missing or incomplete. Try again.")
-            return await self._store.bring_in(file, command, on_progress)
+            return await self._store.import_archive(file, command, on_progress)
         except OSError as error:
             reason = (error.strerror or "storage failed").lower()
             raise Refusal("write_failure", f"The archive could not be imported: {reason}.") from error

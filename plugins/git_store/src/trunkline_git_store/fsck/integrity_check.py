@@ -55,14 +55,14 @@ class IntegrityCheck:
     """A check of a memory root. With ``repair`` False it changes nothing."""
 
     def __init__(
-        self, places: RootLayout, worktree: Worktree, databases: tuple[Path, ...], *, repair: bool
+        self, layout: RootLayout, worktree: Worktree, databases: tuple[Path, ...], *, repair: bool
     ) -> None:
-        self._layout = places
+        self._layout = layout
         self._worktree = worktree
         self._databases = databases
         self._repair = repair
-        self._objects = places.git / "objects"
-        self._damaged_files = DamagedFiles(places)
+        self._objects = layout.git / "objects"
+        self._damaged_files = DamagedFiles(layout)
 
     def run(self) -> list[MemoryFinding]:
         """All findings, in order."""
@@ -350,17 +350,17 @@ def check_root(root: Path, cache: Path, *, repair: bool) -> tuple[MemoryFinding,
         StorageError: another process holds the root.
         OSError: the root cannot be read or written.
     """
-    places = RootLayout(root.resolve())
-    if not places.git.is_dir():
+    layout = RootLayout(root.resolve())
+    if not layout.git.is_dir():
         said = f"{root} gets its history on the first start"
         return (MemoryFinding(id="git.history", status="ok", summary=said),)
-    places.stage.mkdir(parents=True, exist_ok=True)
-    lock, syncer = RootLock(places.lock), Syncer(enabled=False)
-    lock.acquire(places.root)
-    worktree = Worktree(places.root, places.stage, syncer)
+    layout.stage.mkdir(parents=True, exist_ok=True)
+    lock, syncer = RootLock(layout.lock), Syncer(enabled=False)
+    lock.acquire(layout.root)
+    worktree = Worktree(layout.root, layout.stage, syncer)
     try:
         databases = tuple(cache / name for name in DATABASES)
-        return tuple(IntegrityCheck(places, worktree, databases, repair=repair).run())
+        return tuple(IntegrityCheck(layout, worktree, databases, repair=repair).run())
     finally:
         worktree.close()
         syncer.close()

@@ -25,9 +25,9 @@ _KINDS = {
 }
 
 
-def restore_objects(places: RootLayout, worktree: Worktree, aside: Path | None = None) -> None:
+def restore_objects(layout: RootLayout, worktree: Worktree, aside: Path | None = None) -> None:
     """Write again whatever can be known from packs put aside, from the files and from git's index."""
-    repository = Repository(places.root)
+    repository = Repository(layout.root)
     try:
         if aside is not None:
             _from_packs(repository, aside)

@@ -91,12 +91,12 @@ class ArchiveImport:
         finally:
             repository.close()
 
-    def install_objects(self, places: RootLayout, packer: Packer) -> None:
+    def install_objects(self, layout: RootLayout, packer: Packer) -> None:
         """Put what is fresh of the history beside ours; nothing refers to it yet."""
         if self._history is None or not self._history.fresh:
             return
         self._report_progress(ImportProgress(stage="packing", total=len(self._history.fresh)))
-        folder = places.state_folder / "packing" / "arrived"
+        folder = layout.state_folder / "packing" / "arrived"
         shutil.rmtree(folder, ignore_errors=True)
         packer.install(folder, self._history.pack(folder))
 

@@ -36,7 +36,10 @@ class MergeHistory(WriteOperation):
         self.tell(merged)
         known = self.merging.is_merged(view.head)
         return ChangePlan(
-            merged.files, "Import a memory", joins=None if known else self.merging.theirs, ruled=True
+            merged.files,
+            "Import a memory",
+            merged_commit=None if known else self.merging.theirs,
+            rules_applied=True,
         )
 
 

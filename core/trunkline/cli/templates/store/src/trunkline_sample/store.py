@@ -253,7 +253,7 @@ class RecordStore(MemoryStore):
             for path, data in change.files.items()
             if (held := state.data(path)) and _tail(held, data)
         }
-        change.homeless = missing_blocks(change.files, lambda path: path in state.files)
+        change.missing_blocks = missing_blocks(change.files, lambda path: path in state.files)
         return apply_rules(self._context.rules, change)
 
     def _persist(self, record: MemoryRecord) -> None:
