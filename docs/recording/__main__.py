@@ -8,7 +8,7 @@ from recording.svg_animation import render_svg
 
 TITLE = (
     "A terminal. An agent answers from memory, asks before it writes a file, is killed in the middle of an answer, "
-    "goes on after a restart, and the history of its memory says who wrote what."
+    "continues after a restart, and the history of its memory names the author of each line."
 )
 
 

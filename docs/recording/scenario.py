@@ -125,7 +125,7 @@ def record_scenario() -> list[ScreenFrame]:
 
 
 def _run_scenario(camera: ScreenRecorder, terminal: Tmux) -> None:
-    camera.caption = "Give it something to remember, and talk with it."
+    camera.caption = "Add a file to memory, and ask about it."
     camera.until("$")
     camera.type("trunkline memory add notes")
     camera.until("Added 1 file")
@@ -135,20 +135,20 @@ def _run_scenario(camera: ScreenRecorder, terminal: Tmux) -> None:
     camera.type("Where does the climbing frame stand?")
     camera.until("behind the shed")
     camera.rest(1.5)
-    camera.caption = "Before it changes anything, it shows the change and asks. Silence is never a yes."
+    camera.caption = "Before a change it shows the change and asks for approval. Silence is never approval."
     camera.type("Put poles and seeds on my shopping list.")
     camera.until("Allow it?", "bean seeds")
     camera.rest(2.0)
     camera.type("y")
     camera.until("on the list")
     camera.rest(1.0)
-    camera.caption = "Now everything is killed in the middle of an answer: kill -9."
+    camera.caption = "All processes are killed in the middle of an answer: kill -9."
     camera.type("How do I grow beans on poles?")
     camera.until("six seeds")
     _kill(terminal.pid())
     camera.until("Killed")
     camera.rest(2.0)
-    camera.caption = "Start it again: the answer goes on, and ends once."
+    camera.caption = "After a restart the answer continues, and ends once."
     terminal.type("clear")  # what was killed left its line at the bottom
     camera.until("$")
     camera.type("trunkline chat --conversation last")
@@ -156,7 +156,7 @@ def _run_scenario(camera: ScreenRecorder, terminal: Tmux) -> None:
     camera.rest(2.0)
     camera.type("/exit")
     camera.caption = (
-        "What it remembers are plain files under git. Each line says who wrote it, and in which conversation."
+        "Memory is plain files in git. Blame names the author and the conversation of each line."
     )
     terminal.type("clear")
     camera.type("cat ~/.trunkline/memory/shopping.md")

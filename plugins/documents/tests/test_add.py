@@ -117,7 +117,7 @@ def test_an_undecodable_file_name_is_skipped_and_reported(memory: Run, tmp_path:
     names = {one["file"].rpartition("/")[2]: one["reason"] for one in reported["skipped"]}
     assert set(names) == {"b\\xff.txt", "two\\nlines.txt"} and "UTF-8" in names["b\\xff.txt"]
     alone = memory("add", os.fsdecode(os.fsencode(folder) + b"/b\xff.txt"))
-    assert alone.returncode == 1 and "b\\xff.txt: its name is no text" in alone.stderr
+    assert alone.returncode == 1 and "b\\xff.txt: its name is not valid UTF-8" in alone.stderr
 
 
 MEASURE = """\

@@ -117,7 +117,7 @@ BROKEN = {
     "arguments": (
         "import trunkline\n@trunkline.hookimpl\ndef trunkline_tools(config):\n    return []",
         "refused",
-        "trunkline_tools cannot be given the argument config.",
+        "trunkline_tools has no argument config.",
     ),
     "wrapper": (
         "import trunkline\n@trunkline.hookimpl(wrapper=True)\ndef trunkline_tools():\n    return (yield)",

@@ -89,7 +89,9 @@ def _answer_text(answer: QuestionAnswer | None) -> str:
             "Nobody answered in time. Do not repeat the question; continue without the answer, or say what is missing."
         )
     if answer.text is None:
-        raise NoAnswer(f"{describe_decider(answer.by)} left the question unanswered. Do not ask it again.")
+        raise NoAnswer(
+            f"The question was left unanswered by {describe_decider(answer.by)}. Do not ask it again."
+        )
     return answer.text
 
 
