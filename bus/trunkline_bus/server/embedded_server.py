@@ -313,9 +313,9 @@ jetstream {{
                 continue
             if not self.storage_failed:
                 self.storage_failed = True
-                _log.error("the disk of %s is full: nothing is stored until there is room again", self._store)
+                _log.error("the disk of %s is full: nothing is stored until space is free again", self._store)
             if self._process is not None and _free(self._store) > _ROOM_TO_RESUME:
-                _log.warning("there is room on %s again; restarting the embedded NATS server", self._store)
+                _log.warning("%s has free space again; restarting the embedded NATS server", self._store)
                 self._restarted = anyio.Event()
                 _signal(self.pid, signal.SIGTERM)
                 await self._restarted.wait()

@@ -126,7 +126,7 @@ class AuditLog:
             self._failing = failure is not None
             if failure is not None:
                 log.error(
-                    "the audit log cannot be stored (%d entries wait; calls with an effect are held up at %d): %s",
+                    "the audit log cannot be stored (%d entries wait; calls with an effect wait from %d on): %s",
                     len(self._waiting), MOST_WAITING, failure,
                 )  # fmt: skip
                 return False

@@ -98,7 +98,7 @@ async def supervise_plugin(child: PluginProcess, config: Config, url: str) -> No
         started_at = anyio.current_time()
         status = await _run_once(child, config, url)
         if status == EXIT_UNUSABLE:
-            log.error("plugin %s is not started again; its last line above says why", child.name)
+            log.error("plugin %s is not started again; its last line above states the reason", child.name)
             return
         if anyio.current_time() - started_at > STABLE_SECONDS:
             backoff.reset()

@@ -45,7 +45,7 @@ async def stop_on_signals(
             if stop.is_set():
                 log.warning("%s again: leaving at once", number.name)
                 exit_immediately(128 + number)
-            log.info("%s: draining; again to leave at once", number.name)
+            log.info("%s: draining; a second signal exits at once", number.name)
             _exit_after(timeout, number)
             stop.set()
 

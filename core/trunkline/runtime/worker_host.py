@@ -161,7 +161,7 @@ async def maintain_topology(
         try:
             await bring()
         except (BusError, NewerFormatError) as error:
-            log.warning("streams could not be brought to the server after a reconnect: %s", error)
+            log.warning("streams could not be applied to the server after a reconnect: %s", error)
 
     await bring(remake)
     return bus.on_reconnect(again)

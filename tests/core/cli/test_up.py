@@ -281,7 +281,7 @@ def test_a_tool_that_does_not_end_does_not_keep_the_process(
     started = up()
     assert "did not finish" in trunkline("say", f"/tool {tool}").stdout
     started.process.send_signal(signal.SIGTERM)
-    started.wait_for(lambda: "again to leave at once" in started.logged)
+    started.wait_for(lambda: "a second signal exits at once" in started.logged)
     if signals == 2:
         started.process.send_signal(signal.SIGTERM)
     assert started.process.wait(timeout=60) == (0 if signals == 1 else 128 + signal.SIGTERM), started.logged

@@ -77,5 +77,5 @@ def writable_layer(policy: MemoryPolicy, block: str | None, actor: str, layer: L
     wanted = layer or next(iter(policy.write_layers), None)
     owned = wanted == "user_global" and (policy.allow_user_global_write or actor == OWNER)
     if wanted is None or not (owned or (wanted in policy.write_layers and wanted != "user_global")):
-        raise Refusal("forbidden", f"The policy of this block does not let the layer {wanted} be written.")
+        raise Refusal("forbidden", f"The policy of this block does not allow writes to the layer {wanted}.")
     return layer_location(wanted, block, actor)

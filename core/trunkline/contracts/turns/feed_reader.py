@@ -206,7 +206,7 @@ class FeedReader:
                 items.append(stored.data)
                 self._last_seq = stored.seq
         except DecodeError as error:
-            log.warning("the feed of %s holds an item that cannot be read: %s", self._turn, error)
+            log.warning("the feed of %s contains an item that cannot be read: %s", self._turn, error)
         except BusError as error:
             self._readable = False
             log.debug("the feed of %s cannot be read now: %s", self._turn, error)
@@ -226,7 +226,7 @@ class FeedReader:
                 stored = self._bus.history(JOURNAL, conversation=conversation, turn=turn)
                 records = [one.data async for one in stored]
             except DecodeError as error:
-                log.warning("the journal of %s holds what cannot be read: %s", self._turn, error)
+                log.warning("the journal of %s contains an entry that cannot be read: %s", self._turn, error)
             return feed_items_from_journal(records)
         except BusError as error:
             log.debug("the journal of %s cannot be read now: %s", self._turn, error)
@@ -252,10 +252,10 @@ class FeedReader:
             last = await self._bus.last(JOURNAL, conversation=self._conversation, turn=self._turn)
             return last is not None
         except DecodeError as error:
-            log.warning("the inbox holds an item that cannot be read: %s", error)
+            log.warning("the inbox contains an item that cannot be read: %s", error)
             return True
         except BusError as error:
-            log.debug("whether %s is known cannot be said now: %s", self._turn, error)
+            log.debug("it cannot be determined now whether %s is known: %s", self._turn, error)
             return True
 
 

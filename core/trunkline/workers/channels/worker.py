@@ -93,7 +93,7 @@ async def _tell_owner(channel: Channel, request: Request[TellOwner]) -> CommandS
     except Unavailable as unreachable:
         raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(unreachable)) from unreachable
     except Exception as error:
-        log.exception("channel %s could not tell its owner something", channel.name)
+        log.exception("channel %s could not send a notice to its owner", channel.name)
         sentence = f"The channel {channel.name} failed to send the message. Part of it may have arrived."
         raise Refusal(ErrorCode.INTERNAL, sentence) from error
     return CommandSucceeded()

@@ -112,7 +112,7 @@ class ResultStore:
             except BusError as error:
                 log.error("the result of call %s was not stored: %s", call.call, error)
                 return False
-        log.error("the result of call %s was not stored: there is no room for its %d bytes", call.call, size)
+        log.error("the result of call %s was not stored: there is no space for its %d bytes", call.call, size)
         return False
 
     async def _make_room(self, size: int) -> bool:
@@ -126,7 +126,7 @@ class ResultStore:
                 if freed >= size:
                     return True
         except BusError as error:
-            log.error("no room can be made for results: %s", error)
+            log.error("no space can be freed for results: %s", error)
             return False
         return freed > 0
 

@@ -75,7 +75,7 @@ async def _keep_in_progress(delivery: Delivery[TurnFact]) -> None:
         try:
             await delivery.in_progress()
         except BusError as error:  # then it comes again, and is passed over if it was learned from
-            log.debug("the turn in work could not be held: %s", error)
+            log.debug("the redelivery of the running turn could not be postponed: %s", error)
 
 
 async def _learn_with_retry(bus: Bus, learner: Learner, fact: TurnFact) -> None:

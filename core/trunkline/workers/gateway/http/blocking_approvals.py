@@ -62,7 +62,7 @@ async def _queue_head(queue_heads: QueueHeadCache, accepted: MessageAccepted) ->
     try:
         return await queue_heads.get(accepted.conversation)
     except BusError as error:
-        log.debug("the approval that holds up %s cannot be looked up: %s", accepted.turn, error)
+        log.debug("the approval that blocks %s cannot be looked up: %s", accepted.turn, error)
         return QueueHead("", None)
 
 
