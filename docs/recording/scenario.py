@@ -19,7 +19,7 @@ from trunkline.testing.platform import clean_environ
 from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer
 from trunkline.testing.scripted_provider import ScriptedProvider
 
-COLUMNS, ROWS = 100, 27
+COLUMNS, ROWS = 110, 27
 POLL_SECONDS = 0.1
 """Seconds between two looks at the screen."""
 
@@ -155,9 +155,7 @@ def _run_scenario(camera: ScreenRecorder, terminal: Tmux) -> None:
     camera.until("the more will grow.")
     camera.rest(2.0)
     camera.type("/exit")
-    camera.caption = (
-        "Memory is plain files in git. Blame names the author and the conversation of each line."
-    )
+    camera.caption = "Memory is plain files in git. Blame names the author and the conversation of each line."
     terminal.type("clear")
     camera.type("cat ~/.trunkline/memory/shopping.md")
     camera.until("bean seeds")

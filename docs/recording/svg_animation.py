@@ -32,7 +32,7 @@ FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monos
 
 @dataclass(frozen=True, slots=True)
 class ScreenFrame:
-    """What the screen showed for ``seconds``: its lines with escape sequences, and what is told below it."""
+    """The lines that the screen showed for ``seconds``, with escape sequences, and the caption below them."""
 
     lines: tuple[str, ...]
     caption: str
@@ -66,7 +66,7 @@ def _frame_svg(frame: ScreenFrame, top: int, lines: dict[str, int], height: int)
             continue
         number = lines.setdefault(line, len(lines))
         used.append(f'<use href="#l{number}" x="{MARGIN}" y="{top + BAR + row * LINE}"/>')
-    caption = f'<text class="told" x="50%" y="{top + height - 11}">{html.escape(frame.caption)}</text>'
+    caption = f'<text class="caption" x="50%" y="{top + height - 11}">{html.escape(frame.caption)}</text>'
     return f"<g>{''.join(used)}{caption}</g>"
 
 
@@ -126,8 +126,8 @@ def _animation_css(frames: Sequence[ScreenFrame], height: int) -> str:
         at += frame.seconds
     return (
         f"text{{font:{SIZE}px {FONT};white-space:pre}}"
-        "text.told{text-anchor:middle;fill:#57606a;font:15px system-ui,sans-serif}"
-        "@media(prefers-color-scheme:dark){text.told{fill:#9aa4b2}}"
+        "text.caption{text-anchor:middle;fill:#57606a;font:15px system-ui,sans-serif}"
+        "@media(prefers-color-scheme:dark){text.caption{fill:#9aa4b2}}"
         f".film{{animation:film {whole:.1f}s step-end infinite}}"
         f"@keyframes film{{{''.join(steps)}}}"
     )
