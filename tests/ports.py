@@ -1,4 +1,4 @@
-"""Ports for what is started only later."""
+"""Ports for servers that are started later."""
 
 import random
 import socket

@@ -1,4 +1,4 @@
-"""An id of a specification: what it is about, and either the tests that carry it or the issue that will build it."""
+"""An id of a specification: its subject, and either the tests that carry it or the issue that will build it."""
 
 from dataclasses import dataclass
 

@@ -17,7 +17,7 @@ def test_an_id_of_completed_work_has_a_test(id: str) -> None:
 
 @pytest.mark.parametrize("id", PLANNED)
 def test_an_id_of_open_work_names_an_open_issue(id: str) -> None:
-    """An id of filed work is never open; where parts are there, the table says what is missing."""
+    """An id of filed work is never open; where parts exist, the table names the missing ones."""
     one = REQUIREMENTS[id]
     assert one.issue in ISSUES, f"{id} waits for issue {one.issue}, which is not open"
     assert one.open or not one.tests, f"say what is missing of {id}"
@@ -43,7 +43,7 @@ def test_the_table_has_every_id_of_the_specifications() -> None:
 
 
 def test_ids_are_found_in_names_and_sentences() -> None:
-    """As names write them, and as sentences do, a range among them."""
+    """The ids are written as in names and as in sentences, a range among them."""
     assert list(ids_in("test_MN_T15_an_edit")) == ["MN-T15"]
     assert list(ids_in("test_pa_t1_x (PA-T2 to T4)")) == ["PA-T1", "PA-T2", "PA-T3", "PA-T4"]
     assert list(ids_in("FOOPA-T1 and PA-F14, MB-T13b, test_ARCH_2_FS_7_swaps")) == [

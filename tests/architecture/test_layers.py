@@ -153,7 +153,7 @@ def test_no_prompt_without_a_terminal():
 
 
 def test_the_turn_machine_does_no_io():
-    """It imports data and nothing that could read, write, wait or tell the time."""
+    """It imports data and nothing that could read, write, wait or get the time."""
     allowed = (
         "collections",
         "contextlib",

@@ -268,7 +268,7 @@ def test_the_files_that_a_map_names_exist(page: str) -> None:
 
 
 def test_the_architecture_page_has_every_part() -> None:
-    """Every entry of the core and every bundled plugin, adapter and channel has a line that says what it is."""
+    """Every entry of the core and every bundled plugin, adapter and channel has a line that describes it."""
     text = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", text, re.MULTILINE))
     core = ROOT / "core" / "trunkline"

@@ -72,7 +72,7 @@ def test_every_public_name_exists(module: str) -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    """As in every module, so that ``hasattr`` and ``getattr`` with a default do what they do elsewhere."""
+    """It behaves like every module, so that ``hasattr`` and ``getattr`` with a default work."""
     with pytest.raises(AttributeError, match="no attribute 'Toll'"):
         trunkline.Toll  # type: ignore[attr-defined]  # noqa: B018
     assert not hasattr(trunkline, "Toll")

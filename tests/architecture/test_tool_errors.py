@@ -44,5 +44,5 @@ def test_mn_f18_every_tool_error_of_the_platform_names_its_kind() -> None:
 
 
 def test_each_kind_is_explained() -> None:
-    """The kinds are declared once, each with what it means."""
+    """The kinds are declared once, each with its meaning."""
     assert set(TOOL_ERROR_KINDS) == set(get_args(ToolErrorKind)) and all(TOOL_ERROR_KINDS.values())

@@ -45,7 +45,7 @@ async def test_a_host_that_does_not_exist_is_a_connection_failure() -> None:
 
 
 async def test_wrong_credentials_are_refused_without_showing_them(server: Any) -> None:
-    """The error speaks of authorization and holds no password; nor does a repr of the settings."""
+    """The error names authorization and contains no password; nor does a repr of the settings."""
     url = server.url.replace("//", "//someone:sesame@")
     settings = BusSettings(url=url, password="sesame2", user="someone")
     with anyio.fail_after(60), pytest.raises(ConnectionFailed, match=r"(?i)authorization") as caught:
@@ -103,7 +103,7 @@ async def test_a_message_arrives_with_its_envelope(
 
 
 async def test_a_key_narrows_a_subscription(bus: Bus, peer: Bus, namespace: Any) -> None:
-    """Only the asked key is heard."""
+    """Only messages with the requested key are received."""
     async with peer.listen(namespace.live, who="me") as received:
         await bus.publish(namespace.live, namespace.Note(text="not you"), who="you")
         await bus.publish(namespace.live, namespace.Note(text="you"), who="me")
@@ -145,7 +145,7 @@ async def _listen_once(bus: Bus, namespace: Any) -> None:
 async def test_a_queue_group_delivers_each_message_to_one_member(
     bus: Bus, peer: Bus, namespace: Any, eventually: Any
 ) -> None:
-    """Of two subscriptions in a group exactly one handles a message."""
+    """Exactly one of two subscriptions in a group handles a message."""
     got: list[tuple[str, int]] = []
 
     async def first(message: Any) -> None:

@@ -39,7 +39,7 @@ async def test_a_value_is_put_and_got(bucket: KeyValue[Any], namespace: Any) -> 
 
 
 async def test_create_needs_an_empty_key(bucket: KeyValue[Any], namespace: Any) -> None:
-    """Of many creators one wins; after a delete the key is free again."""
+    """One of many creators wins; after a delete the key is free again."""
     outcomes: list[str] = []
 
     async def create(number: int) -> None:
@@ -123,7 +123,7 @@ async def test_bad_keys_are_refused(bucket: KeyValue[Any], key: str) -> None:
 
 
 async def test_objects_of_any_size(bus: Bus, peer: Bus, namespace: Any) -> None:
-    """Put, replaced, listed, deleted; what is replaced leaves no bytes behind."""
+    """Objects are put, replaced, listed and deleted; a replaced object leaves no bytes behind."""
     spec = ObjectStoreSpec(name=namespace.prefix)
     await apply(bus, Topology(objects=(spec,)))
     store, other = bus.objects(spec), peer.objects(spec)

@@ -60,7 +60,7 @@ async def test_only_one_client_gets_the_messages(
 
 
 async def test_leaving_releases_the_pin_at_once(bus: Bus, peer: Bus, namespace: Any, journal: Any) -> None:
-    """The next client gets what was not taken, and everything later, long before the pin would have run out."""
+    """The next client gets the untaken messages, and all later ones, long before the pin would have expired."""
     spec = namespace.consumer(name="long", pin_timeout=300.0, ack_wait=300.0)
     await apply(bus, Topology(consumers=(spec,)))
     for number in range(3):

@@ -44,14 +44,14 @@ async def test_the_same_message_id_is_stored_once(bus: Bus, peer: Bus, namespace
 
 
 async def test_a_message_id_does_not_soften_an_expectation(bus: Bus, namespace: Any, journal: Any) -> None:
-    """Two owners that would write the same step under the same id are still told apart: the second one conflicts."""
+    """Two owners that would write the same step under the same id are still distinguished: the second one conflicts."""
     await bus.append(journal, namespace.Note(), msg_id="step-1", expect=0, who="me")
     with pytest.raises(SequenceConflict):
         await bus.append(journal, namespace.Note(), msg_id="step-1", expect=0, who="me")
 
 
 async def test_compare_and_set_lets_one_writer_win(bus: Bus, peer: Bus, namespace: Any, journal: Any) -> None:
-    """Of many writers that expect the same, one succeeds; the others learn the actual sequence."""
+    """One of many writers with the same expectation succeeds; the others receive the actual sequence."""
     outcomes: list[int | SequenceConflict] = []
 
     async def write(who: Bus) -> None:
@@ -112,7 +112,7 @@ async def test_a_union_is_read_back_member_by_member(bus: Bus, namespace: Any, j
 
 
 async def test_a_transformed_stream_is_read_by_its_stored_subject(bus: Bus, namespace: Any) -> None:
-    """Keys of the stored subject may hold what the transform added, here a partition."""
+    """Keys of the stored subject may include the transform's additions, here a partition."""
     p = namespace.prefix
     spec = StreamSpec(
         name=p,

@@ -1,4 +1,4 @@
-"""Spans that are made here: what they tell of a failure, and what not."""
+"""The spans of this module: the details of a failure that they record, and those that they omit."""
 
 import re
 from pathlib import Path

@@ -95,13 +95,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The scripted model at ``url``, and what it was given so far."""
+    """The scripted model at ``url``, and its requests so far."""
 
     url: str
     given: list[Given]
 
     async def gather(self) -> None:
-        """Note what it was given, and have it forget that."""
+        """Store the model's requests, and clear them there."""
         async with httpx.AsyncClient(timeout=60) as http:
             requests = (await http.delete(self.url.removesuffix("/v1") + "/_requests")).json()
         self.given.extend(given_of(one["body"]) for one in requests if one["method"] == "POST")
@@ -168,7 +168,7 @@ async def _storm(
 
 
 async def _calm(order: Order, load: Load, target: FaultTarget, tell: Callable[[str], None]) -> None:
-    """Say nothing new, and wait until all clients have seen the end of what was accepted."""
+    """Send nothing new, and wait until every client has received the end of the accepted messages."""
     load.stopping = True
     tell("waiting for the last answers")
     with anyio.move_on_after(order.settle):

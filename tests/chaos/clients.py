@@ -25,7 +25,7 @@ LEAVES_AFTER = 10
 async def read_feed(
     gateway: GatewayClient, conversation: str, turn: str, seen: FeedTranscript, *, leaves_after: int = 0
 ) -> None:
-    """Follow a turn; when the connection fails, or after so many events, come back by position."""
+    """Follow a turn; when the connection fails, or after so many events, reconnect by position."""
     after = ""
     while not seen.ended:
         reader = gateway.watch(conversation, turn, after=after)
@@ -47,7 +47,7 @@ async def read_feed(
 class HttpClient:
     """PA's API with a bearer token, at any of several gateways, as behind a load balancer.
 
-    It is patient: what is refused for the moment is tried again, at the next gateway.
+    A temporary refusal is retried, at the next gateway.
     """
 
     def __init__(self, client: httpx.AsyncClient, gateways: Sequence[str]) -> None:
@@ -98,7 +98,7 @@ async def _take(response: httpx.Response, seen: HttpTranscript, drop: int) -> No
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[tuple[str, str, dict[str, Any]]]:
-    """Whole events only: what a broken connection left half is not one."""
+    """Yield complete events only; the half event of a broken connection is dropped."""
     fields: dict[str, str] = {}
     async for line in response.aiter_lines():
         name, _, value = line.partition(": ")

@@ -61,7 +61,7 @@ class Ear:
         self.take(received.data, anyio.current_time())
 
     def take(self, item: FeedItem, at: float) -> None:
-        """Take in one item that was heard then."""
+        """Record one item received at that time."""
         text = isinstance(item.event, TextDelta | TextReset | ReasoningDelta)
         step = item.event.step if text else None  # type: ignore[union-attr]
         before = self._last.get(item.turn)

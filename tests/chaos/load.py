@@ -1,4 +1,5 @@
-"""The load: several people talking at once, each message watched by its clients. Keeps what was accepted."""
+"""The load: several people who send messages at once, each message watched by its clients. Keeps the accepted
+messages."""
 
 import random
 from collections.abc import Awaitable, Callable
@@ -183,7 +184,7 @@ class Load:
                 raise
 
     async def _persist(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask until it is granted. What is refused for good is a problem, and asked no more."""
+        """Retry until the request is accepted. A permanent refusal is a problem, and not retried."""
         while True:
             try:
                 return await ask()

@@ -24,7 +24,7 @@ RESUMED = (
 
 @dataclass(slots=True)
 class Judged:
-    """``calls`` are the model calls that were seen, by turn; ``problems`` what was wrong with them."""
+    """``calls`` are the recorded model calls, by turn; ``problems`` their faults."""
 
     calls: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)

@@ -19,7 +19,7 @@ ELECTION = 60.0
 
 
 class Servers:
-    """By name: ``nats``, or ``nats-1`` and so on."""
+    """The servers by name: ``nats``, or ``nats-1`` and so on."""
 
     def __init__(self, named: Mapping[str, EmbeddedServer], monitors: Mapping[str, str]) -> None:
         self.named = dict(named)

@@ -1,4 +1,4 @@
-"""A wire between one process and the servers, which can be cut: relays on loopback. It knows not what it carries."""
+"""A relay on loopback between one process and the servers, which can be cut. It does not interpret its data."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

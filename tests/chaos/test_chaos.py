@@ -31,7 +31,7 @@ def test_the_same_seed_gives_the_same_faults() -> None:
 
 
 async def no_promise_is_broken(order: Order) -> Outcome:
-    """Run it; what is broken fails the test, with the seed, the evidence and where the logs are."""
+    """Run it; a violation fails the test, with the seed, the evidence and the place of the logs."""
     home = Path(tempfile.mkdtemp(prefix=f"trunkline-chaos-{order.seed}-"))
     print(f"seed {order.seed}")  # noqa: T201 - pytest shows it with a failure
     with provider_process() as provider:
@@ -64,6 +64,6 @@ async def test_no_guarantee_is_broken_by_an_update() -> None:
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 async def test_no_guarantee_is_broken_by_a_full_disk() -> None:
-    """Bus and memory run out of room in turn: what was accepted is answered once there is room again."""
+    """Bus and memory run out of room in turn: accepted messages are answered once there is room again."""
     setting = Setting(disks=True)
     await no_promise_is_broken(Order(DRAWN, faults=2, seconds=8.0, pause=0.5, people=3, setting=setting))

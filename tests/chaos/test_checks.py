@@ -1,4 +1,4 @@
-"""The checks themselves: what is broken is found, so that a run without a finding says something."""
+"""The checks themselves: violations are found, so that a run without a finding is meaningful."""
 
 import anyio
 import pytest
@@ -78,7 +78,7 @@ def test_an_http_stream_is_read_like_a_browser_reads_it() -> None:
 
 
 def test_a_stream_delay_is_attributed_to_the_fault_within_it() -> None:
-    """And it is that fault's own only when there was no other."""
+    """It counts as that fault's own only without another fault."""
     stream = shown(FeedTranscript("feed", moments=[(0, 10.0), (0, 10.1), (0, 13.1), (0, 13.2), (1, 20.0)]))
     kill = Struck(10.2, "monitor-a", "kill", alone=True)
     [gap] = gaps([kill], [stream])
@@ -212,7 +212,8 @@ def test_a_model_request_without_an_earlier_turn_is_a_violation() -> None:
 def test_the_auditor_compares_decisions_with_effects(
     granted: list[bool], recorded: list[bool], asked: int, count: int, sorts: list[str]
 ) -> None:
-    """Asked once, the decision that was taken is the one in the journal, and what was denied did not happen."""
+    """Each approval is requested once, the accepted decision is the one in the journal, and a denied call has no
+    effect."""
     request = PlannedMessage(kind="asked", mark="m", program="", ending=None, verdicts=(True,))
     past = Past(
         [

@@ -47,7 +47,7 @@ class Transcript(ABC):
 
 @dataclass(slots=True)
 class FeedTranscript(Transcript):
-    """Of a reader of the feed."""
+    """The transcript of a reader of the feed."""
 
     steps: dict[int, str] = field(default_factory=dict)
 
@@ -90,7 +90,7 @@ class FeedTranscript(Transcript):
 
 @dataclass(slots=True)
 class HttpTranscript(Transcript):
-    """Of a client of server-sent events. ``position`` is the id of the last event."""
+    """The transcript of a client of server-sent events. ``position`` is the id of the last event."""
 
     position: str = ""
     turn: str = ""

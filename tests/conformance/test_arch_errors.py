@@ -58,7 +58,7 @@ REASONS = {
 
 
 def loud(received: ScriptedRequest) -> Reply:
-    """The script; its errors tell everything that they should not."""
+    """The script; its errors contain every detail that must not be revealed."""
     return tuple(
         Refuse(step.status, step.code, f"{step.message} {DETAIL}") if isinstance(step, Refuse) else step
         for step in answer_by_message(received)
@@ -166,7 +166,7 @@ async def test_ARCH_5_ARCH_6_faults_of_the_openai_endpoint(open_platform: OpenPl
 
 
 class Breaking:
-    """A plugin whose tools fail in every way, and tell everything."""
+    """A plugin whose tools fail in every way, with every detail in the errors."""
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> list[trunkline.Tool]:
@@ -213,7 +213,7 @@ async def test_ARCH_5_ARCH_6_failing_tools_are_results(open_platform: OpenPlatfo
 
 
 async def test_ARCH_6_refusals_reveal_no_detail(open_platform: OpenPlatform, tmp_path: Path) -> None:
-    """Bad requests of every kind: the answer is a code and a sentence, never what was thrown."""
+    """For bad requests of every kind, the answer is a code and a sentence, never the exception's text."""
     async with open_platform() as running:
         client = running.client
         for method, path in (

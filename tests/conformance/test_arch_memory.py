@@ -192,7 +192,7 @@ def without_its_objects(memory: Path) -> None:
 def test_ARCH_9_no_start_without_history(
     environ: dict[str, str], home: Path, broken: Callable[[Path], None]
 ) -> None:
-    """PA-T6: the start is refused in a sentence that names the phase; what is there is left as it was."""
+    """PA-T6: the start is refused in a sentence that names the phase; existing files are unchanged."""
     broken(home / "memory")
     before = sorted(str(file.relative_to(home)) for file in (home / "memory").rglob("*") if file.is_file())
     done = run_program(environ, "up")
@@ -204,8 +204,8 @@ def test_ARCH_9_no_start_without_history(
 
 
 async def test_ARCH_9_PA_T6_history_gives_previous_states(open_platform: OpenPlatform) -> None:
-    """After three writes there are three records, newest first, each with what was there before; ``limit`` is honoured;
-    the content at the first commit is the first text; a deleted file can still be read as it was."""
+    """After three writes there are three records, newest first, each with the content before it; ``limit`` is
+    applied; the content at the first commit is the first text; a deleted file can still be read."""
     async with open_platform() as running:
         writes = " ;; ".join(
             f'call:memory_write {{"path": "note.md", "content": "{text}"}}'

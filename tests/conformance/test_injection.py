@@ -1,4 +1,5 @@
-"""PA-T21: what a file in memory says is no order. It may talk a model into a call, and the call still needs a yes."""
+"""PA-T21: text of a file in memory is no instruction. It may induce a model to make a call, and the call still needs
+an approval."""
 
 import json
 from typing import Any

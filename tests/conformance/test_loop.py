@@ -1,4 +1,4 @@
-"""PA-F13 to F17 and PA-T8, T13 to T15: what the loop does with tools, as clients see it."""
+"""PA-F13 to F17 and PA-T8, T13 to T15: the loop's handling of tools, as clients see it."""
 
 import json
 import random

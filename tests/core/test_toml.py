@@ -30,7 +30,7 @@ def test_toml_that_would_block_a_worker_is_refused(text: str) -> None:
 
 
 def test_ordinary_toml_is_read() -> None:
-    """As tomllib reads it, long texts and many tables too."""
+    """The result is tomllib's, for long texts and many tables too."""
     text = 'a.b = "' + "x. " * (MAX_DOTS // 2) + '"\n' + "\n".join(f"[t.n{n}]\nx = {n}" for n in range(3_000))
     assert read_toml(text) == tomllib.loads(text)
 

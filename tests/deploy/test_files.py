@@ -39,7 +39,7 @@ KINDS = {user: "channels" if user.startswith("channel-") else user for user in U
 
 
 def test_the_accounts_are_drawn_from_the_roles() -> None:
-    """``deploy/nats/accounts.conf`` is what the module prints when no channel is named."""
+    """``deploy/nats/accounts.conf`` is the module's output without a named channel."""
     argv = [sys.executable, "-m", "trunkline.acl", "--delegate", "external=main"]
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     assert printed == (DEPLOY / "nats/accounts.conf").read_text()
@@ -105,7 +105,7 @@ def test_a_delegation_is_bound_to_the_names_of_block_and_agent(
 
 @pytest.mark.parametrize("commented", ["as it is", "with what is commented out"])
 def test_the_shipped_settings_are_valid(tmp_path: Path, commented: str) -> None:
-    """Every key of ``trunkline.toml`` exists and fits, also what is commented out; the user is in the environment."""
+    """Every key of ``trunkline.toml`` exists and is valid, also the commented ones; the user is in the environment."""
     text = (DEPLOY / "trunkline.toml").read_text()
     if commented != "as it is":
         text = re.sub(r"^# (?=\[|\w+ = )", "", text, flags=re.MULTILINE)
@@ -340,7 +340,7 @@ def required(name: str, extra: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("lock", [ROOT / "requirements.txt", DEPLOY / "requirements.txt"])
 def test_a_lock_is_whole(lock: Path) -> None:
-    """Setup resolves nothing: what a pinned distribution requires is pinned beside it."""
+    """Setup resolves nothing: every requirement of a pinned distribution is pinned beside it."""
     pinned = {
         canonicalize_name(line.split("==")[0]) for line in lock.read_text().splitlines() if "==" in line
     }

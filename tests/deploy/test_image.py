@@ -150,7 +150,7 @@ def test_the_compose_services_answer_a_conversation_in_containers(tmp_path: Path
 
 
 def _converse(running: Composed) -> None:
-    """By the operator's container, and by the published port with the token."""
+    """Converse through the operator's container, and through the published port with the token."""
     request = '/tool memory_write path=notes/vole.md content="A vole lives in a burrow."'
     operator = running.start("operator", ["say", request])
     assert operator.wait(timeout=120)["StatusCode"] == 0, operator.logs().decode()

@@ -212,9 +212,9 @@ async def said_to(bus: Bus, endpoint: Endpoint[CallTool, ToolReply], arguments: 
 
 
 async def test_workers_find_streams_that_are_created_late_or_again(tmp_path: Path) -> None:
-    """Workers that start before the streams are there, a server that is killed, and a monitor that is: all heals.
+    """The cases are workers that start before the streams exist, a killed server, and a killed monitor: all recover.
 
-    What the server had in memory only is made again by ``trunkline run streams``, the only one who may.
+    In-memory data of the server is created again by ``trunkline run streams``, which alone may do so.
     """
     kinds: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory")
     async with installation(tmp_path, settings={}, workers=kinds, streams_last=True) as running:

@@ -49,7 +49,7 @@ SCRIPTS = {
 
 
 class Reader:
-    """Follows one page from its first block to its last. Use in a ``with`` block; what it started ends with that."""
+    """Follows one page from its first block to its last. Use in a ``with`` block; its processes end with that."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "trunkline"
@@ -89,7 +89,7 @@ class Reader:
     # Blocks ----------------------------------------------------------------------------------------------------
 
     def read(self, block: Block) -> None:
-        """Do what a block says. Raises AssertionError with its place when the page is wrong."""
+        """Perform a block. Raises AssertionError with its place when the page is wrong."""
         if not block.runs:
             return
         if block.file:
@@ -261,7 +261,7 @@ def _rests(terminal: Tmux) -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> None:
-    """End a process that we started, with what it started itself."""
+    """End one of our processes, with its child processes."""
     process.send_signal(how)
     try:
         process.wait(30)

@@ -14,7 +14,7 @@ from .reader import Reader
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", followed(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_following_a_page_gives_the_shown_output(page: Path, tmp_path: Path) -> None:
-    """Every block is run in order, in one new home, and prints what the page shows, unless it is marked as not run."""
+    """Every block is run in order, in one new home, and prints the shown output, unless it is marked as not run."""
     if MISSING and any("› " in block.text for block in blocks(page)):
         pytest.skip(MISSING)
     if find_spec("pip") is None and any("pip install" in block.text for block in blocks(page)):

@@ -36,6 +36,6 @@ def test_the_story_of_the_readme_is_played(tmp_path: Path) -> None:
 
 
 def test_the_pictures_of_the_readme_are_here() -> None:
-    """And are pictures."""
+    """The files exist, and are pictures."""
     for name in ("overview.svg", "recording.svg"):
         assert Xml.parse(DOCS / "images" / name).getroot().tag.endswith("svg")

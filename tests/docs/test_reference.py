@@ -1,4 +1,4 @@
-"""The reference says what the code says."""
+"""The reference agrees with the code."""
 
 import inspect
 import re

@@ -58,7 +58,7 @@ class Verdict:
             self.findings += judge(case)
 
     def count_again(self, effects: Counter[str]) -> None:
-        """Judge all of them again by what has happened by now: what comes late counts too."""
+        """Judge all of them again by the effects up to now: late effects count too."""
         again = [replace(case, effects=effects.get(case.mark, case.effects)) for case in self.cases]
         self.cases, self.findings = [], []
         self.add(again)

@@ -16,7 +16,7 @@ OK, ERROR, UNKNOWN = "moved it", "transfer was not run: it was not allowed.", f"
 
 
 def case(text: str, status: Any = "ok", effects: int = 1, **given: Any) -> Case:
-    """A call of which the model, the person and the ledger were told the same."""
+    """A call with the same report for the model, the person and the ledger."""
     outcome = ToolOutcome(call="c", status=status, output=text)
     reported: Mapping[str, Any] = {
         "outcomes": [outcome], "stored": [text], "shown": [text], "ledger": outcome, **given

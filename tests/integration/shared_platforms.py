@@ -32,7 +32,7 @@ async def shared_platform(module_platform: ProcessPlatform) -> AsyncIterator[Pro
 
 
 async def _dismissed(guest: WorkerProcess) -> None:
-    """In good order, so that what it holds is free at once; by force when it takes its time."""
+    """Drain the worker, so that its resources are free at once; kill it if that takes too long."""
     if guest.alive:
         guest.kill(signal.SIGTERM)
         with anyio.move_on_after(10, shield=True):

@@ -33,8 +33,8 @@ def failed(answer: TurnAnswer) -> bool:
 async def test_a_lasting_approval_ends_when_its_link_is_swapped(
     provider: str, tmp_path: Path, link: Path
 ) -> None:
-    """The file that was meant is written without asking, by any name that leads there; what the same name leads to
-    later is asked about, and so it is with a folder that became a link."""
+    """The intended file is written without approval, by any name that leads there; a later target of the same name
+    needs approval, and so does a folder that became a link."""
     config = asking(provider, **{"permissions.scope": "system"})
     async with platform(tmp_path / "home", config=config) as running:
         accepted, asked = await asked_by(running, write(f"{link}/deep/a.md", "one"))

@@ -74,7 +74,7 @@ async def test_MB_T10_a_denial_reaches_the_model_and_the_turn_continues(
 
 
 async def test_a_decision_appended_before_a_gateway_crash_is_audited(provider: str, tmp_path: Path) -> None:
-    """The decision is in the inbox and nothing else was done: what a kill right after the append leaves."""
+    """The decision is in the inbox and nothing else was done: the state that a kill right after the append leaves."""
     async with started_platform(provider, tmp_path) as running:
         accepted, asked = await asked_by(running, write("a.md"))
         decision = ApprovalDecided(
@@ -218,8 +218,9 @@ async def made_by(running: Platform, actor: str, count: int) -> list[tuple[str, 
 
 
 async def test_a_lasting_approval_covers_calls_of_the_same_shape_only(provider: str, tmp_path: Path) -> None:
-    """For this conversation, or always: another content of that file is not asked about, another file is, and so is the
-    same file in another conversation, as long as it was for that one. What was given can be seen and taken back."""
+    """For this conversation, or always: other content of that file needs no approval; another file does, and so does
+    the same file in another conversation, if the approval was for one conversation. Approvals can be listed and
+    revoked."""
     async with started_platform(provider, tmp_path) as running:
         accepted, asked = await asked_by(running, write("a.md", "one"))
         await decide(running.gateway, asked, True, "conversation")

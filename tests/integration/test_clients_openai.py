@@ -63,7 +63,7 @@ async def test_an_answer_without_streaming(harness: Harness) -> None:
 
 
 async def test_a_stream(harness: Harness) -> None:
-    """Chunks arrive while the model speaks, make up the text, and end with a reason and, when asked for, the usage."""
+    """Chunks arrive while the model writes, make up the text, and end with a reason and, on request, the usage."""
     stream = await harness.ask("slow:12:20", stream=True, stream_options={"include_usage": True})
     chunks = [chunk async for chunk in stream]
     texts = [
@@ -118,7 +118,7 @@ async def test_the_clients_tools_in_a_stream(harness: Harness) -> None:
 
 
 async def test_our_tools_beside_the_clients(harness: Harness) -> None:
-    """In one turn ours run here and only the client's call is handed out."""
+    """In one turn our tools run here and only the client's call is returned to it."""
     first = await harness.ask(
         'call:write_file {"path": "a.md", "content": "x"} ;; call:weather {"town": "Ulm"}', tools=[WEATHER]
     )
@@ -176,7 +176,7 @@ async def test_unsupported_requests_are_refused(
 
 
 async def test_a_wrong_key_is_an_authentication_error(harness: Harness) -> None:
-    """As OpenAI would answer."""
+    """The form is OpenAI's."""
     with pytest.raises(openai.AuthenticationError) as refused:
         await harness.client.with_options(api_key="sk-wrong").models.list()
     assert refused.value.code == "invalid_api_key"
@@ -244,7 +244,7 @@ async def test_a_late_result_of_a_call_that_is_settled_is_refused(harness: Harne
 
 
 async def test_our_results_and_the_clients_in_one_conversation(harness: Harness) -> None:
-    """With the header, the client's result joins what is stored: ours is still there, and nothing is stored twice."""
+    """With the header, the client's result joins the stored ones: ours is still there, and nothing is stored twice."""
     chat, message = await begun(harness, MIXED)
     [call] = message.tool_calls
     replayed = [MIXED, message.model_dump(exclude_none=True)]
@@ -268,7 +268,8 @@ async def test_a_result_and_words_come_together(harness: Harness) -> None:
 
 @pytest.mark.parametrize("written", ['{"town": "Ulm', "town=Ulm", '{"town": NaN}', '{"": "x"}', '["Ulm"]'])
 async def test_broken_arguments_reach_the_client_as_they_were_written(harness: Harness, written: str) -> None:
-    """Byte for byte, streamed or whole. The client may send them back, and the model is sent what it wrote, as JSON."""
+    """They are unchanged byte for byte, streamed or whole. The client may send them back, and the model receives its
+    own text, as JSON."""
     program = f"badcall:weather {written} ;; say:I see."
     answer = await harness.ask(program, tools=[WEATHER])
     message = answer.choices[0].message

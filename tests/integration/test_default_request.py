@@ -50,8 +50,8 @@ def tools_of(body: Any) -> list[str]:
 
 
 async def test_a_greetings_request_is_small() -> None:
-    """At most twelve tools and 2 500 tokens at four bytes each; no tool that runs programs. The instructions that a
-    memory begins with are in it, as the owner's words, and so is what the first conversation asks."""
+    """At most twelve tools and 2 500 tokens at four bytes each; no tool that runs programs. The initial instructions
+    of memory are in it, as the owner's words, and so are the questions of the first conversation."""
     async with home() as (running, provider):
         body = await sent(running, provider)
         names = tools_of(body)

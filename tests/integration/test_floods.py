@@ -114,7 +114,7 @@ async def test_a_full_conversation_blocks_neither_others_nor_its_cancel(running:
 
 
 async def test_resending_a_queued_message_adds_none(running: Platform) -> None:
-    """Its sender may not have heard that it was accepted."""
+    """Its sender may not have received the acknowledgement."""
     first = await running.send(SLOW)
     given: dict[str, Any] = {"conversation": first.conversation, "client_id": new_id()}
     accepted = await running.send("say:once", **given)

@@ -102,7 +102,7 @@ async def test_answers_that_memory_could_not_store_are_stored_later(
 
 
 async def doctor_says(running: ProcessPlatform, status: str, text: str) -> None:
-    """Wait until ``doctor`` says this of what memory stores: workers tell how they stand once a second."""
+    """Wait until ``doctor`` reports this about memory's storing: workers publish their state once a second."""
     config = load_config(running.home.path, environ=running.environ)
     with anyio.fail_after(60):
         while True:

@@ -49,7 +49,7 @@ TEXTS = st.one_of(WHOLE, WHOLE, CUT, LONGER, ODD, ODD, st.text(), DEEP, HUGE)
 
 
 class Noting:
-    """A tool with a parameter of every sort, and what was noted."""
+    """A tool with a parameter of every sort, and the recorded arguments."""
 
     def __init__(self) -> None:
         self.noted = 0

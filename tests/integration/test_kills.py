@@ -1,8 +1,8 @@
-"""Every worker and the server as a process of its own, killed with SIGKILL at the worst moments.
+"""Every worker and the server as separate processes, killed with SIGKILL at the worst moments.
 
-What is held: an accepted message is answered exactly once, no effect happens twice, an interrupted write is reported
-as unknown, a reader's stream has no gap and no repeat, the stored conversation has each message once and in order,
-and the turn has one trace.
+The guarantees: an accepted message is answered exactly once, no effect happens twice, an interrupted write is reported
+as unknown, a reader's stream has no gap and no repeat, the stored conversation has each message once and in order, and
+the turn has one trace.
 """
 
 import json

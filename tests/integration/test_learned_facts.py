@@ -80,7 +80,7 @@ class Harness:
         return str(reported["content"])
 
     async def facts(self) -> dict[str, str]:
-        """The learned facts of the block by what they say."""
+        """Return the learned facts of the block by their text."""
         request = ListChunks(actor="owner", block="main", tags=("learned",))
         return {one.content: one.id for one in (await self.running.bus.call(MEMORY_CHUNKS, request)).chunks}
 
@@ -186,9 +186,9 @@ async def test_facts_reach_no_other_block_and_no_other_person(tmp_path: Path) ->
 
 
 async def test_no_memory_tool_shows_a_fact_to_another_person_or_block(tmp_path: Path) -> None:
-    """ADR 44 holds for what a model looks up itself: searching, recalling, listing, reading a chunk's file now or as it
-    was, its history and its lines. The person it was learned of finds it in its block, and the owner's own search finds
-    everything."""
+    """ADR 44 holds for a model's own lookups: searching, recalling, listing, reading a chunk's file in its current
+    or an earlier version, its history and its lines. The person concerned finds it in its block, and the owner's own
+    search finds everything."""
     async with harness(tmp_path / "home") as here:
         await here.running.gateway.create_block("garden")
         await here.tell("I live in Gardenia with Wolfgang.", block="garden")

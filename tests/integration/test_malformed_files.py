@@ -206,7 +206,7 @@ async def reported(home: Path, config: Mapping[str, Any]) -> Mapping[str, Health
 async def test_a_malformed_guard_file_denies_and_is_reported(
     tmp_path: Path, guard: Guard, text: str, said: str
 ) -> None:
-    """Refused; told where; reported."""
+    """The request is refused with the place of the fault, which doctor reports."""
     for name, content in {**guard.also, guard.file: text}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)

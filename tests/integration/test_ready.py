@@ -21,7 +21,7 @@ async def module_platform(tmp_path_factory: pytest.TempPathFactory) -> AsyncIter
 
 
 async def beats(running: ProcessPlatform, kind: str) -> list[int]:
-    """The processes of a kind that are still told to live."""
+    """Return the processes of a kind that still count as live."""
     entries = await running.bus.kv(WORKER_BUCKET).entries()
     return [entry.value.pid for entry in entries if entry.value is not None and entry.value.kind == kind]
 

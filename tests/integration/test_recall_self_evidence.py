@@ -112,7 +112,7 @@ def said(hits: Sequence[MemoryHit]) -> set[str]:
 
 @pytest.mark.parametrize("embedder", ["", "static"])
 async def test_no_search_returns_its_own_results_or_its_question(embedder: str) -> None:
-    """Asked three times in a conversation and three times in others, an agent finds the note and what it answered."""
+    """Asked three times in one conversation and in others, an agent finds the note and its own answer only."""
     async with at(Harness(), embedder=embedder) as running:
         first = await running.say(QUESTION)
         here = {"conversation": first.accepted.conversation}
@@ -209,7 +209,7 @@ async def test_parts_of_a_long_result_inherit_its_derivation() -> None:
 
 
 async def test_the_record_travels_with_memory(tmp_path: Path) -> None:
-    """Exported and imported elsewhere, the results of searches stay what they are."""
+    """After an export and an import elsewhere, results of searches are still marked as such."""
     async with at(Harness(), home=tmp_path / "one") as running:
         for _ in range(3):
             await running.say(QUESTION)

@@ -1,4 +1,4 @@
-"""A monitor that stood still while another took its conversations over: what it holds must not be stuck with it."""
+"""A monitor that was suspended while another took its conversations over: its items must not be stuck."""
 
 import signal
 from collections.abc import AsyncIterator

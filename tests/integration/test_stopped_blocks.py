@@ -1,5 +1,5 @@
-"""A block is stopped, reset, archived and deleted while it is at work: its turns end first, its questions are
-withdrawn, and what a kill leaves half-done the same command finishes (MB-T18)."""
+"""A busy block is stopped, reset, archived and deleted: its turns end first, its questions are withdrawn, and
+repeating the command finishes an interrupted one (MB-T18)."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -168,7 +168,7 @@ class Life:
         return any(isinstance(command, CallModel) for command in commands)
 
     def _request(self) -> TurnRequested:
-        """A person's words, or what a client brings for its calls: all, some, twice, or of no call."""
+        """A person's words, or a client's results for its calls: all, some, twice, or of no call."""
         id = f"turn_{self._turns}"
         calls = [call.id for m in self.history[-8:] for call in m.tool_calls if call.name in CLIENTS]
         brought = [

@@ -112,7 +112,7 @@ async def test_PA_T21_read_only_tools_change_nothing(running: Platform) -> None:
     shutil.which("bwrap") is None, reason="bubblewrap is not installed (apt install bubblewrap)"
 )
 async def test_PA_T21_nothing_that_writes_sends_or_runs_does_so_unasked(running: Platform) -> None:
-    """All the others ask a person, or refuse what is wrong with the call; but for an agent's own plans and lists."""
+    """All other tools need approval, or refuse an invalid call; the exceptions are an agent's own plans and lists."""
     before = picture(running)
     outcomes = await called(running, "write", "send", "exec")
     assert len(outcomes) > 35

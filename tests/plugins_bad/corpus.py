@@ -19,8 +19,8 @@ def trunkline_tools():
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """``status`` and ``says`` are what ``trunkline plugins list`` must tell; ``call`` is a tool of it, and ``gives``
-    what its outcome holds. ``kills`` are those that end their process."""
+    """``status`` and ``says`` are the required output of ``trunkline plugins list``; ``call`` is a tool of it, and
+    ``gives`` the content of its outcome. ``kills`` are those that end their process."""
 
     source: str
     status: str = "loaded"

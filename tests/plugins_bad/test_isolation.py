@@ -1,4 +1,4 @@
-"""Plugins in processes of their own: they work as others do, and what they do to themselves they do alone."""
+"""Plugins in separate processes: they work like others, and harm only themselves."""
 
 import os
 import re

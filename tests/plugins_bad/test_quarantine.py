@@ -145,7 +145,7 @@ async def test_an_idle_plugin_is_not_blamed(tmp_path: Path) -> None:
 
 
 async def test_a_requested_stop_blames_no_plugin(tmp_path: Path) -> None:
-    """Told to stop and then killed while a tool runs, as a service manager does: no plugin's fault."""
+    """The worker is drained and then killed while a tool runs, as a service manager does: no plugin is blamed."""
     async with tools_with(tmp_path, "bad-swallow") as running:
         for _ in range(2):
             async with anyio.create_task_group() as tasks:

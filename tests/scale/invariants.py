@@ -55,7 +55,7 @@ async def verdict(talker: PlatformClient, crowd: Crowd) -> Verdict:
 
 
 async def journal_verdict(talker: PlatformClient, crowd: Crowd) -> Verdict:
-    """Judge by the journal alone; while the crowd still talks, what has no end yet counts as lost."""
+    """Judge by the journal alone; while messages are still sent, a turn without an end counts as lost."""
     found = Verdict(turns=len(crowd.everything))
     pasts = {conversation: _Past() for conversation in crowd.said}
     async for record in talker.bus.history(JOURNAL):

@@ -305,7 +305,7 @@ def _inherit_signals(program: Program) -> None:
 
 
 def _open_standard_files(*, unbuffered: bool) -> None:
-    """As Python opens them when it starts."""
+    """Open them as Python does when it starts."""
     before = (sys.stdin, sys.stdout, sys.stderr)
     sys.stdin = io.TextIOWrapper(
         io.BufferedReader(io.FileIO(0, closefd=False)),
@@ -361,9 +361,8 @@ def main() -> None:
 
 
 def _leave(status: int) -> None:
-    """Do what Python does at the end of a program, without freeing the modules one by one. If the outputs cannot be
-    written, Python says so itself.
-    """
+    """End the process as Python does, without freeing the modules one by one. If the outputs cannot be written,
+    Python reports it itself."""
     threads: Any = threading
     threads._shutdown()
     atexit._run_exitfuncs()

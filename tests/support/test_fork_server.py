@@ -1,4 +1,4 @@
-"""A forked program does what the same program does when Python starts for it."""
+"""A forked program behaves like the same program started by Python."""
 
 import os
 import signal
@@ -85,7 +85,7 @@ def ctrl_c() -> Iterator[None]:
 
 
 def test_a_forked_program_heeds_ctrl_c(ctrl_c: None, provider: subprocess.Popen[str]) -> None:
-    """The server ignores it; what it forks does not."""
+    """The server ignores the signal; a forked program does not."""
     provider.send_signal(signal.SIGINT)
     assert provider.wait(60) in {-signal.SIGINT, 1}
 

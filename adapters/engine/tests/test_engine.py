@@ -1,4 +1,4 @@
-"""The adapter contract over POST /engine/chat, and what is particular to a loop that runs its tools itself."""
+"""The adapter contract over POST /engine/chat, and the particulars of a loop that runs its tools itself."""
 
 import json
 from pathlib import Path
@@ -157,7 +157,7 @@ async def test_a_failed_remote_tool_is_marked() -> None:
     ],
 )
 async def test_the_loops_error_codes_are_passed_on(code: str, expected: ErrorCode, fault: str) -> None:
-    """The three codes of the contract stay what they are (ARCH-5); any other is the provider's failure."""
+    """The three codes of the contract are kept (ARCH-5); any other is the provider's failure."""
     script = stream(("text-delta", {"content": "Half"}), ("error", {"code": code, "message": "No."}))
     events, error, _ = await ask(script, request_for("x"))
     assert error is not None

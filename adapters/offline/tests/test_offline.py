@@ -77,7 +77,7 @@ async def test_the_words_of_a_question_are_searched_in_memory() -> None:
 
 
 async def test_many_hits_are_requested_when_the_tool_has_a_limit() -> None:
-    """Stored conversations must not crowd out what was brought into memory."""
+    """Stored conversations must not displace added documents."""
     properties = {**SEARCH.parameters["properties"], "limit": {"type": "integer"}}
     tool = ToolSchema(name=SEARCH.name, parameters={"type": "object", "properties": properties})
     _, [call] = await ask(user("Where is Aurora?"), tools=(tool,))

@@ -93,7 +93,7 @@ async def test_extra_body_wins(api: str) -> None:
 
 @both_apis
 async def test_a_partial_answer_is_given_back_last(api: str) -> None:
-    """A server that continues gets what the model had begun to say as the last message."""
+    """A server that continues an answer gets the model's partial text as the last message."""
     _, body = await ask(said("roles", partial="The harb"), api=api, continue_final_message=True)
     assert (body.get("messages") or body["input"])[-1] == {"role": "assistant", "content": "The harb"}
 
@@ -161,7 +161,7 @@ async def test_a_server_with_a_base_url_needs_no_key(monkeypatch: pytest.MonkeyP
 
 @both_apis
 async def test_pictures_are_sent_as_data_urls(api: str) -> None:
-    """In the form of each API, behind the text; a message without any is sent as before."""
+    """The form is that of each API, behind the text; a message without pictures is sent as before."""
     message = Message(
         id="msg_1", role="user", content="say:seen", images=(Image(media_type="image/png", data=b"\x89PNG"),)
     )

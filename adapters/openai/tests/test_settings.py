@@ -1,4 +1,4 @@
-"""The section [adapters.openai], and what the plugin declares for it."""
+"""The section [adapters.openai], and the plugin's declaration for it."""
 
 import socket
 import subprocess

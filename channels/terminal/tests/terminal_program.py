@@ -1,6 +1,6 @@
-"""A program for the tests: the terminal channel on a scripted gateway, so that a test can sit at a real terminal.
+"""A program for the tests: the terminal channel on a scripted gateway, so that a test can use a real terminal.
 
-Run as ``python terminal_program.py HOME``. What the agent does depends on the message; ``ANSWERS`` is the list.
+Run as ``python terminal_program.py HOME``. The agent's action depends on the message; ``ANSWERS`` is the list.
 """
 
 import sys

@@ -15,7 +15,7 @@ from trunkline_terminal.settings import TerminalSettings
 
 
 class TestTerminal(ChannelSuite):
-    """The person types into a pipe and reads what is printed."""
+    """The person types into a pipe and reads the output."""
 
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

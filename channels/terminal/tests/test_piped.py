@@ -27,7 +27,7 @@ def test_each_line_is_a_message(tmp_path: Path) -> None:
 
 
 def test_no_escape_code_is_written(tmp_path: Path) -> None:
-    """Not by the channel, and not by what a model or a tool says."""
+    """Neither the channel nor the text of a model or a tool writes one."""
     done = piped(tmp_path, "markdown\nhostile\ntools\n/help\n")
     assert "\x1b" not in done.stdout + done.stderr
     assert "\x9b" not in done.stdout and "\u202e" not in done.stdout

@@ -127,7 +127,7 @@ def test_only_yes_counts_as_approval(terminal: Tmux) -> None:
 
 
 def test_a_denial_denies_the_call(terminal: Tmux) -> None:
-    """n denies, and what was being typed when the question came is still there."""
+    """n denies, and the text typed before the question is still there."""
     terminal.type("approval")
     terminal.wait_shows("y/n ›")
     terminal.type("n")
@@ -181,7 +181,7 @@ def test_an_outage_is_reported_and_nothing_is_repeated(terminal: Tmux) -> None:
 
 
 def test_the_input_history_is_restored(tmp_path: Path) -> None:
-    """Arrow up brings what was typed in an earlier sitting, but not what began with a space."""
+    """Arrow up restores the input of an earlier session, except lines that begin with a space."""
     with at_terminal(tmp_path) as first:
         first.wait_shows("›")
         first.type("remember me")

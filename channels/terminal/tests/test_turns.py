@@ -41,7 +41,7 @@ def text(part: str, offset: int = 0, step: int = 0) -> TextDelta:
 async def shown(
     steps: Iterable[Step], *, allow: bool | None = None, render: Render = None
 ) -> tuple[RecordingScreen, TurnResult, ScriptedGateway]:
-    """Return what the screen was asked to show of a turn."""
+    """Return the events that the screen showed of a turn."""
     screen = RecordingScreen(allow)
     async with ScriptedGateway(lambda message: steps) as gateway:
         accepted = await gateway.send(SendMessage(content="x"))
@@ -54,7 +54,7 @@ async def shown(
 
 
 async def test_overlapping_text_is_shown_once() -> None:
-    """A repeat with a lower offset adds only what is new."""
+    """A repeat with a lower offset adds only the new text."""
     screen, outcome, _ = await shown([text("Hello "), text("Hello wor"), text("lo world", 3), END])
     assert screen.text == "Hello world"
     assert outcome == TurnResult(failed=False)

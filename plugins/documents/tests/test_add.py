@@ -1,4 +1,4 @@
-"""``trunkline memory add`` with documents: what a person types, and what memory holds then."""
+"""``trunkline memory add`` with documents: the input, and the resulting content of memory."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Every format, read in a process of its own: text, headings and pages, and what is broken."""
+"""Every format, read in a separate process: text, headings and pages, and broken files."""
 
 import shutil
 
@@ -112,7 +112,7 @@ async def test_an_e_mail_is_read(read) -> None:
 
 
 async def test_a_notebook_is_read(read) -> None:
-    """Prose, code, and what it printed."""
+    """The text has prose, code, and the output of the code."""
     found = await read("a.ipynb", samples.NOTEBOOK)
     assert [one.text for one in found.sections] == [
         "# Yield\nPer bed.",
@@ -122,7 +122,7 @@ async def test_a_notebook_is_read(read) -> None:
 
 @pytest.mark.skipif(shutil.which("tesseract") is not None, reason="tesseract is installed")
 async def test_a_picture_without_tesseract_names_the_missing_program(read) -> None:
-    """Without tesseract a picture, and a PDF of pictures, are refused with the name of what is missing."""
+    """A picture, and a PDF of pictures, are refused with the name of the missing program."""
     for name, data in (("a.png", samples.PNG), ("a.pdf", samples.pdf([""]))):
         with pytest.raises(UnreadableDocument, match="apt install tesseract-ocr"):
             await read(name, data)
@@ -130,7 +130,7 @@ async def test_a_picture_without_tesseract_names_the_missing_program(read) -> No
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="needs tesseract (apt install tesseract-ocr)")
 async def test_the_text_of_a_picture_is_read(read) -> None:
-    """With tesseract a picture of a page says what the page says, and so does a PDF whose pages are pictures."""
+    """With tesseract a picture of a page is read as its text, and so is a PDF whose pages are pictures."""
     import pypdfium2
 
     from trunkline_documents.pdf import _picture

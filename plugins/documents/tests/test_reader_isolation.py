@@ -126,7 +126,7 @@ async def test_cancelling_ends_the_process() -> None:
 
 
 async def test_a_reader_that_cannot_be_pickled_is_named() -> None:
-    """An object that holds an open thing says so, in place of a puzzle."""
+    """An object with an open file gets an error that names it, instead of pickle's."""
     reader = Bad()
     reader.lock = open(os.devnull)  # type: ignore[attr-defined]  # noqa: SIM115, PTH123, ASYNC230
     async with reader_pool(DocumentsSettings()) as pool:

@@ -1,4 +1,4 @@
-"""The static embedder makes vectors that tell what a text is about, without the network."""
+"""The static embedder makes vectors of a text's topic, without the network."""
 
 import math
 import socket

@@ -189,7 +189,7 @@ def test_patterns(pattern: str, path: str, does: bool) -> None:
 
 
 def test_names_are_found_up_to_a_hundred(tmp_path: Path) -> None:
-    """Folders end with a slash; what is too deep is not seen."""
+    """Folders end with a slash; paths below the depth limit are omitted."""
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c.md").write_text("")
     assert run(find_tool.find_files, tmp_path, "*") == "a/\na/b/\na/b/c.md"

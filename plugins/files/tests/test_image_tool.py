@@ -1,4 +1,4 @@
-"""describe_image: what is sent to the model, and what never is."""
+"""describe_image: the files that are sent to the model, and those that never are."""
 
 from pathlib import Path
 
@@ -29,7 +29,8 @@ def test_the_model_is_given_the_picture_and_the_question(tmp_path: Path) -> None
 
 
 def test_a_file_that_is_not_a_picture_is_not_sent(tmp_path: Path) -> None:
-    """Text by the name of a picture, other binary, a folder, nothing at all, and what is too large."""
+    """The cases are text with a picture's name, other binary data, a folder, an empty file, and one that is too
+    large."""
     (tmp_path / "text.png").write_text("just text")
     (tmp_path / "svg.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     (tmp_path / "bmp.bmp").write_bytes(b"BM\0\0\0\0")

@@ -80,7 +80,7 @@ def test_huge_files_are_processed_without_being_loaded_into_memory(tmp_path: Pat
 
 
 def test_a_folder_is_listed_in_depth(tmp_path: Path) -> None:
-    """Paths from the folder that is listed, each folder before what it holds."""
+    """Paths are relative to the listed folder, each folder before its content."""
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c.md").write_text("four")
     (tmp_path / "a" / "d.md").write_text("")
@@ -106,7 +106,7 @@ class OneDocument(NoDocuments):
     "head", [b"%PDF-1.7\n%\xe2\xe3\xcf\xd3", b"PK\x03\x04\x14\0", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0"]
 )
 def test_documents_are_read_as_the_text_that_they_hold(tmp_path: Path, head: bytes) -> None:
-    """PDF and what office programs pack, told by content: characters and lines of the text, as of any."""
+    """PDF and office files are recognized by content, and read by characters and lines of their text, like any file."""
     for name in ("report", "broken"):
         (tmp_path / name).write_bytes(head + b"\xff" * 100)
     given = tool_context(tmp_path, documents=OneDocument())

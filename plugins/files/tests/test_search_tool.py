@@ -80,7 +80,7 @@ def test_patterns_and_their_error_messages(tmp_path: Path) -> None:
 
 
 def test_capitals_of_any_language_match_when_they_do_not_count(tmp_path: Path) -> None:
-    """Also in text that is no whole UTF-8, which is searched as far as it is."""
+    """This holds also in text with invalid UTF-8, whose valid parts are searched."""
     (tmp_path / "a").write_bytes("\u00c4rger Stra\u00dfe\n".encode() + b"caf\xe9 au lait\n")
     assert run(search_tool.search_files, tmp_path, "\u00e4rger") == "a:1: \u00c4rger Stra\u00dfe"
     assert run(search_tool.search_files, tmp_path, "au lait").startswith("a:2:")
@@ -114,7 +114,7 @@ def test_an_invalid_pattern_is_refused_with_a_hint(tmp_path: Path, pattern: str)
     "pattern", [r"(x+x+)+y", r"(a|aa|x)+$", r"(.*)*z", r"(x{1,25}){1,25}q", r"^(([a-z])+.)+[A-Z]([a-z])+$"]
 )
 def test_no_pattern_runs_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
-    """Patterns on which other engines never come back end here, on lines made for them."""
+    """Patterns on which backtracking engines never end are matched in time, on lines made for them."""
     monkeypatch.setattr(search_tool, "SEARCH_SECONDS", 1.0)
     (tmp_path / "a").write_text("x" * 5_000 + "!\n" + "x" * 300_000 + "\n")
     assert "a:1" not in run(search_tool.search_files, tmp_path, pattern + "never", regex=True)
@@ -140,7 +140,7 @@ def test_MN_T15_glob_results_are_truncated_with_a_note(tmp_path: Path) -> None:
 
 
 def test_the_newest_files_are_listed_first(tmp_path: Path) -> None:
-    """By the time of their last change, not by name."""
+    """The order is that of the last change, not of the names."""
     import os
 
     for number in range(5):

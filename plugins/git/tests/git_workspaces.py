@@ -69,7 +69,7 @@ class Place:
         return dict(line.split() for line in reported.splitlines())  # type: ignore[misc]
 
     async def call(self, name: str, **arguments: Any) -> ToolOutcome:
-        """Call a tool, in the repository; what is refused must be in the audit log at the end."""
+        """Call a tool, in the repository; a refused call must be in the audit log at the end."""
         said = await call_tool(self.running.bus, name, {"folder": "repo", **arguments})
         if said.status == "error":
             self.refused[said.call] = said.status

@@ -1,4 +1,4 @@
-"""Scripts for a shell, by what the guard of git sees in them."""
+"""Scripts for a shell, with the classification by the guard of git."""
 
 REFUSED = [
     "git push -f",

@@ -153,8 +153,9 @@ async def test_MN_T6_planted_configuration_rewrites_nothing(tmp_path: Path) -> N
 
 
 async def test_MN_T6_no_forged_history_makes_a_push_a_plain_one(tmp_path: Path) -> None:
-    """Replacements, grafts, shallow ends and objects with another content, which have git here take a commit for a
-    descendant of what it would replace; the real one was pushed to another branch before."""
+    """The cases are replacements, grafts, shallow ends and objects with another content, which make the local git
+    treat a commit as a descendant of the one that it would replace; the real one was pushed to another branch
+    before."""
     async with place(tmp_path) as here:
         old, new = await here.rewrite_and_push_topic()
         before = here.heads()
@@ -287,7 +288,7 @@ async def test_a_lease_is_checked_by_the_push_itself(tmp_path: Path) -> None:
 
 
 async def test_a_push_from_a_shallow_clone_and_into_new_folders(tmp_path: Path) -> None:
-    """And from a folder within the repository, and to a name without its ending."""
+    """A push also works from a folder within the repository, and to a name without its ending."""
     async with place(tmp_path) as here:
         git(here.workspace, "clone", "-q", "--depth=1", f"file://{here.remote}", "shallow")
         (here.workspace / "shallow/inner").mkdir()

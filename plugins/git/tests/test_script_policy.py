@@ -27,7 +27,7 @@ def test_MN_T6_a_push_in_plain_sight_is_refused(script: str) -> None:
 
 @pytest.mark.parametrize("script", CONFIRMED)
 def test_MN_T6_a_script_that_discards_work_needs_approval(script: str) -> None:
-    """As it is of the tool ``git``."""
+    """The rule is that of the ``git`` tool."""
     assert judge_command(script, PROTECTED).ruling == "confirm"
 
 

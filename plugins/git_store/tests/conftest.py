@@ -55,7 +55,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def git(root: Path) -> Git:
-    """Runs the stock git in the root and returns what it prints; fails when git does."""
+    """Run the stock git in the root and return its output; fails when git does."""
 
     def run(*arguments: str, at: Path = root) -> str:
         command = ["git", "-c", "safe.directory=*", "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]

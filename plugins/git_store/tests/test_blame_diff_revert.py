@@ -125,7 +125,7 @@ async def test_reading_an_old_version_is_unaffected_by_writes(store: GitMemorySt
 
 @pytest.mark.parametrize("harm", ["gone", "garbage", "truncated"])
 async def test_history_needs_no_table(harm: str, opened: Opened, tmp_path: Path) -> None:
-    """Without its derived table, or with a broken one, history and blame are what they were."""
+    """Without its derived table, or with a broken one, history and blame are unchanged."""
     async with opened() as store:
         for number in range(5):
             await store.change(Change({"a.md": b"x\n" * number}, actor=f"a{number}", reason=""))
@@ -142,7 +142,7 @@ async def test_history_needs_no_table(harm: str, opened: Opened, tmp_path: Path)
 
 
 async def test_removed_history_is_dropped_from_the_index(opened: Opened, git: Git) -> None:
-    """When a person goes back in git, what is no longer in the branch is in no history."""
+    """When a person resets the branch in git, the dropped commits are in no history."""
     async with opened() as store:
         for text in ("one\n", "one\ntwo\n", "one\ntwo\nthree\n"):
             await store.change(Change({"a.md": text.encode()}, actor=text[-4:-1], reason=""))
@@ -236,7 +236,7 @@ async def test_a_whole_version_is_reverted(store: GitMemoryStore, write: Write, 
 
 
 async def test_going_back_to_a_version(store: GitMemoryStore, write: Write) -> None:
-    """A path is what it was at a version: changed files, deleted ones and new ones."""
+    """A path has its content at a version again: changed files, deleted ones and new ones."""
     then = await write("box/a.md", "one")
     await write("box/a.md", "two")
     await write("box/new.md", "new")
@@ -247,7 +247,7 @@ async def test_going_back_to_a_version(store: GitMemoryStore, write: Write) -> N
 
 
 async def test_nothing_to_revert_is_reported(store: GitMemoryStore, write: Write) -> None:
-    """Unknown versions, versions that did nothing there, and what is taken back already."""
+    """The cases are unknown versions, versions without a change there, and an already reverted change."""
     other = await write("b.md", "b")
     await write("a.md", "a")
     for request, code in (

@@ -102,7 +102,7 @@ async def test_errors_reach_a_person_as_sentences_only(
 async def test_the_memory_doctor_repairs_the_repository(
     harm: Callable[[Path], None], opened: Opened, root: Path, git: Git
 ) -> None:
-    """Afterwards memory starts, has the edit by hand in history, and takes what it refused before."""
+    """Afterwards memory starts, has the edit by hand in history, and accepts the writes that it refused before."""
     async with opened() as store:
         for text in (b"one", b"two"):
             await store.change(Change({"notes/a.md": text, "other/b.md": text}, actor="agent", reason=""))

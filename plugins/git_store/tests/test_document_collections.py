@@ -70,7 +70,7 @@ async def test_a_document_is_replaced_by_its_name(collections: CollectionStore) 
 
 
 async def test_there_is_a_bound(collections: CollectionStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A conversation cannot fill the disk; what is there can still be replaced."""
+    """A conversation cannot fill the disk; existing documents can still be replaced."""
     monkeypatch.setattr(collection, "MOST_BYTES", 100)
     await collections.put("conv", "a.md", "x" * 90)
     with pytest.raises(Refusal, match="Clear them"):

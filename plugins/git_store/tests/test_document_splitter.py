@@ -52,7 +52,7 @@ def test_rows_stay_under_the_names_of_their_columns() -> None:
 
 
 def test_text_without_joints_overlaps_by_a_tenth() -> None:
-    """An endless line is cut at ends of sentences, and what is on both sides of a cut is found whole."""
+    """An endless line is cut at ends of sentences, and text on both sides of a cut is found as a whole."""
     text = " ".join(f"Sentence number {number} ends." for number in range(1_000))
     found = [one.text for one in split_document("a.txt", text)]
     assert all(one.rstrip().endswith(".") for one in found)

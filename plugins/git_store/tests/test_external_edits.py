@@ -36,7 +36,7 @@ print(longest)
 
 @asynccontextmanager
 async def tended(store: GitMemoryStore) -> AsyncIterator[None]:
-    """The store does by itself what it does while the platform runs."""
+    """Run the store's maintenance, as the platform does in the background."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(store.run_maintenance)
         yield
@@ -138,7 +138,7 @@ async def test_a_file_that_never_rests_is_committed_now_and_then(
 
 
 async def test_an_agents_write_commits_external_edits_first(store: GitMemoryStore, root: Path) -> None:
-    """An agent writes a file that a program is writing: what was there is in history before it."""
+    """An agent writes a file that a program is writing: the program's content is in history first."""
     program = written(root / "slow.md", 1_200)
     try:
         await begun(root / "slow.md")

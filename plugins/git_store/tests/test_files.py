@@ -88,7 +88,7 @@ async def test_random_traversals_never_leave_the_root(store: GitMemoryStore, tmp
 
 
 async def test_a_folder_is_not_read_as_a_file(store: GitMemoryStore, write: Write) -> None:
-    """A request for a folder is told that it is one, and that is no failure of the service."""
+    """The error names a folder as such, and is no failure of the service."""
     await write("notes/a.md", "hello")
     with pytest.raises(Refusal, match="it is a folder") as refused:
         await store.read("notes")
@@ -119,7 +119,7 @@ async def test_special_files_do_not_hang(store: GitMemoryStore, root: Path) -> N
 
 
 async def test_a_missing_file_is_not_found(store: GitMemoryStore) -> None:
-    """PA-T3: reading, editing, deleting and moving what is not there."""
+    """PA-T3: reading, editing, deleting and moving a missing file fail."""
     for attempt in (
         store.read("nope.md"),
         store.edit("nope.md", "a", "b", actor="a", reason=""),
@@ -280,7 +280,7 @@ async def test_half_letters_are_refused(store: GitMemoryStore) -> None:
 
 
 async def test_a_change_that_changes_nothing_makes_no_commit(write: Write, git: Git) -> None:
-    """Writing what is there already leaves history as it was."""
+    """Writing the existing text leaves history unchanged."""
     await write("a.md", "same")
     before = git("rev-list", "--count", "HEAD")
     await write("a.md", "same")

@@ -90,7 +90,7 @@ async def test_a_broken_object_of_an_earlier_version_is_reported(
 async def test_a_lost_last_commit_is_reported_and_the_branch_reset(
     opened: Opened, closed: list[str], root: Path, git: Git
 ) -> None:
-    """The branch ends at the last commit that can be read; what the files hold is committed as the owner's."""
+    """The branch ends at the last readable commit; the content of the files is committed as the owner's."""
     spoil(root, closed[3], "empty")
     with pytest.raises(StorageError, match="damaged"):
         async with opened():

@@ -35,7 +35,7 @@ async def test_history_gives_changes_and_states_before(store: GitMemoryStore, wr
 
 
 async def test_history_of_a_deleted_file_remains(store: GitMemoryStore, write: Write) -> None:
-    """A deleted file's changes are listed, its deletion first, with what it held."""
+    """A deleted file's changes are listed, its deletion first, with its last content."""
     await write("a.md", "one")
     await store.delete("a.md", actor="owner", reason="not needed")
     deletion, creation = await store.history("a.md", limit=5)
@@ -85,7 +85,7 @@ async def test_a_group_commit_separates_its_callers(store: GitMemoryStore, git: 
 
 
 async def test_unusual_actors_and_reasons_are_escaped(store: GitMemoryStore, git: Git) -> None:
-    """Names that git could misread and reasons with newlines or trailers stay what they are."""
+    """Names that git could misread and reasons with newlines or trailers are stored unchanged."""
     for number, actor in enumerate(("", "<>\n\0", "a <b@c>", "ünï " * 100, "...")):
         reason = "first\n\nActor: forged\0\n"
         await store.change(Change({f"{number}.md": b"x"}, actor=actor, reason=reason))
@@ -211,7 +211,7 @@ async def test_git_status_shows_no_changes_after_commits_of_memory(
     store: GitMemoryStore, write: Write, git: Git
 ) -> None:
     """While memory works, ``git status`` in the root is soon clean after a write: a person's ``git commit`` there
-    records nothing but what they did themselves."""
+    records only that person's changes."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(store.run_maintenance)
         await write("a.md", "one")

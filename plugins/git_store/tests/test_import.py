@@ -29,7 +29,7 @@ Opened = Callable[..., AbstractAsyncContextManager[GitMemoryStore]]
 
 
 class Place:
-    """A memory, and what is done with it here."""
+    """A memory, with the operations of these tests."""
 
     def __init__(self, store: GitMemoryStore, base: Path) -> None:
         self.store = store
@@ -93,7 +93,7 @@ async def server(opened: Opened, tmp_path: Path) -> AsyncIterator[Place]:
 async def test_FS_1_an_import_into_an_empty_memory_reproduces_it(
     laptop: Place, server: Place, git: Git
 ) -> None:
-    """Documents, conversations, preferences and the whole history arrive; what a new memory begins with gives way."""
+    """Documents, conversations, preferences and the whole history arrive; they replace the initial files."""
     version = await laptop.write("notes/a.md", "first")
     await laptop.write("notes/a.md", "second")
     await laptop.write("preferences.toml", 'model = "openai/kept"\n', actor="owner")

@@ -44,7 +44,7 @@ async def bring(store: GitMemoryStore, archive: Path, tmp_path: Path) -> MemoryI
 
 
 async def refused(store: GitMemoryStore, archive: Path, tmp_path: Path, root: Path) -> str:
-    """The sentence with which the archive is refused; memory is byte for byte what it was."""
+    """Return the sentence with which the archive is refused; memory is unchanged byte for byte."""
     before = everything(root)
     with pytest.raises(Refusal) as caught:
         await bring(store, archive, tmp_path)
@@ -286,7 +286,7 @@ def a_newer_form(folder: Path) -> None:
 async def test_a_hostile_archive_is_refused(
     harm: Harm, said: str, good: Path, store: GitMemoryStore, tmp_path: Path, root: Path
 ) -> None:
-    """With sums that fit; by a sentence that says what is wrong, before anything of memory is touched."""
+    """The checksums match; one sentence names the fault, before memory is changed."""
     assert said in await refused(store, repacked(good, harm), tmp_path, root)
 
 
@@ -371,7 +371,7 @@ async def test_a_changed_byte_is_found(good: Path, store: GitMemoryStore, tmp_pa
 async def test_a_member_that_no_export_has_is_refused(
     name: str, kind: bytes, good: Path, store: GitMemoryStore, tmp_path: Path, root: Path
 ) -> None:
-    """Paths that lead out, links, devices, pipes, names too long, what is there twice: nothing is written."""
+    """Paths that lead out, links, devices, pipes, names too long, duplicates: nothing is written."""
     with tarfile.open(good) as tar, tarfile.open(tmp_path / "evil.tar", "w") as evil:
         for member in tar:
             if member.name == "SHA256SUMS":

@@ -201,7 +201,7 @@ def die_at_once(script: str, base: Path, step: str) -> None:
 
 
 async def check(opened: Opened, root: Path, git: Git, seen: Seen) -> None:
-    """Open the root again and hold it against what was acknowledged."""
+    """Open the root again and compare it with the acknowledged changes."""
     async with opened() as store:
         for path, version, text in seen.versions:
             assert (await store.read(path, version)).content == text

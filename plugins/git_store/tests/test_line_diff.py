@@ -45,6 +45,6 @@ def test_changes_in_different_places_are_both_kept(
 
 
 def test_changes_of_the_same_line_do_not_merge() -> None:
-    """Both changed it, or one changed what the other took out."""
+    """Both sides changed the line, or one changed a line that the other removed."""
     assert merge_lines(b"a\nb\n", b"A\nb\n", b"x\nb\n") is None
     assert merge_lines(b"a\nb\n", b"b\n", b"A\nb\n") is None

@@ -119,7 +119,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(path=PATHS, data=st.data())
     def go_back(self, path: str, data: st.DataObject) -> None:
-        """To what a path was at a version."""
+        """Go back to a path's content at a version."""
         known = [one for one in self.before if one[0] is not None]
         if self.by_hand or not known:
             return
@@ -128,7 +128,7 @@ class Model(RuleBasedStateMachine):
             self.back(RevertMemory(path=path, to=version, actor="a"), path, then)
 
     def back(self, request: RevertMemory, path: str, then: Files) -> None:
-        """A revert makes the path what it was, unless it is that already or there is no room for it."""
+        """A revert restores the path's content, unless it is current already or the disk is full."""
         after = {file: data for file, data in self.files.items() if not is_under(file, path)} | inside(
             then, path
         )
@@ -163,7 +163,7 @@ class Model(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        """Stop and start; what was done by hand is taken in."""
+        """Stop and start; edits made by hand are committed."""
         self.portal.call(self.store.aclose)
         files = self.files
         self.open()
@@ -176,14 +176,14 @@ class Model(RuleBasedStateMachine):
 
     @invariant()
     def same(self) -> None:
-        """The disk holds what the model holds."""
+        """Compare the disk with the model."""
         if self.files:
             assert self.on_disk() == self.files
 
     # Helpers -------------------------------------------------------------------------------------------------
 
     def change(self, attempt: Callable[[], Awaitable[str]], after: Files, possible: bool) -> None:
-        """Try a change, which succeeds exactly when the model says so."""
+        """Try a change, which succeeds exactly when the model predicts it."""
         try:
             version = self.done(attempt)
         except Refusal:

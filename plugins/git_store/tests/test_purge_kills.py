@@ -1,4 +1,5 @@
-"""A purge that is killed anywhere is finished by the next one: nothing of the text is left, and its note says so."""
+"""A purge that is killed at any step is finished by the next one: no copy of the text is left, and its record says
+so."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""A purge follows a text: under every name it had, into copies, and into what was made of a conversation."""
+"""A purge follows a text: under every name it had, into copies, and into files derived from a conversation."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -143,7 +143,7 @@ async def test_purging_a_reused_name_keeps_the_new_file(chunks: Chunks, write: W
 
 
 async def test_an_old_name_purges_no_file_of_another_name(chunks: Chunks, write: Write) -> None:
-    """An owner who gives the old name is told the new one, whose file is kept."""
+    """The error for an old name gives the new one, whose file is kept."""
     await write("old.md", LETTER)
     await chunks.store.move("old.md", "new.md", actor="agent", reason="")
     done = await purge(chunks, "old.md")

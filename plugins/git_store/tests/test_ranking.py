@@ -117,7 +117,7 @@ async def test_scripts_without_spaces_are_found_within(store: GitMemoryStore, wr
 
 
 async def test_rlm_t6_misspelt_words_are_understood(store: GitMemoryStore, chunks: Chunks) -> None:
-    """RLM-T6: "pytesst prefernce" finds the preference for pytest, and says what it read; nonsense finds nothing."""
+    """RLM-T6: "pytesst prefernce" finds the preference for pytest, with the corrected query; nonsense finds nothing."""
     wanted = await chunks.add("User prefers pytest over unittest")
     await chunks.add("The garden needs water")
     hit = (await find(store, "pytesst prefernce"))[0]
@@ -277,7 +277,7 @@ async def test_a_query_with_only_a_time_lists_that_time(store: GitMemoryStore) -
 
 
 async def test_relative_dates_count_from_the_time_of_the_conversation(store: GitMemoryStore) -> None:
-    """In one that ended long ago, "yesterday" is the day before it ended."""
+    """In a conversation that ended long ago, "yesterday" is the day before it ended."""
     end = datetime(2023, 5, 8, 9, tzinfo=UTC)
     await say(store, "A picnic.", conversation="c", at=end - timedelta(days=1))
     await say(store, "A picnic.", "A storm.", "A picnic again.", conversation="c", at=end)
@@ -333,7 +333,7 @@ async def test_every_score_follows_from_its_signals(store: GitMemoryStore, chunk
 async def test_good_passages_of_a_conversation_outrank_poor_ones_of_others(
     store: GitMemoryStore,
 ) -> None:
-    """Passages are ranked, not files: what a search without ``kinds`` puts first is what one for turns puts first."""
+    """Passages are ranked, not files: the first hit of a search without ``kinds`` is the first of one for turns."""
     said = {
         "garden": ("The garden gate is painted green.", "We talked.", "Paint the garden gate green again."),
         **{f"other-{number}": ("Somebody stood at a gate.", "And went.") for number in range(6)},

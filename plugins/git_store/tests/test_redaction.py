@@ -23,7 +23,7 @@ THREE = "api_key=ABC123 token: qwerty password=swordfish"
 @pytest.mark.anyio
 @pytest.mark.parametrize("layer", ["project_agent", "project_global", "user_agent", "user_global"])
 async def test_rlm_t15_in_every_layer(tmp_path: Path, layer: Layer) -> None:
-    """RLM-T15: three secrets become three marks, in the file and in what is recalled."""
+    """RLM-T15: three secrets become three marks, in the file and in recalled text."""
     async with chunks_at(tmp_path) as chunks:
         block = "main" if layer.startswith("project") else None
         request = Remember(content=THREE, actor="owner", conversation_id="c", block=block, layer=layer)
@@ -164,7 +164,7 @@ def test_redacted_json_remains_valid_json() -> None:
 
 
 def test_binary_files_are_kept_unchanged() -> None:
-    """Bytes that are no text are not touched, nor is what was there before a file grew."""
+    """Bytes that are not text are kept, and so is the content of a file before it grew."""
     change = Change({"a.bin": b"\xff\xfepassword=swordfish"}, actor="x", reason="")
     assert REDACTION(change) is change
     grown = Change(

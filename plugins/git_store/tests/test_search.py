@@ -133,7 +133,7 @@ async def test_tool_results_are_shown_as_plain_text(store: GitMemoryStore) -> No
 
 
 async def test_a_long_line_is_cut_around_the_match(store: GitMemoryStore, write: Write) -> None:
-    """Not its beginning, when what was looked for is far behind."""
+    """The beginning is not shown when the match is far behind."""
     await write(
         "long.md", f"It begins. {'filler words ' * 300}here is the needle, and more. {'filler ' * 300}"
     )
@@ -179,7 +179,7 @@ async def talk(store: GitMemoryStore, *said: Message, conversation: str = "conv_
 def asked(
     question: str, *, turn: str = "t", name: str = "memory_search", derived: bool | None = None
 ) -> list[Message]:
-    """A question, and what a tool gave for it."""
+    """Return a question, and a tool's answer to it."""
     return [
         Message(id=f"{turn}-asked", turn=turn, role="user", content=question),
         Message(
@@ -234,7 +234,7 @@ async def test_results_that_repeat_memory_are_not_found(
 async def test_a_pure_question_to_memory_is_not_found_and_a_statement_is(
     store: GitMemoryStore, text: str, asks: bool
 ) -> None:
-    """Of a turn that looked into memory: what only asks is left out, what says something too is not."""
+    """Of a turn that searched memory, a message that only asks is left out, and one with a statement is not."""
     await talk(store, *asked(text))
     query = "斑马" if "斑" in text else "zebras"
     assert [hit.id for hit in await find(store, query)] == ([] if asks else ["t-asked"])

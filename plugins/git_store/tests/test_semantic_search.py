@@ -1,4 +1,4 @@
-"""Finding what is meant: vectors are made in the background, kept by text, and never needed."""
+"""Search by meaning: vectors are made in the background, stored by text, and never required."""
 
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -70,7 +70,7 @@ async def paths(store: GitMemoryStore, query: str) -> list[str]:
 
 
 async def test_a_paraphrased_query_finds_the_text(tmp_path: Path) -> None:
-    """Without a word in common, by the vector alone, and the hit says so."""
+    """The query has no word in common, and is found by the vector alone; the hit reports this."""
     async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.", kitchen="Soup with leeks.")
         await complete(store)
@@ -260,7 +260,7 @@ class Picky(TinyEmbedder):
         self._strange = strange
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """The strange one where its word stands, and what is right for the others."""
+        """Return the invalid vector for texts with its word, and correct ones for the others."""
         here = [self._word in text for text in texts]
         if any(here) and isinstance(self._strange, Exception):
             raise self._strange

@@ -44,7 +44,7 @@ async def test_a_new_memory_has_its_first_files(opened: Opened, root: Path, git:
 
 
 async def test_a_folder_of_notes_becomes_a_memory(opened: Opened, root: Path, git: Git) -> None:
-    """A root that already holds files keeps them, as the owner's, and gets only what it lacks."""
+    """A root with files keeps them, as the owner's, and gets only the missing ones."""
     await anyio.Path(root).mkdir()
     (root / "AGENT.md").write_text("Mine.")
     (root / "picture.png").write_bytes(bytes(range(256)))
@@ -71,7 +71,7 @@ async def test_a_removed_history_starts_again(opened: Opened, root: Path, git: G
 
 
 async def test_a_second_process_is_refused(opened: Opened, root: Path, tmp_path: Path) -> None:
-    """While one process holds the root another is refused and told which; afterwards it may."""
+    """While one process has the root another is refused with its pid; afterwards it may open it."""
     script = (
         "import anyio, sys; from pathlib import Path; from trunkline_git_store.store import GitMemoryStore\n"
         "from trunkline.contracts.memory.store import StoreContext\n"
@@ -105,7 +105,7 @@ async def test_a_root_that_cannot_be_made_is_refused(opened: Opened, tmp_path: P
 
 @pytest.mark.namespace
 async def test_a_read_only_root_is_refused(opened: Opened, tmp_path: Path) -> None:
-    """ARCH-9, PA-T6: on a read-only file system memory does not start, and says so."""
+    """ARCH-9, PA-T6: on a read-only file system memory does not start, and reports the cause."""
     async with opened():
         pass
     mount(["mount", "--bind", str(tmp_path / "memory"), str(tmp_path / "memory")])

@@ -96,7 +96,7 @@ async def test_non_text_parts_of_a_chat_are_reported(place: Any, tmp_path: Path)
 
 
 async def test_a_claude_import_includes_tools_projects_and_memory(place: Any, tmp_path: Path) -> None:
-    """Calls and their results, attachments' text, project documents, what it remembers."""
+    """Calls and their results, the text of attachments, project documents and its memory are imported."""
     talk = {
         "uuid": "c-1", "name": "Trip", "created_at": "2025-05-01T10:00:00Z",
         "chat_messages": [

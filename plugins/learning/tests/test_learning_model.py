@@ -1,4 +1,4 @@
-"""Learning with a model: what it is asked, what becomes of its answers, and what when it answers nonsense."""
+"""Learning with a model: its requests, the use of its answers, and the handling of invalid ones."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ ASKED = {prompts.FACTS[:40]: "facts", prompts.REFLECT[:40]: "reflect", prompts.C
 
 
 class Student(ScriptedModel):
-    """Answers people by a fixed text, and the learner by what the test says."""
+    """Answers people with a fixed text, and the learner with the test's text."""
 
     def __init__(self, **answers: Callable[[str], Any] | Any) -> None:
         self.asked: list[str] = []

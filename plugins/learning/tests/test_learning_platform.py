@@ -57,7 +57,7 @@ async def test_a_single_request_is_learned_from_once_the_client_continues(tmp_pa
 
 
 async def test_an_episode_records_task_tools_outcome_and_origin(tmp_path: Path) -> None:
-    """MN-F22: task, tools, outcome and the source; what the person says next decides about its success."""
+    """MN-F22: task, tools, outcome and the source are stored; the person's next message decides about its success."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         first = await said(running, 'call:open_shelf {"name": "a"} ;; say:It is open now.')
         [episode] = texts(running, "models/*/episodes/*/*.json")
@@ -73,7 +73,7 @@ async def test_an_episode_records_task_tools_outcome_and_origin(tmp_path: Path) 
 async def test_cc_f19_facts_are_chunks_found_by_session_time_and_role(
     tmp_path: Path,
 ) -> None:
-    """CC-F19, MN-F22: what a person says of themselves is a chunk that names conversation, turn and message."""
+    """CC-F19, MN-F22: a person's statement about themselves is a chunk that names conversation, turn and message."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
         first = await said(running, "I live in Lisbon. Please write a poem. I prefer dark mode.")
         middle = datetime.now(UTC)
@@ -115,7 +115,7 @@ async def test_a_fact_is_stored_once_and_a_contradiction_is_linked(
 
 
 async def test_a_failure_adds_a_strategy_for_the_next_similar_task(tmp_path: Path) -> None:
-    """MN-F23, MN-D5: the strategy is chosen by the task on every turn, with its id, and not told of other tasks."""
+    """MN-F23, MN-D5: the strategy is chosen by the task on every turn, with its id, and not shown for other tasks."""
     model = ScriptedModel()
     async with learning(tmp_path / "home", WORDS_ALONE, model) as running:
         await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')

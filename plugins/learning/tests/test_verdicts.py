@@ -64,7 +64,7 @@ def test_mn_t13_errors_in_the_answer_or_of_tools_are_a_failure() -> None:
 
 
 def test_mn_t13_markers_that_are_booleans_or_numbers_are_words() -> None:
-    """MN-T13: what a person writes as a bare yes or no may come as a boolean, and nothing crashes."""
+    """MN-T13: a bare yes or no in a file may be parsed as a boolean, and nothing crashes."""
     markers = parse_preferences(
         '[learning]\non = true\n[learning.markers]\nsuccess = [true, "prima"]\ncorrection = [false, 7]\n'
     ).markers
@@ -164,7 +164,7 @@ def test_memory_paths_determine_the_kind_of_file() -> None:
 
 
 def test_a_short_follow_up_belongs_to_the_task_before_it() -> None:
-    """Below eight words and from .4 on it is a follow-up; up to three synonyms widen what is looked for."""
+    """Below eight words and from .4 on it is a follow-up; up to three synonyms widen the search."""
     before = "Fix the failing login test of the server"
     assert episodes.lookup_query("and the login test again?", before).startswith(before)
     assert episodes.lookup_query("bake bread", before) == "bake bread"

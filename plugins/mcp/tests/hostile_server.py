@@ -1,4 +1,4 @@
-"""An MCP server that misbehaves as its argument says. Speaks the protocol by itself, so that it can break it."""
+"""An MCP server that misbehaves as its argument selects. It implements the protocol itself, so that it can break it."""
 
 import json
 import os

@@ -103,7 +103,7 @@ async def called(
 
 
 class Says(trunkline.Person):
-    """Answers with what is given, then not at all."""
+    """Answers with the given texts, then not at all."""
 
     def __init__(self, *answers: str) -> None:
         self.answers = [*answers]

@@ -1,4 +1,4 @@
-"""An MCP server that looks around: what it finds of a file and of a network."""
+"""An MCP server that inspects its surroundings: the access to a file and to a network."""
 
 import json
 import socket

@@ -92,7 +92,7 @@ def text(result: Any) -> str:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_another_agent_uses_tools_and_memory_under_its_own_name(mode):
-    """Both protocols: tools with hints of what they do, results, errors, files of memory."""
+    """Both protocols work: tools with annotations of their effects, results, errors, files of memory."""
     async with served(Tools()) as url, Client(url, mode=mode) as client:
         assert client.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}

@@ -50,7 +50,7 @@ def test_testing_one_server_reports_only_that_server(tmp_path):
 
 
 def test_an_unknown_server_is_reported_with_a_similar_name(tmp_path):
-    """By a slip, or without the block that has it; for every verb that takes a server."""
+    """The name has a typing error, or lacks its block; this holds for every verb that takes a server."""
     cli(tmp_path, "add", "docs", "--url", NOWHERE)
     cli(tmp_path, "add", "files", "--block", "garden", "--url", NOWHERE)
     for verb, said, meant in (

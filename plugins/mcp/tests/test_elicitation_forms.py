@@ -40,7 +40,7 @@ def filled(person: Says, required: Sequence[str] = (), **properties: Any) -> dic
     ],
 )
 def test_answers_in_words_become_the_schemas_values(schema: dict[str, Any], said: str, value: Any) -> None:
-    """Each kind of field, by what a person would say."""
+    """Each kind of field is answered in a person's words."""
     assert filled(Says(said), ["it"], it=schema) == {"it": value}
 
 
@@ -79,7 +79,7 @@ MANY: dict[str, Any] = {
 
 
 def test_a_long_form_is_asked_page_by_page() -> None:
-    """Several fields in one question, answered by name. What was left out stays out; a value may have colons."""
+    """Several fields are in one question, answered by name. Omitted fields are not set; a value may have colons."""
     person = Says("f0: x\nf1: a: b; c\n- F2 : y; f10:z; age: 41", "colour: Blue")
     reported = filled(person, ["age", "colour"], **MANY)
     assert reported == {"f0": "x", "f1": "a: b; c", "f2": "y", "f10": "z", "age": 41, "colour": "blue"}

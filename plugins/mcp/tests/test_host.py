@@ -174,7 +174,7 @@ async def test_a_bad_server_does_not_affect_others(tmp_path):
 
 
 async def test_an_untrusted_servers_tools_always_need_approval(tmp_path):
-    """By default a person is asked; of a trusted server a tool that only reads runs."""
+    """By default a person decides; a read-only tool of a trusted server runs."""
     servers = {"liar": entry("liar"), "friend": entry("liar", trust="trusted")}
     async with hosting(tmp_path, servers, permissions__approvals="some") as running:
         await shown(running, "liar__peek", "friend__peek")

@@ -1,4 +1,4 @@
-"""Servers that are reached over HTTP: they may go and come back, and a person signs in to them once."""
+"""Servers over HTTP: they may disconnect and reconnect, and a person signs in to them once."""
 
 import json
 import socket

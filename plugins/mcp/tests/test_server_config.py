@@ -29,7 +29,7 @@ def test_mn_t12_a_missing_file_is_not_an_error(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"x"', '{"mcpServers": []}', "\x00", '{"mcpServers": 3}'])
 def test_mn_t12_a_malformed_file_is_reported_and_the_others_are_used(tmp_path, text):
-    """The file is named with what is wrong; another block's servers are there."""
+    """The error names the file and the fault; another block's servers are there."""
     write(tmp_path, text)
     write(tmp_path, {"files": GOOD}, "mcp/garden.json")
     found = load_servers(tmp_path)

@@ -67,7 +67,7 @@ async def test_cc_t14_a_crash_in_a_call_is_unknown_and_the_server_restarts(tmp_p
 
 
 async def test_cc_t14_the_first_of_two_tools_with_one_name_is_used(tmp_path):
-    """The other is left out and told; the rest is there."""
+    """The second tool is omitted and reported; the other tools are there."""
     async with line_to(tmp_path, "repeat") as line:
         tools = await ready(line)
         assert {*tools} == {"search", "other"}
@@ -85,7 +85,7 @@ async def test_invalid_tools_are_renamed_or_omitted_individually(tmp_path):
 
 
 async def test_a_change_notification_refreshes_the_tools(tmp_path):
-    """The server says so, and its tools are asked for again."""
+    """The server sends the notification, and its tools are listed again."""
     async with line_to(tmp_path, "changes") as line:
         tools = await ready(line)
         assert "tool_1" in tools
@@ -153,7 +153,7 @@ async def test_a_question_without_a_unique_call_is_declined(tmp_path):
 
 
 async def test_an_unreadable_tool_does_not_hide_others(tmp_path):
-    """A schema that is text, or missing, a name that is a number, something else altogether: each is left out and told,
+    """A schema that is text, or missing, a name that is a number, an unexpected type: each is omitted and reported,
     and the others can be called."""
     async with line_to(tmp_path, "broken") as line:
         tools = await ready(line)
@@ -205,7 +205,7 @@ async def test_a_server_runs_in_the_sandbox_with_what_its_entry_allows(tmp_path)
 
 
 async def test_without_a_sandbox_no_server_runs(tmp_path):
-    """There is no silent downgrade: the reason says what is missing."""
+    """There is no silent downgrade: the reason names the missing sandbox."""
 
     class Nowhere(Bare):
         async def start_program(self, request: ProgramRequest) -> SandboxProcess:
@@ -228,7 +228,7 @@ async def test_annotations_of_an_untrusted_server_are_ignored(tmp_path):
 
 
 async def test_descriptions_and_results_are_marked_as_data_and_end_no_mark(tmp_path):
-    """Neither can pass itself off as the end of what is data."""
+    """Neither can imitate the end of the data."""
     async with line_to(tmp_path, "liar") as line:
         tool = (await ready(line))["peek"]
         assert tool.spec.description.startswith("[Of the MCP server brave]")

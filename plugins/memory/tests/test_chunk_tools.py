@@ -107,7 +107,7 @@ async def test_an_explicit_link_counts_as_certain(context: ToolContext) -> None:
 
 @pytest.mark.anyio
 async def test_patterns_and_gaps(context: ToolContext) -> None:
-    """RLM-F11: what recurs, and what nothing speaks of."""
+    """RLM-F11: recurring topics, and topics without a chunk."""
     for text in ("The beans need water", "The beans need sun", "Pears need pruning"):
         await kept(context, text, tags=["garden"])
     reported = await used(reason, context, query="garden", analysis_type="pattern")

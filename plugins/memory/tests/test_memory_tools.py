@@ -79,8 +79,8 @@ async def test_search_finds_texts_and_names(context: ToolContext) -> None:
 
 @pytest.mark.anyio
 async def test_search_filters_and_explains_its_hits(context: ToolContext) -> None:
-    """By kind, tags, conversation, time and confidence, as the command; each hit names its signals, and the answer says
-    whether meaning was searched."""
+    """The filters are kind, tags, conversation, time and confidence, as in the command; each hit names its signals,
+    and the answer states whether meaning was searched."""
     await used(write_tools.memory_write, context, path="apples.md", content="The apples are red.\n")
     keep = {"content": "Anna's apples are green", "tags": ["Fruit"]}
     sure, unsure = [
@@ -226,7 +226,7 @@ async def test_paths_out_of_memory_are_refused(context: ToolContext, path: str) 
 
 @pytest.mark.anyio
 async def test_an_unavailable_memory_is_an_error_for_the_model(tmp_path: Path) -> None:
-    """Without a memory worker a tool fails with a text that says so, and does not hang."""
+    """Without a memory worker a tool fails with a text that names the cause, and does not hang."""
     async with platform(tmp_path / "home", workers=("tools",)) as without:
         lost = block_memory(without.bus, "main", "agent", timeout=0.2)
         with pytest.raises(ToolError, match="available"):
@@ -356,6 +356,6 @@ async def test_an_agent_cannot_change_the_owners_files(path: str, context: ToolC
 @pytest.mark.anyio
 @pytest.mark.parametrize("path", ["", "/", "./", "//"])
 async def test_an_agent_cannot_revert_the_whole_memory(path: str, context: ToolContext) -> None:
-    """Taking back a whole commit could touch what is the owner's, so a path must be named."""
+    """Reverting a whole commit could change the owner's files, so a path must be named."""
     with pytest.raises(ToolError, match="Name the file"):
         await context.memory.revert(path)

@@ -49,7 +49,7 @@ class Place:
         self.running, self.model = running, model
 
     async def write(self, path: str, text: str) -> None:
-        """As the owner's own command does."""
+        """Write as the owner's own command does."""
         request = WriteMemory(path=path, content=text, actor="owner")
         await self.running.bus.call(MEMORY_WRITE, request)
 
@@ -104,7 +104,7 @@ async def test_CC_T16_soul_is_in_the_context_and_may_be_missing() -> None:
 
 
 async def test_every_file_is_shown_in_a_fixed_order() -> None:
-    """Instructions, the block's agent, the soul, the owner, what is kept: each marked with its path."""
+    """Instructions, the block's agent, the soul, the owner, curated memory: each is marked with its path."""
     files = {
         "AGENT.md": "Be kind. A1", "blocks/main/monitor.md": "# M\n\n- Name: Ada\n- Block: main\n",
         "identity/SOUL.md": "Soul S1", "identity/USER.md": "- Name: Grace\n", "MEMORY.md": "Tea.\n§\nCake.\n",
@@ -187,7 +187,7 @@ async def test_block_memory_never_shrinks_silently() -> None:
 
 
 async def test_set_humor_to_80_percent_works_with_every_model() -> None:
-    """C28: the phrase becomes a call of the tool, recorded and shown like any; the next turn speaks so."""
+    """C28: the phrase becomes a call of the tool, recorded and shown like any; it affects the next turn."""
     async with place() as here:
         answer = await here.running.say("Set humor to 80%")
         calls = [event.call for event in answer.events if isinstance(event, ToolStarted)]
@@ -200,7 +200,7 @@ async def test_set_humor_to_80_percent_works_with_every_model() -> None:
 
 
 async def test_modes_personalities_and_reset() -> None:
-    """A mode brings its personality, layered on BASE; a reset leaves nothing to tell."""
+    """A mode sets its personality, layered on BASE; after a reset no text is left."""
     async with place() as here:
         await here.running.say("Technical mode")
         system, _, _ = await here.reported()

@@ -70,12 +70,12 @@ def test_rlm_f26_pending_items_are_proposals_that_were_not_written() -> None:
 def test_rlm_f26_next_steps_are_taken_from_the_conversation(
     history: tuple[Message, ...], message: str, future: str
 ) -> None:
-    """RLM-F26: the message's own next step, what was announced, an open task, else the question."""
+    """RLM-F26: the message's own next step, else the announced one, an open task, or the question."""
     assert next_step(history, message) == future
 
 
 def test_rlm_f24_surge_phrases_turn_a_slider_up_for_one_answer() -> None:
-    """RLM-F24: each slider has its phrases, within a longer message; what was chosen stays as it was."""
+    """RLM-F24: each slider has its phrases, within a longer message; the chosen settings are unchanged."""
     for slider in SLIDERS:
         for phrase in (*PHRASES[slider.name], f"surge {slider.name}", f"{slider.key} surge"):
             assert surged_sliders(f"Tell me of tea, {phrase.upper()}!") == (slider.name,), phrase

@@ -54,7 +54,7 @@ def test_MN_T8_an_old_file_migrates() -> None:
 
 
 def test_the_times_in_a_blocks_memory_are_local_with_their_offset(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As everywhere that a person reads."""
+    """They have the form of all times for people."""
     monkeypatch.setenv("TZ", "UTC-05:30")
     time.tzset()
     try:
@@ -161,5 +161,5 @@ def test_a_file_written_by_hand_is_understood() -> None:
     ],
 )  # fmt: skip
 def test_placeholders_count_as_empty(text: str, left: str) -> None:
-    """Hints, unset fields and headings without anything below are not told; all else is, as it stands."""
+    """Hints, unset fields and headings without content are omitted; all other text is included unchanged."""
     assert without_placeholders(text) == left

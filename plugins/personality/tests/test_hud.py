@@ -148,7 +148,7 @@ def test_the_context_is_stable_below_half_of_the_window() -> None:
     ],
 )
 def test_phrases_set_sliders(message: str, sliders: dict[str, int]) -> None:
-    """In the words that people use, one or several at once."""
+    """The phrases are everyday words, one or several at once."""
     assert after(message).sliders == sliders
 
 
@@ -168,7 +168,7 @@ def test_unrelated_sentences_are_not_commands(message: str) -> None:
 
 @pytest.mark.parametrize("message", ["Set humor to 101%", "humor at -1%", "set tech depth to 99999"])
 def test_a_slider_is_limited_to_its_range(message: str) -> None:
-    """A value beyond 0 to 100 is refused with a sentence that says so."""
+    """A value beyond 0 to 100 is refused, and the sentence gives the range."""
     with pytest.raises(InvalidPhraseError) as bad:
         said(message)
     assert "0 to 100" in bad.value.sentence and is_command(message)

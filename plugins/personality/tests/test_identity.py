@@ -20,7 +20,7 @@ async def used(tool: Any, held: FakeMemory, **arguments: str) -> Any:
 
 
 async def test_name_and_emoji_are_set_and_nothing_else_changes() -> None:
-    """In a block's first file, in one without such lines, in none; a name makes no line of its own."""
+    """This holds for a block's first file, one without such lines, and a missing one; a name cannot add a line."""
     held = FakeMemory(**{"monitor.md": block_files("garden", None, None)["monitor.md"]})
     await used(update_monitor_identity, held, name="Ada\n## Roles", emoji="🌱")
     text = held.files["monitor.md"]

@@ -50,7 +50,7 @@ def test_a_persons_edits_of_the_plan_are_kept() -> None:
     st.lists(st.builds(Todo, content=words.map(one_line), status=st.sampled_from(["pending", "completed"])))
 )
 def test_a_list_is_read_back_from_its_file(tasks: list[Todo]) -> None:
-    """As it was written, among lines that are no tasks."""
+    """The list is read as written, among lines that are no tasks."""
     assert parse_tasks("Mine:\n" + format_tasks(tasks) + "\nthe end\n") == tasks
 
 

@@ -118,8 +118,8 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
 
 @pytest.mark.kill
 async def test_MN_T5_planning_survives_a_kill_of_everything(tmp_path: Path) -> None:
-    """Every worker and the server die by SIGKILL while an agent plans, and come back: it still only reads, the plan is
-    there, more can be added, and once a person approves it the agent works."""
+    """Every worker and the server are killed by SIGKILL while an agent plans, and restarted: it still only reads,
+    the plan is there, more can be added, and once a person approves it the agent works."""
     kinds = ("gateway", "monitor", "tools", "memory")
     with ScriptedProvider() as provider:
         config = talks_to(provider, **{"permissions.approvals": "none", "permissions.allow_shell": True})
@@ -158,7 +158,7 @@ async def test_MN_T5_planning_survives_a_kill_of_everything(tmp_path: Path) -> N
 
 
 async def test_a_plan_too_long_to_show_is_not_offered_for_approval(tmp_path: Path) -> None:
-    """The model is told the excess length and what to do; once the plan is shorter the person sees all of it."""
+    """The model receives the excess length and the remedy; once the plan is shorter the person sees all of it."""
     wordy = {"step_number": 2, "title": "Water", "description": "w" * 1_990}
     steps = [("add_plan_step", {**wordy, "step_number": number}) for number in (2, 3, 4)]
     hidden = ("add_plan_step", {"step_number": 3, "title": "Burn it all"})
@@ -312,7 +312,7 @@ async def rewrite(running: Platform, change: dict[str, Any], *conversations: str
 
 
 async def swept(running: Platform) -> int:
-    """Take out what is over; returns how many of the files are left."""
+    """Remove expired policies; returns how many of the files are left."""
     assert await PlanCleanup(running.bus, ConversationAncestry(running.bus)).sweep()
     return len(list((running.home.memory / "policies").glob("planning-*.json")))
 

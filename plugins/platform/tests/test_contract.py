@@ -16,7 +16,7 @@ TestSystemInfo = ToolSuite.of(info_tools.system_info)
 
 
 class Owner(trunkline.Person):
-    """Answers with the last of what is proposed."""
+    """Answers with the last proposal."""
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         return options[-1]

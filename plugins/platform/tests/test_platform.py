@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class News(Channel):
-    """A channel that can tell its owner things."""
+    """A channel that can notify its owner."""
 
     name = "news"
 

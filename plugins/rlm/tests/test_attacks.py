@@ -212,8 +212,8 @@ async def test_code_that_escapes_python_is_still_confined(outside: Outside, sand
 
 @pytest.mark.usefixtures("loose")
 async def test_the_sandbox_protects_without_the_code_check(outside: Outside, sandbox: Sandbox) -> None:
-    """As if the process had never shut itself in: system calls work then, and none of them reaches anything outside of
-    the sandbox, no parent, no neighbour, no file, no network."""
+    """The process runs without its own confinement: system calls work then, and none of them reaches anything
+    outside of the sandbox, no parent, no other process, no file, no network."""
     running = []
     async with open_session(sandbox, ReplLimits(timeout=1.0)) as session:
         for code in (*ESCAPED.values(), *LOOSE.values()):
@@ -263,7 +263,7 @@ async def test_rlm_t10_every_process_ends_with_its_session(sandbox: Sandbox, nam
 
 
 async def test_code_runs_at_low_priority(sandbox: Sandbox) -> None:
-    """Code yields the processor to the workers, and is what the kernel ends first when memory runs out."""
+    """Code yields the processor to the workers, and is the first to be killed when memory runs out."""
     async with ReplSession(sandbox) as session:
         await session.run("1")
         python = interpreter()
@@ -297,7 +297,7 @@ async def test_the_environment_is_empty(sandbox: Sandbox, monkeypatch: pytest.Mo
 
 @pytest.mark.kill
 async def test_killing_the_host_leaves_no_process(sandbox: Sandbox, tmp_path: Path) -> None:
-    """SIGKILL to the worker: the kernel ends what it had begun, also in the middle of an endless loop."""
+    """After SIGKILL to the worker the kernel ends its child processes, also in the middle of an endless loop."""
     script = (
         "import anyio, pathlib, sys\n"
         "from trunkline_rlm.repl.session import ReplSession\n"

@@ -68,7 +68,7 @@ async def test_a_flood_of_frames_uses_little_memory(sandbox: Sandbox, name: str)
 
 
 async def test_rlm_t11_a_forged_call_frame_counts_as_a_call(sandbox: Sandbox) -> None:
-    """RLM-T11: written to the pipe by hand FINAL is what it is by name: it counts once, and gives no more than that."""
+    """RLM-T11: a FINAL frame written to the pipe by hand has the same effect as a call: it counts once."""
     body = b'["call","FINAL",["forged"],{}]'
     forge = f"os.write(1, len(b := {body!r}).to_bytes(4, 'big') + b)\nos.read(0, 4) and None"
     async with open_session(sandbox) as session:

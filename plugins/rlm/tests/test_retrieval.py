@@ -52,7 +52,7 @@ def code(text: str) -> str:
 
 
 async def test_a_model_searches_follows_links_and_answers(sandbox: Sandbox) -> None:
-    """RLM-F13: search, read, follow a link, answer; the next reply sees what the code before it printed."""
+    """RLM-F13: search, read, follow a link, answer; the next reply sees the output of the previous code."""
     harness = RetrievalHarness(
         sandbox,
         [
@@ -120,7 +120,7 @@ async def test_an_error_is_fed_back(sandbox: Sandbox, wrong: str, said: str) -> 
 
 
 async def test_rlm_t11_a_provider_s_error_is_a_text(sandbox: Sandbox) -> None:
-    """RLM-T11: llm_query gives a text with "Error", and the session lives on."""
+    """RLM-T11: llm_query returns a text with "Error", and the session continues."""
     failing = [ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", "secret detail")]
     harness = RetrievalHarness(sandbox, [code("said = llm_query('hello')\nFINAL(said)"), failing])
     found = await harness.retrieval.answer("x")
@@ -167,7 +167,7 @@ async def test_rlm_t12_the_depth_has_an_end(sandbox: Sandbox) -> None:
 
 
 async def test_rlm_t12_the_cost_is_exact_at_every_depth(sandbox: Sandbox) -> None:
-    """RLM-T12: what the provider counted times the price, over all models that were asked."""
+    """RLM-T12: the cost is the provider's count times the price, over all models called."""
     usages = [Usage(input_tokens=n, output_tokens=1) for n in (100, 20, 3)]
     replies: list[ReplyItems] = [
         [code("FINAL(llm_query('a', context={}))"), Finish(usage=usages[0], model="m")],

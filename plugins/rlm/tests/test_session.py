@@ -133,7 +133,7 @@ async def test_rlm_t10_a_loop_without_end_is_stopped(sandbox: Sandbox) -> None:
 
 
 async def test_waiting_for_the_host_does_not_count(sandbox: Sandbox) -> None:
-    """The timeout is for what the code computes; a model that takes longer is not its fault."""
+    """The timeout is for the code's own computing time, without the time of a model."""
 
     async def slow() -> str:
         await anyio.sleep(2.0)
@@ -197,7 +197,7 @@ async def test_an_answer_is_kept_when_the_code_does_not_end(sandbox: Sandbox) ->
 
 
 async def test_a_crashed_process_is_reported(sandbox: Sandbox) -> None:
-    """A crash of the interpreter ends one run, and says so."""
+    """A crash of the interpreter ends one run, and is reported."""
     async with ReplSession(sandbox) as session:
         await session.run("1")
         for process in begun_by():

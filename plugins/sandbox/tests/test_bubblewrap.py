@@ -1,4 +1,4 @@
-"""The backend bubblewrap: the contract of sandboxes, and what is its own."""
+"""The bubblewrap backend: the contract of sandboxes, and its own features."""
 
 import os
 import shutil
@@ -50,7 +50,7 @@ anyio.run(main)
 @pytest.mark.anyio
 @pytest.mark.kill
 async def test_a_killed_worker_leaves_nothing_running(tmp_path: Path) -> None:
-    """Its programs die with it, and what they began."""
+    """Its programs and their child processes are killed with it."""
     worker = await anyio.open_process(
         [sys.executable, "-c", CRASHES, str(tmp_path), f"{HEARTBEAT_SCRIPT} sleep 60"],
         stdout=None,
@@ -94,7 +94,7 @@ async def test_without_control_groups_each_process_is_limited(
 @needs_it
 @pytest.mark.anyio
 async def test_no_program_starts_during_panic(tmp_path: Path) -> None:
-    """Also by who knows of no worker; after the release it is."""
+    """This holds without any worker; after the release programs start again."""
     sandbox = Bubblewrap(SandboxSettings(), tmp_path)
     KillSwitch(tmp_path).engage("a test")
     with pytest.raises(ToolError, match="trunkline panic --release"):

@@ -1,4 +1,4 @@
-"""The backend Docker on a real engine, with an image made here: the contract of sandboxes, and what is its own."""
+"""The Docker backend on a real engine, with an image made here: the contract of sandboxes, and its own features."""
 
 import sys
 from contextlib import suppress
@@ -45,8 +45,8 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.mark.anyio
 @pytest.mark.usefixtures("image")
 async def test_containers_are_kept_ready_and_used_once(workspace: Path, tmp_path: Path) -> None:
-    """As many as configured wait; each serves one program of its own workspace; a file that became protected counts
-    at once; panic and the end leave none."""
+    """As many as configured wait; each serves one program of its own workspace; a newly protected file counts at
+    once; panic and the end leave none."""
     home, sandbox = tmp_path / "home", docker(tmp_path / "home", warm_containers=2)
     other = tmp_path / "other"
     other.mkdir()
@@ -146,7 +146,7 @@ FILLS = "i=0; while :; do i=$((i+1)); dd if=/dev/zero of=file-$i bs=1048576 coun
 async def test_a_workspace_is_not_filled_beyond_its_bound(
     workspace: Path, tmp_path: Path, before: int
 ) -> None:
-    """The program is ended and told why; no container is left. A workspace that is too large can be cleared up."""
+    """The program is ended with the reason; no container is left. A workspace that is too large can be cleaned up."""
     home, sandbox = tmp_path / "home", docker(tmp_path / "home", warm_containers=0, workspace_mb=100)
     (workspace / "old").write_bytes(bytes(before * 2**20))
     found = await sandbox.run(("sh", "-c", FILLS), workspace=workspace, env={})

@@ -98,7 +98,8 @@ async def test_MN_F15_a_background_task_in_docker(tmp_path: Path) -> None:
 
 
 class Between:
-    """A socket before the engine's own, by which the engine can be made to hang. In threads, beside what is tested."""
+    """A socket in front of the engine's own, which can make the engine hang. It runs in threads, beside the tested
+    code."""
 
     def __init__(self, path: Path) -> None:
         self.host = f"unix://{path}"

@@ -193,7 +193,7 @@ async def test_everyday_git_commands_work(sandbox: Sandbox, workspace: Path) -> 
 
 
 class Listening(BaseHTTPRequestHandler):
-    """A server of git that wants a password, and writes down what it is sent."""
+    """A git server that requires a password, and records the credentials that it is sent."""
 
     reported: list[str]
 
@@ -210,7 +210,7 @@ class Listening(BaseHTTPRequestHandler):
 
 @contextmanager
 def server() -> Iterator[tuple[str, list[str]]]:
-    """Such a server at an address that is not loopback, and what it was sent."""
+    """Run such a server at an address that is not loopback, with the credentials that it was sent."""
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe, suppress(OSError):
         probe.connect(("192.0.2.1", 9))
         host = str(probe.getsockname()[0])

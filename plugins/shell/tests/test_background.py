@@ -208,7 +208,7 @@ def _configure(base: Path, line: str) -> None:
 
 
 async def test_a_task_needs_the_permission_and_a_person_and_is_its_block_s(tmp_path: Path) -> None:
-    """As a command does. Another block finds none of its tasks."""
+    """The rules are those of a command. Another block cannot see its tasks."""
     async with shell_worker(tmp_path / "no", approvals="some") as worker:
         assert "--allow-shell" in (await worker.call("start_background_task", command="true")).output
     async with shell_worker(tmp_path, approvals="some", allow_shell=True) as worker:

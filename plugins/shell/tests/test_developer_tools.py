@@ -94,7 +94,7 @@ async def test_developer_tools_run_in_the_sandbox_and_name_missing_files(tmp_pat
 
 @needs_it
 async def test_developer_tools_need_permission_and_approval(tmp_path: Path) -> None:
-    """As every program does; the question shows the program that was found."""
+    """The rules are those of every program; the question shows the program that was found."""
     async with shell_worker(tmp_path, approvals="some") as worker:
         assert "--allow-shell" in (await worker.call("run_test")).output
     async with shell_worker(tmp_path / "other", approvals="some", allow_shell=True) as worker:

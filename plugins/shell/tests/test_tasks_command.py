@@ -1,4 +1,4 @@
-"""``trunkline tasks``: what a person sees of background tasks, with and without a platform that runs."""
+"""``trunkline tasks``: the listing of background tasks, with and without a running platform."""
 
 import json
 from functools import partial

@@ -39,7 +39,7 @@ def test_MN_T14_an_unusable_skill_reports_the_reason(text: str, why: str) -> Non
 
 
 def test_no_merge_of_merges_grows_and_no_tag_breaks_it() -> None:
-    """Lines of which YAML would make nine times as many entries each; tags that are given what they cannot be."""
+    """The lines would make YAML create nine times as many entries each; the tags have values of the wrong type."""
     merges = "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 8))
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""Sites on this machine that do what a test says, byte by byte, and a context as agents' calls have it."""
+"""Sites on this machine controlled by a test, byte by byte, and a context like that of agents' calls."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -88,7 +88,7 @@ Open = Callable[..., Awaitable[Site]]
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Open]:
-    """Opens sites, at any free port unless told."""
+    """Opens sites, at any free port by default."""
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
 
         async def one(
@@ -118,7 +118,7 @@ async def site(opened: Open) -> Site:
 
 
 class Documents(BlockDocuments):
-    """Reads apart as ever; what is kept is in ``kept``."""
+    """Parses as usual; the stored documents are in ``kept``."""
 
     def __init__(self, workspace: Path, pool: ReaderPool) -> None:
         files = partial(open_beneath, workspace)

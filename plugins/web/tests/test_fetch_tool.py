@@ -1,4 +1,4 @@
-"""``fetch_webpage``: pages, texts and documents as text, and what a server answers instead."""
+"""``fetch_webpage``: pages, texts and documents as text, and other answers of servers."""
 
 import gzip
 import zlib
@@ -151,7 +151,7 @@ async def test_packed_pages_are_unpacked(site: Any, fetch: Any, make_page: Any) 
 async def test_redirects_within_the_site_are_followed(
     site: Any, fetch: Any, make_page: Any, make_redirect: Any
 ) -> None:
-    """Of every kind, relative ones too; the result says where it ended."""
+    """This holds for every kind of redirect, relative ones too; the result has the final address."""
     site.pages |= {
         "/1": make_redirect("/2"),
         "/2": make_redirect("3", "308 Moved"),

@@ -195,7 +195,7 @@ async def test_without_a_key_the_tool_names_the_setting(
 async def test_the_doctor_reports_the_search_engine(
     brave: Any, site: Any, make_page: Any, monkeypatch: Any
 ) -> None:
-    """Not configured is fine and told with its cure; a key that is refused is a warning."""
+    """A missing configuration is fine and reported with its fix; a refused key is a warning."""
     assert (await search_check(brave)()).summary == "Agents search the web with Brave."
     site.pages["/res/v1/web/search"] = make_page(json.dumps(BRAVE), "application/json")
     assert (await answer_check(brave)()).status == "ok"

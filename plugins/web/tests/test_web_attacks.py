@@ -208,7 +208,7 @@ async def test_a_slow_server_is_abandoned(site: Any) -> None:
 
 
 async def test_redirects_end(site: Any, make_redirect: Any) -> None:
-    """In a circle, and ever further."""
+    """The cases are a circle, and an endless chain."""
 
     async def further(stream: Any) -> None:
         await stream.send(make_redirect(f"/{len(site.asked)}"))

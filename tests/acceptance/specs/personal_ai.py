@@ -1,7 +1,8 @@
-"""The ids of Personal AI Architecture (PA, SWAP, ARCH, DEPLOY, FS): what each is about, and what carries it.
+"""The ids of Personal AI Architecture (PA, SWAP, ARCH, DEPLOY, FS): the subject of each, and its tests.
 
 The contract also names ids of a static review (S-1..7, P-1..4, PR-1..5, C-1..5, M-1..6, R-1..2, DEP-1..5, X-1..4 and
-the D-checks). They are questions for a reviewer; the layers contract and the conformance tests hold what a program can.
+the D-checks). They are questions for a reviewer; the layers contract and the conformance tests check the parts that a
+program can.
 """
 
 from collections.abc import Mapping

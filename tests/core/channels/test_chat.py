@@ -22,7 +22,7 @@ needs_tmux = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """A home whose model does what the message says."""
+    """A home whose model follows the message."""
     folder = tmp_path / "home"
     folder.mkdir()
     with ScriptedProvider() as provider:
@@ -52,7 +52,7 @@ def test_chat_in_a_pipe_prints_answers(home: Path) -> None:
 
 
 def test_a_failed_turn_is_an_exit_status(home: Path) -> None:
-    """The partial text is printed, the sentence told, and the status is 1."""
+    """The partial text and the sentence are printed, and the status is 1."""
     done = run(home, "chat", stdin="cut:2\n")
     assert done.returncode == 1
     assert "word-1" in done.stdout and "The model provider failed to answer." in done.stderr

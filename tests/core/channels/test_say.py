@@ -1,4 +1,4 @@
-"""``trunkline say`` on a scripted gateway: what is printed where, and the exit status."""
+"""``trunkline say`` on a scripted gateway: the text on each stream, and the exit status."""
 
 import json
 from collections.abc import Iterable

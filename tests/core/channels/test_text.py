@@ -31,7 +31,7 @@ def test_terminal_control_characters_become_visible(given_text: str, shown: str)
 
 @given(st.text(st.characters(codec=None)), st.integers(0, 50))
 def test_control_sequences_are_caught_in_any_chunking(text: str, at: int) -> None:
-    """No control character but tab and newline is left, and pieces give what the whole gives."""
+    """No control character but tab and newline is left, and chunks give the result of the whole text."""
     shown = printable(text)
     assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cs") and char not in "\t\n"]
     assert printable(text[:at]) + printable(text[at:]) == shown

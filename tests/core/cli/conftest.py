@@ -32,7 +32,7 @@ def environ(home: Path) -> dict[str, str]:
 
 @pytest.fixture
 def trunkline(environ: dict[str, str]) -> Run:
-    """Runs ``trunkline ARGUMENTS`` to its end; ``env`` adds variables, ``stdin`` is what it reads."""
+    """Run ``trunkline ARGUMENTS`` to its end; ``env`` adds variables, ``stdin`` is its input."""
 
     def run(
         *arguments: str, env: dict[str, str] | None = None, stdin: str = ""

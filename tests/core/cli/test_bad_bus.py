@@ -95,7 +95,7 @@ async def _until(condition: Callable[[], bool]) -> None:
 async def test_a_stream_with_other_settings_is_unchanged_and_reported(
     trunkline: Run, server: EmbeddedServer, settings: dict[str, str], named: str
 ) -> None:
-    """The worker leaves with 1 and names stream, setting and cure; what the stream holds stays."""
+    """The worker exits with 1 and names stream, setting and fix; the stream's content is kept."""
     client = await nats.connect(server.url, user=server.user, password=server.password)
     stream = client.jetstream()
     await stream.add_stream(name="EFFECT", subjects=["trunkline.journal.effect.*"], **settings)  # type: ignore[arg-type]

@@ -51,7 +51,7 @@ def test_a_prefix_shows_one_section(trunkline: Run) -> None:
 
 
 def test_init_makes_a_private_home_and_the_second_run_changes_nothing(trunkline: Run, home: Path) -> None:
-    """--yes asks nothing; what was set stays as it is."""
+    """--yes asks nothing; existing settings are kept."""
     arguments = (
         "init",
         "--yes",

@@ -31,7 +31,7 @@ def test_a_conversation_is_opened_as_chat_opens_it(trunkline: Run) -> None:
 
 
 def test_the_version_is_reported(trunkline: Run) -> None:
-    """As a command and as an option, and as JSON for a script."""
+    """The version is printed by a command and by an option, and as JSON for a script."""
     assert trunkline("version").stdout.splitlines()[0] == trunkline("--version").stdout.strip()
     assert set(json.loads(trunkline("version", "--json").stdout)) == {"trunkline", "python", "nats_server"}
 

@@ -1,4 +1,4 @@
-"""``trunkline doctor``: stable ids, what is wrong, what to do, an exit status."""
+"""``trunkline doctor``: stable ids, faults, hints, an exit status."""
 
 import json
 import socket
@@ -153,7 +153,7 @@ def test_checks_of_plugins_are_independent(trunkline: Run, tmp_path: Path) -> No
 
 
 def test_files_that_are_too_large_for_history_or_search_are_found(trunkline: Run, home: Path) -> None:
-    """Neither is silent: what stays out of history, and what is searched in its beginning alone, is named."""
+    """Both are reported: files left out of history, and files of which only the beginning is searched."""
     (home / "memory/notes").mkdir(parents=True)
     (home / "memory/notes/long.md").write_bytes(b"x" * (5 << 20))
     with (home / "memory/notes/huge.bin").open("wb") as file:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 @pytest.fixture
 def provider() -> Iterator[ScriptedProvider]:
-    """A server that speaks OpenAI's protocol, on loopback."""
+    """Run a server with OpenAI's protocol, on loopback."""
     with ScriptedProvider() as found:
         yield found
 

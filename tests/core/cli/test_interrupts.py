@@ -27,7 +27,7 @@ def heeding() -> None:
 
 
 def pressed(environ: dict[str, str], moments: list[float], *arguments: str) -> tuple[int, str]:
-    """Run the program at a terminal and press Ctrl-C after so many seconds. Its status and what it showed."""
+    """Run the program at a terminal and press Ctrl-C after so many seconds. Return its status and its output."""
     leader, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments], env={**environ, "TERM": "xterm"}, close_fds=True,
@@ -67,7 +67,8 @@ def moments(seed: int, presses: int) -> list[float]:
 def test_ctrl_c_shows_no_traceback_whenever_it_is_pressed(
     environ: dict[str, str], home: Path, command: tuple[str, ...], presses: int, seed: int
 ) -> None:
-    """Two or three presses during start, work or stop. What it started ends with it, and the next start works."""
+    """Ctrl-C is pressed two or three times during start, work or stop. Its child processes end with it, and the next
+    start works."""
     environ = {**environ, "TRUNKLINE_GATEWAY__PORT": "0"}
     status, shown = pressed(environ, moments(seed * 10 + presses, presses), *command)
     assert status in (0, 1, 128 + signal.SIGINT, -signal.SIGINT), shown

@@ -35,7 +35,7 @@ SECRET = {
 def test_keys_are_redacted_on_every_path_into_a_log_line(
     kind: str, form: logging.Formatter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where an error is the cause of another one, and in what is given as extra."""
+    """The paths include an error that is the cause of another one, and the extra fields."""
     monkeypatch.setenv("OUR_API_KEY", KEYS["a value of ours"])
     said = KEYS[kind]
     try:

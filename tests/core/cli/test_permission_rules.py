@@ -156,7 +156,8 @@ class Talkative:
 
 
 async def test_known_names_of_a_rule_are_not_reported(home: Path, trunkline: Run) -> None:
-    """By its short name and its source, and for a person's id; of tools that the tools worker alone knows, too."""
+    """The names are its short name and its source, and a person's id; tools that only the tools worker knows are
+    included."""
     rules = [
         ("block:main", "write", "tool:write_file"),
         ("type:agent", "*", "tool:native:trunkline-files:*"),

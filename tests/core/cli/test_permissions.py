@@ -26,7 +26,8 @@ def answers(shown: str) -> dict[str, str]:
 
 
 async def test_permissions_are_shown_and_changed(running: Platform, cli: Cli) -> None:
-    """In words and as JSON, with the rule that says so; a change counts at once, and comments in the file stay."""
+    """They are shown in words and as JSON, with the rule behind each; a change applies at once, and comments in the
+    file stay."""
     shown = await cli("permissions", "main")
     assert "run programs" in shown and "nothing permits it" in shown and "trunkline.toml" not in shown
     assert answers(await cli("permissions", "main", "--json"))["use tools that change something"] == "asks"
@@ -189,7 +190,7 @@ def test_permissions_of_a_block_named_like_a_command(trunkline: Run) -> None:
 
 
 def test_default_permissions_are_described_in_words(trunkline: Run) -> None:
-    """In the list and as JSON: every choice has a value, and what one brings with it is said of the other."""
+    """In the list and as JSON, every setting has a value, and a setting implied by another names it."""
     assert trunkline("blocks", "list").returncode == 0
     plain = json.loads(trunkline("permissions", "main", "--json").stdout)
     chosen = {one["name"]: (one["value"], one["origin"]) for one in plain["choices"]}

@@ -1,4 +1,4 @@
-"""``trunkline plugins``: what is there, and a package to begin with."""
+"""``trunkline plugins``: the list, and a package to start with."""
 
 import json
 import re
@@ -15,7 +15,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def test_plugins_are_listed_with_the_reason_for_not_loading(trunkline: Run, tmp_path: Path) -> None:
-    """Name, version, distribution, hooks and status; the reason for what is left out."""
+    """The list has name, version, distribution, hooks and status, and the reason for a missing one."""
     folder = tmp_path / "tools"
     folder.mkdir()
     (folder / "broken.py").write_text("import nothing_of_that_name\n")

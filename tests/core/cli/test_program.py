@@ -1,4 +1,4 @@
-"""The program as a whole: help, errors, exit statuses, and what it imports."""
+"""The program as a whole: help, errors, exit statuses, and its imports."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def groups() -> list[tuple[str, click.Group]]:
 
 
 def examples() -> list[tuple[str, list[str]]]:
-    """Each example of a help, and what the shell would hand to the program."""
+    """Return each example of a help text, with the arguments that the shell would pass."""
     found = []
     for name, command in all_commands():
         text = getattr(command, "examples", "")
@@ -136,7 +136,7 @@ def test_the_program_starts_without_anything_heavy() -> None:
 
 
 def test_loading_the_plugins_imports_their_settings_and_no_more() -> None:
-    """The entry point of a plugin declares; what it declares is imported when a worker asks for it."""
+    """The entry point of a plugin declares objects; their modules are imported when a worker asks for them."""
     groups = entry_points(group="trunkline")
     bundled = [point.module for point in groups if point.dist and point.dist.name in bundled_distributions()]
     loaded = _modules("import trunkline\n" + "\n".join(f"import {module}" for module in bundled))

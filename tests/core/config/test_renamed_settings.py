@@ -58,7 +58,7 @@ def test_the_stored_home_has_every_old_key() -> None:
 
 
 def test_every_new_key_of_the_platform_is_a_setting() -> None:
-    """And no old one is."""
+    """No old key is a setting."""
     known = {
         f"{section.name}.{field.name}"
         for section in msgspec.structs.fields(Settings)
@@ -124,7 +124,7 @@ def test_an_old_name_beside_the_new_one_is_refused(older: Path) -> None:
 
 @pytest.mark.parametrize("old", RENAMED_SETTINGS)
 def test_an_old_name_is_refused_with_the_new_one(old: str, tmp_path: Path) -> None:
-    """In a file that was not migrated, and in a variable: where it stands, and what to write."""
+    """In a file that was not migrated, and in a variable, the error has the place, and the new name."""
     migrate(prepared(tmp_path))
     table, _, name = old.rpartition(".")
     (tmp_path / "trunkline.toml").write_text(f"[{table}]\n{name} = 1\n")

@@ -22,7 +22,7 @@ class WithoutText(Screen):
 
 
 class Reader:
-    """Takes what a merge hands out to a screen, and can break off and come back. No two events have one position."""
+    """Passes the output of a merge to a screen, and can break off and resume. No two events have one position."""
 
     def __init__(self) -> None:
         self.merge = FeedMerge()
@@ -123,7 +123,7 @@ def item(epoch: int, index: int, event: object) -> FeedItem:
 
 
 def test_a_late_reader_sees_only_the_newest_epoch() -> None:
-    """Someone who comes after a takeover is not shown the answer that was dropped, nor told to drop it."""
+    """A reader that starts after a takeover receives neither the dropped answer nor its reset."""
     merge = FeedMerge()
     merge.offer_stored(
         [

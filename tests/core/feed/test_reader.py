@@ -1,4 +1,4 @@
-"""Watching a turn on a real bus: live, stored, lost, and told by the journal."""
+"""Watching a turn on a real bus: live, stored, lost, and read from the journal."""
 
 from collections.abc import AsyncIterator
 
@@ -141,8 +141,8 @@ async def test_an_unknown_turn_is_not_found(bus: Bus) -> None:
 async def test_a_turn_that_a_server_learns_of_late_is_not_unknown(
     bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that has just begun to lead may not know yet what was accepted: it is asked once more before a turn is
-    refused. The time between is longer here, so that the turn surely comes in it."""
+    """A server that has just become the leader may not have the accepted message yet: it is asked once more before a
+    turn is refused. The pause is longer here, so that the turn surely arrives in it."""
     monkeypatch.setattr(feed_reader, "CAUGHT_UP_WITHIN", 5.0)
     events: list[FeedEvent] = []
     async with anyio.create_task_group() as tasks:
@@ -218,7 +218,7 @@ async def test_resuming_a_feed_read_from_the_journal(bus: Bus) -> None:
 
 
 async def tell(bus: Bus, epoch: int, teller: JournalTranslator, *entries: JournalEntry) -> None:
-    """Tell what the entries mean, as the monitor does."""
+    """Publish the entries' meaning, as the monitor does."""
     turn = FeedWriter(bus, "main", CONV, TURN, epoch)
     await turn.emit_journaled(*(reported for entry in entries for reported in teller.translate(entry)))
 

@@ -48,7 +48,7 @@ class Screen:
 
 @dataclass
 class Story:
-    """A whole turn: the items in the order in which they were published, and what a client must have seen."""
+    """A whole turn: the items in the order of their publication, and the required view of a client."""
 
     items: list[FeedItem]
     texts: dict[int, str]

@@ -48,7 +48,7 @@ approvals = "some"  # for now
 
 
 async def write(env: Environment, text: str, path: str = FILE) -> None:
-    """As a person does."""
+    """Write as a person does."""
     await env.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
 
 
@@ -96,7 +96,7 @@ async def test_changes_of_a_blocks_permissions_are_audited(own_env: Environment)
 
 
 async def test_a_merge_patch_over_http(env: Environment) -> None:
-    """``PATCH``: null takes out, what is not named stays, and the reply is the block as it stands."""
+    """``PATCH``: null removes a key, unnamed keys stay, and the reply is the resulting block."""
     await env.terminal.create_block("patched", BlockConfig(description="d", goals=("a",), model="m"))
     request = {
         "config": {"model": None, "goals": ["b", "c"], "permissions": {"plan": True, "max_timeout": 9}}
@@ -163,7 +163,8 @@ async def test_a_file_that_cannot_be_read_is_not_overwritten(own_env: Environmen
 
 
 async def test_stop_and_start(own_env: Environment) -> None:
-    """A stopped block takes nothing and says how to start it; its file says so, and a start takes that out again."""
+    """A stopped block accepts no messages and names the way to start it; its file says so, and a start removes that
+    again."""
     await own_env.terminal.create_block("garden", BlockConfig(description="d"))
     before = await text_of(own_env)
     response = await own_env.http.post("/api/blocks/garden/stop")

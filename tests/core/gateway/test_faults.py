@@ -168,7 +168,7 @@ async def test_too_large_over_the_bus(own_env: Environment) -> None:
 
 
 async def test_a_missing_answer_times_out(nats: Bus) -> None:
-    """Without a gateway the client says so, and what to do."""
+    """Without a gateway the client reports this, with a hint."""
     with pytest.raises(Unavailable, match="No gateway answers") as refused:
         await GatewayClient(nats, "terminal", timeout=0.3).blocks()
     assert "trunkline up" in refused.value.hint
@@ -184,7 +184,7 @@ async def nats(tmp_path: Path) -> AsyncIterator[Bus]:
 
 
 async def test_a_draining_gateway_ends_its_readers(tmp_path: Path) -> None:
-    """At a drain streams end cleanly, so clients come back elsewhere with their last id; nothing hangs."""
+    """At a drain streams end cleanly, so clients reconnect elsewhere with their last id; nothing hangs."""
     async with (
         platform(tmp_path, workers=("gateway", "memory")) as running,
         httpx.AsyncClient(base_url=running.url, headers={"x-api-key": running.token}, timeout=60) as http,

@@ -175,7 +175,7 @@ async def test_only_loopback_listens(env: Environment) -> None:
 
 
 async def test_a_port_in_use_is_reported_in_one_sentence(tmp_path: Path) -> None:
-    """The start is refused with what is wrong and what to do."""
+    """The start is refused with the cause and a hint."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(TrunklineError, match=f"127.0.0.1:{port}: the port is in use") as refused:

@@ -35,7 +35,7 @@ def filled(folder: Path, text: str = "x") -> Path:
 
 
 async def half_archived(env: Environment) -> Path:
-    """As a gateway leaves it that dies after memory has moved; the workspace."""
+    """Return the workspace of a block whose archiving was interrupted after memory had moved."""
     await env.terminal.create_block("garden")
     workspace = filled(env.platform.home.workspace("garden"))
     request = MoveMemory(source="blocks/garden", target=f"archive/{ARCHIVE}", actor="test")
@@ -44,7 +44,8 @@ async def half_archived(env: Environment) -> Path:
 
 
 async def half_deleted(env: Environment) -> Path:
-    """As a gateway leaves it that dies before memory is asked; the workspace, which is not in its place."""
+    """Return the workspace, which is not in its place, of a block whose deletion was interrupted before memory was
+    asked."""
     await env.terminal.create_block("garden", BlockConfig(description="mine"))
     workspace = filled(env.platform.home.workspace("garden"))
     out = env.platform.home.workspaces / ".deleted" / "garden"

@@ -169,7 +169,7 @@ async def test_a_transcript_is_the_history(env: Environment, client: openai.Asyn
 
 
 async def test_a_conversation_continues(env: Environment, client: openai.AsyncOpenAI) -> None:
-    """With the header of a conversation only the last message counts; what is stored is the history."""
+    """With the header of a conversation only the last message counts; the stored messages are the history."""
     raw = await client.chat.completions.with_raw_response.create(model="main", messages=HI)
     conversation = raw.headers["x-conversation-id"]
     more: Any = [*HI, {"role": "assistant", "content": "You said: hi"}, {"role": "user", "content": "more"}]
@@ -299,7 +299,7 @@ async def repeated(turn: FakeTurn, text: str) -> None:
 
 
 async def test_a_repeated_answer_is_trimmed(env: Environment, client: openai.AsyncOpenAI) -> None:
-    """After a takeover the text that repeats what was sent is not sent twice."""
+    """After a takeover repeated text is not sent twice."""
     env.monitor.script = lambda turn: repeated(turn, "It is blue.")
     stream = await client.chat.completions.create(model="main", messages=HI, stream=True)
     text = "".join([chunk.choices[0].delta.content or "" async for chunk in stream])

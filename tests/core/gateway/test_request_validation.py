@@ -1,4 +1,4 @@
-"""A request that is not valid: the answer names the field and says what is wrong there, on every route."""
+"""An invalid request: the answer names the field and its fault, on every route."""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ def refused(response: httpx.Response) -> dict[str, Any]:
 
 
 async def test_every_route_names_the_field(env: Environment) -> None:
-    """By a JSON pointer into the body, with a reason; each route that takes a body is among these."""
+    """The field is a JSON pointer into the body, with a reason; each route with a body is tested."""
     conversation, turn = await begun(env)
     for method, path, body, field in BODIES:
         id = conversation if path.startswith("/conversations") else turn
@@ -142,7 +142,7 @@ async def test_headers_are_named(env: Environment, name: str, value: str) -> Non
 
 
 async def test_openais_client_reads_the_param(env: Environment) -> None:
-    """In OpenAI's words, also where the value is of a wrong type; the reason is in the message."""
+    """The names are OpenAI's, also for a value of a wrong type; the reason is in the message."""
     async with openai.AsyncOpenAI(base_url=f"{env.url}/v1", api_key=env.token) as client:
         for given, param in CHATS:
             with pytest.raises(openai.BadRequestError) as failed:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def title_of(env: Environment, conversation: str) -> str | None:
-    """As it is shown and as it is listed."""
+    """Return the title, as shown and as listed."""
     shown = (await env.http.get(f"/conversations/{conversation}")).json().get("title")
     page = await env.terminal.conversations(ListConversations(limit=100))
     assert [one.title for one in page.conversations if one.id == conversation] == [shown]

@@ -1,4 +1,4 @@
-"""Turns by id, over HTTP and the bus: where they stand, cancel, steer, decide; and what a failure looks like."""
+"""Turns by id, over HTTP and the bus: state, cancel, steer, decide; and the form of a failure."""
 
 import anyio
 import httpx

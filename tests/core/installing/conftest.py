@@ -1,4 +1,4 @@
-"""A person's environment: a fresh virtual environment that sees what is installed here, and a home of its own."""
+"""A person's environment: a fresh virtual environment with this installation, and a separate home."""
 
 import base64
 import hashlib

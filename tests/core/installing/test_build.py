@@ -188,7 +188,7 @@ FORGED = (
 
 
 def test_a_manifest_forges_no_line(place: Place, tmp_path: Path) -> None:
-    """Line breaks in what the author wrote are shown as blanks: one line for each thing that it asks for."""
+    """Line breaks in the author's text are shown as blanks: one line for each request."""
     for wanted in (place.tool("sky", manifest=FORGED), make_project(tmp_path / "sky", manifest=FORGED)):
         shown = place.install(wanted).stdout.splitlines()
         assert [line for line in shown if line.startswith("effects")] == ["effects    read"]

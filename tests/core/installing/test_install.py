@@ -1,4 +1,4 @@
-"""Installing plugins: the text shown, the required consent, the pinned files, and what is refused despite consent."""
+"""Installing plugins: the text shown, the required consent, the pinned files, and the refusals despite consent."""
 
 import hashlib
 import tomllib

@@ -37,5 +37,5 @@ def test_no_text_in_memory_commands_a_terminal(home: Path, arguments: tuple[str,
 
 
 def test_a_pipe_gets_the_text_unescaped(home: Path) -> None:
-    """Only a terminal obeys; what reads a pipe wants what was written."""
+    """Only a terminal interprets control characters; a pipe gets the exact text."""
     assert run_trunkline(home, "memory", "show", PATH).stdout == f"{EVIL}\n"

@@ -88,7 +88,7 @@ def test_the_error_for_a_quarantined_store_names_alternatives(
 
 
 def test_a_store_that_is_not_there_is_named() -> None:
-    """By a plugin that is not installed, or has no store."""
+    """The named plugin is not installed, or has no store."""
     with pytest.raises(ConfigError, match=f"{DEFAULT_STORE} is not installed") as refused:
         choose_store(plugins(), None)
     assert "[memory] store" in str(refused.value.hint)

@@ -43,8 +43,8 @@ def memory(tmp_path: Path) -> Run:
 
 
 def test_an_encrypted_memory_moves_to_another_machine(memory: Run, tmp_path: Path) -> None:
-    """FS-1: exported for a key, imported with it elsewhere: the files, their history, and the gaps. Whoever has no key
-    gets nothing, and no plain copy stays anywhere. Imported again nothing changes."""
+    """FS-1: a memory exported for a key is imported with it elsewhere: the files, their history, and the gaps.
+    Without the key there is no access, and no plain copy stays anywhere. A second import changes nothing."""
     (tmp_path / "notes.md").write_text("needle in the garden\n")
     memory("one", "add", "notes.md")
     (tmp_path / "one/memory/preferences.toml").write_text('model = "weather/rain"\n')
@@ -88,7 +88,7 @@ def test_a_passphrase_comes_from_a_file_or_a_variable(memory: Run, tmp_path: Pat
 
 @pytest.mark.anyio
 async def test_an_import_reaches_the_instance_that_runs(memory: Run, tmp_path: Path) -> None:
-    """The memory worker brings it in, and what it serves has it at once; an unpacked export is as good as the file."""
+    """The memory worker imports it, and serves the result at once; an unpacked export works like the file."""
     import anyio
 
     (tmp_path / "notes.md").write_text("from elsewhere")

@@ -68,7 +68,7 @@ def test_the_name_of_a_source_cannot_close_its_mark() -> None:
 
 
 def test_ordinary_text_is_left_as_it_is() -> None:
-    """Code, mathematics and mark-up in a file stay what they are."""
+    """Code, mathematics and mark-up in a file are unchanged."""
     text = "if a < b: print('<b>context</b>')\nfor (;;) x <<= 2; // &lt;p&gt;"
     assert text in wrap_context("code", text)
 

@@ -32,7 +32,7 @@ META = ["discover_tools", "load_tools"]
 
 
 def made(name: str, description: str, effect: Any = "read", **more: Any) -> trunkline.Tool:
-    """A tool that says its name and what it was given."""
+    """Return a tool that returns its name and its arguments."""
 
     @trunkline.tool(effect=effect, name=name, **more)
     async def tool(value: str) -> str:
@@ -48,7 +48,7 @@ def fields(spec: ToolSpec) -> dict[str, Any]:
 
 
 class DiscoveryPlugin:
-    """Some tools, and a model that says what the last message wants: ``NAME ARGUMENT`` calls a tool."""
+    """Some tools, and a model that follows the last message: ``NAME ARGUMENT`` calls a tool."""
 
     def __init__(self) -> None:
         self.model = ScriptedModel(self.answer)
@@ -129,9 +129,9 @@ async def until(holds: Callable[[], Any], seconds: float = 60.0) -> None:
 
 
 async def test_MB_T12_a_model_finds_loads_and_keeps_what_it_needs(tmp_path: Path) -> None:
-    """The first request holds the tools for every day and the two that find others, no more. What was loaded is shown
-    behind them from the next step on: in later turns, in a fork, and after a restart of everything, in the same order;
-    in another conversation it is not."""
+    """The first request has the everyday tools and the two that find others, no more. Loaded tools are shown behind
+    them from the next step on: in later turns, in a fork, and after a restart of everything, in the same order; in
+    another conversation they are not."""
     plugin = DiscoveryPlugin()
     async with plugin.running(tmp_path) as running:
         found = await running.say("discover_tools what will the weather be")
@@ -172,7 +172,8 @@ async def test_a_tool_that_was_not_loaded_may_be_called(tmp_path: Path) -> None:
 
 
 async def test_restricted_tools_are_named_and_not_loaded(tmp_path: Path) -> None:
-    """With why, and what a person could do; neither loading nor calling it leads round the policy, before or after."""
+    """The error has the reason, and what a person could do; neither loading nor calling it bypasses the policy,
+    before or after."""
     plugin = DiscoveryPlugin()
     async with plugin.running(tmp_path) as running:
         listed = result(await running.say("discover_tools run the motor"))

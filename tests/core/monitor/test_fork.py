@@ -1,4 +1,4 @@
-"""A fork: a new conversation that asks again from a step of a turn, with what the turn had until then."""
+"""A fork: a new conversation that repeats a turn from a step, with the turn's content up to there."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 
 
 class ForkPlugin:
-    """A scripted model, a tool whose effect is counted, and a gate that asks a person when told to."""
+    """A scripted model, a tool whose effect is counted, and a gate that asks a person on request."""
 
     stage = "gate"
 

@@ -58,7 +58,7 @@ class Models:
 
 
 class Tools:
-    """Tools for the tests; what they did is in ``log``."""
+    """Tools for the tests; ``log`` has their effects."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
@@ -346,7 +346,7 @@ async def test_a_turn_found_only_in_the_journal_is_ended_before_the_next() -> No
 
 
 async def test_an_unreadable_turn_does_not_stop_others() -> None:
-    """The journal ends with an unknown turn whose message it does not tell: the next message is answered."""
+    """The journal ends with an unknown turn without its message: the next message is answered."""
     async with scripted() as (running, _):
         first = (await running.say("say:one")).accepted
         record = NewerRecord(turn="turn_new", epoch=1, owner="newer", entries=({"type": "from_the_future"},))
@@ -387,7 +387,7 @@ async def test_items_for_an_abandoned_turn_are_not_lost() -> None:
 
 
 async def test_a_turn_given_up_in_its_middle_ends_once() -> None:
-    """Also when the middleware breaks after the model answered."""
+    """This holds also when the middleware breaks after the model answered."""
     tools = Tools()
 
     async def broken(turn: TurnInfo, proceed: Callable[[], Awaitable[None]]) -> None:
@@ -469,7 +469,7 @@ async def is_said(running: Platform, conversation: str, text: str) -> bool:
 
 
 async def test_a_conversation_is_found_while_its_first_turn_ends() -> None:
-    """A second message that comes at that moment is not told that there is no such conversation."""
+    """A second message at that moment does not get the error that there is no such conversation."""
     tools = Tools()
     async with scripted(tools) as (running, _):
         first = await running.send("call:wait {} ;; say:one")

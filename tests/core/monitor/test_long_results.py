@@ -1,4 +1,4 @@
-"""A long result belongs to its conversation: what is forked from that has it, after a restart too; no other has."""
+"""A long result belongs to its conversation: forks of that have it, after a restart too; no other has."""
 
 import re
 from pathlib import Path

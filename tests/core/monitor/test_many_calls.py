@@ -92,8 +92,8 @@ async def planned(running: Platform, accepted: MessageAccepted) -> int:
 
 
 async def test_thousands_of_calls_in_one_answer() -> None:
-    """So many are run as the setting says; each of the others has a result that says that it was not run, and why. All
-    the while other conversations are answered."""
+    """Only the configured number of calls runs; each of the others has a result with the reason that it was not run.
+    Other conversations are answered in the meantime."""
     plugin, config = ManyCallsPlugin(), {"runtime.provider_adapter": "scripted", "monitor.max_tool_calls": 50}
     async with platform(plugins=[plugin], config=config) as running:
         accepted = await running.send(f"make {MANY} look")

@@ -58,7 +58,7 @@ class Models:
 
 
 class Tools:
-    """Tools for the tests; what they did is in ``log``."""
+    """Tools for the tests; ``log`` has their effects."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
@@ -509,7 +509,7 @@ async def test_watching_late_or_twice_shows_the_same() -> None:
 
 
 async def test_a_finished_turn_empties_the_inbox_and_completes_the_journal() -> None:
-    """The inbox holds only what is not done; three records make a plain turn."""
+    """The inbox holds only unfinished work; three records make a plain turn."""
     async with scripted() as (running, _):
         answer = await running.say("say:hi")
         keys = {"conversation": answer.accepted.conversation}

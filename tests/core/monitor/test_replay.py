@@ -104,7 +104,7 @@ def test_every_replayed_turn_is_identical(seed: int, crashes: list[int]) -> None
 @settings(deadline=None)
 @given(seed=st.integers(), data=st.data())
 def test_replay_finds_an_entry_that_differs_from_the_state_machine(seed: int, data: st.DataObject) -> None:
-    """A missing record, an end that is another: each is seen; only what a cancel made needless is not."""
+    """A missing record and a different end are found; a record that a cancel made unnecessary is not missed."""
     written = lived(seed, [])
     assume(not any(isinstance(entry, CancelRecorded) for _, entries in written for entry in entries))
     number = data.draw(st.integers(0, len(written) - 2))

@@ -199,7 +199,7 @@ async def test_the_next_model_call_gets_the_tool_result_as_data() -> None:
 
 @pytest.mark.anyio
 async def test_a_call_that_asks_waits_for_a_person() -> None:
-    """Approvals are what they are for every call."""
+    """Approvals apply as for every call."""
     async with started_platform(**{"permissions.approvals": "some"}) as (running, provider):
         sent = await running.send("/tool write_file path=a.md content=x")
         async for event in running.gateway.watch(sent.conversation, sent.turn):

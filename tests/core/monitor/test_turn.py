@@ -237,7 +237,7 @@ def test_every_phase_but_the_last_takes_a_new_owner() -> None:
 
 
 class CommandRunner:
-    """Carries commands out with random results, counting what it did."""
+    """Executes commands with random results, counting its actions."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance

@@ -127,7 +127,7 @@ async def test_a_host_that_cannot_be_found_is_reported() -> None:
 
 
 def test_the_examples_are_addresses() -> None:
-    """The lists above say what they mean."""
+    """The lists above have the intended kinds of addresses."""
     assert all(reserved_reason(ip_address(one)) for one in CLOSED) and not any(
         reserved_reason(ip_address(one)) for one in OPEN
     )

@@ -38,7 +38,7 @@ def snapshot(folder):
 
 
 def everything(folder, path):
-    """Every operation with the path; what was read."""
+    """Try every operation with the path; return the bytes that were read."""
     read = []
     for operation in (
         lambda: read.append(folder.read_bytes(path)),

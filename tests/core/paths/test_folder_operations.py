@@ -109,7 +109,7 @@ def test_rename_and_unlink(folder):
 
 
 def test_errors_carry_the_path_as_it_was_given(folder):
-    """An error names the whole path, so a model or person knows what was meant."""
+    """An error names the whole path, so a model or person can identify it."""
     for operation in (folder.read_bytes, folder.unlink, folder.listdir, folder.stat, folder.rmdir):
         with pytest.raises(FileNotFoundError) as caught:
             operation("no/such")

@@ -1,4 +1,4 @@
-"""Guards fail closed: what a broken guard would guard is refused."""
+"""Guards fail closed: calls behind a broken guard are refused."""
 
 import pytest
 

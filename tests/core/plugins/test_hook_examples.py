@@ -87,7 +87,7 @@ def test_every_hook_of_the_design_is_there():
 
 @pytest.mark.parametrize("name", HOOK_RULES)
 def test_a_declaring_hooks_example_works(load, sources, name):
-    """The example, saved as a file in ``tool_sources``, is loaded and what it yields arrives."""
+    """The example, saved as a file in ``tool_sources``, is loaded and its objects are used."""
     (sources / "example.py").write_text(example(HOOKS[name]))
     plugins = load()
     given = {"worker": "monitor"} if name == "trunkline_lifespan" else {}

@@ -232,7 +232,7 @@ def test_the_first_answer_decides(load):
 
 
 def test_ranking_cannot_invent_hits(load):
-    """A ranker may reorder and drop what was found, and nothing else."""
+    """A ranker may reorder and drop hits, and nothing else."""
     hit = trunkline.MemoryHit(path="a.md", line=1, content="x", context="x", score=1.0)
     other = trunkline.MemoryHit(path="b.md", line=1, content="x", context="x", score=0.5)
     query = SearchMemory(query="x")

@@ -1,4 +1,4 @@
-"""Lifespans of plugins: what they are given, and how one of the old form is refused."""
+"""Lifespans of plugins: their context, and the refusal of the old form."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -287,7 +287,7 @@ def test_a_host_that_the_model_chose_is_asked_about(table: Any, expected: str) -
     ],
 )
 def test_reach_of_file_permissions(table: Any, reached: set[str]) -> None:
-    """Each scope has what the nearer ones have."""
+    """Each scope includes the narrower ones."""
     found = {
         scope
         for scope in ("block", "workspace", "system")

@@ -66,7 +66,7 @@ async def until(condition: Callable[[], Any]) -> None:
 
 
 async def test_a_remote_joins_with_the_code(tmp_path: Path) -> None:
-    """Both sides keep what they need, for their owner only, and the secret half of the key stays where it was made."""
+    """Both sides store their credentials, for their owner only, and the private key stays where it was made."""
     hub, remote = tmp_path / "hub", tmp_path / "remote"
     async with waiting(hub) as door:
         joined = await join(remote, HERE, door.port, f" {door.code.lower()} ")

@@ -76,7 +76,7 @@ def asked(home: Path, toml: str, monkeypatch: pytest.MonkeyPatch, *plugins: obje
 def test_the_owner_chooses_the_adapter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, environ: dict[str, str], answers: str
 ) -> None:
-    """By name, by settings, or by the key of an adapter that came with the platform; settings count before a key."""
+    """The choice is by name, by settings, or by the key of a bundled adapter; settings count before a key."""
     assert (
         asked(tmp_path, toml, monkeypatch, AcmePlugin() if "acme" in toml else object(), **environ) == answers
     )

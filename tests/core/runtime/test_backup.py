@@ -57,7 +57,7 @@ def archive(
 
 
 def test_a_refused_restore_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Commands that are refused for what they are given make no home, no folder of one, no lock and no log."""
+    """A command refused for its arguments creates no home, no part of one, no lock and no log."""
     (tmp_path / "garbage.tar").write_text("no archive")
     cut = archive(tmp_path / "cut.tar", members={"trunkline.toml": b"[gateway]\nport = 0\n"})
     cut.write_bytes(cut.read_bytes()[:1200])
@@ -153,7 +153,7 @@ async def test_the_bus_store_restores_work_in_progress(home: Path, tmp_path: Pat
 
 
 def test_a_home_that_is_not_empty_is_replaced_only_on_request(home: Path, tmp_path: Path) -> None:
-    """Refused; with --replace what was there lies aside, whole."""
+    """It is refused; with --replace the old content is moved aside, complete."""
     file = tmp_path / "b.tar"
     trunkline(home, "backup", str(file))
     before = sorted(path for path in home.rglob("*"))

@@ -88,7 +88,8 @@ async def test_a_message_of_the_inbox_is_sent_again_byte_for_byte(tmp_path: Path
 
 
 async def test_unread_messages_become_dead_letters_and_are_listed(tmp_path: Path) -> None:
-    """From the consumer's own bury to the list; sent again it would only come back, so that is refused."""
+    """The message is traced from the consumer's rejection to the list; sending it again would only fail again, so
+    that is refused."""
     async with bus_at(tmp_path) as bus:
         await resend(bus, INBOX, b"not json", msg_id="1", headers={}, conversation="conv_1")
         partition = int(await _raw_partition(bus))

@@ -60,7 +60,7 @@ async def tell(bus: Bus, path: str) -> None:
 
 
 async def test_an_answer_is_cached_and_an_absence_is_not(tmp_path: Path) -> None:
-    """A name is asked for once; what is not there is asked for again, so that it is found when it comes."""
+    """A name is requested once; a missing one is requested again, so that it is found once it exists."""
     asked = Asked()
     async with known(tmp_path, asked) as (_, found):
         assert [await found.get("a"), await found.get("a"), await found.get("b")] == [1, 1, 2]
@@ -156,7 +156,7 @@ async def test_a_name_that_was_absent_is_not_shared(tmp_path: Path) -> None:
 
 
 async def test_a_stale_answer_counts_while_memory_is_away(tmp_path: Path) -> None:
-    """With ``stale_for``, what was known counts on while memory does not answer, and not once it answers again."""
+    """With ``stale_for``, the cached answer is used while memory does not answer, and not once it answers again."""
     asked = Asked()
     async with known(tmp_path, asked, stale_for=300.0) as (_, found):
         assert await found.get("a") == 1

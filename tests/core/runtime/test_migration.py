@@ -162,8 +162,8 @@ def _whole(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("after", [0, 1, 2])
 def test_a_migration_step_is_resumed_after_a_crash(after: int, tmp_path: Path) -> None:
-    """Killed between two files of a step: the mark is of before it, what it rewrites was copied as it was, and the
-    next start ends it with the same result as without the crash."""
+    """The step is killed between two files: the version is the old one, the rewritten file was copied first, and the
+    next start ends the step with the same result as without the crash."""
     whole = used(tmp_path / "whole")
     migrate(whole, shouting())
     home = used(tmp_path / "home")

@@ -118,7 +118,7 @@ async def test_a_full_inbox_refuses_and_drops_nothing() -> None:
 
 
 async def test_a_changed_limit_applies_from_the_next_start(tmp_path: Path) -> None:
-    """The stream is changed, and what is above goes; a larger one again loses nothing more."""
+    """The stream is changed, and the excess is removed; a larger limit again loses nothing more."""
     async with platform(tmp_path, workers=("memory",)) as running:
         for number in range(20):
             await journal(running, number)
@@ -177,7 +177,7 @@ def test_log_files_are_bounded_and_old_ones_removed(tmp_path: Path) -> None:
 
 
 def test_fill_level_of_a_stream() -> None:
-    """By its size; one without a limit is never full."""
+    """The level is by size; a stream without a limit is never full."""
     now = datetime.now(UTC)
     assert StreamState(name="s", messages=1, bytes=50, at=now, max_bytes=100).fullness == 0.5
     assert StreamState(name="s", messages=1, bytes=50, at=now).fullness == 0

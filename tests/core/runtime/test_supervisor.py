@@ -73,7 +73,7 @@ async def test_a_worker_that_cannot_open_stops_the_start_with_its_sentence(
 async def test_a_worker_that_cannot_open_after_a_crash_is_tried_again(
     tmp_path: Path, recorded_workers: RecordedWorkers
 ) -> None:
-    """Once the platform runs, a worker that does not come back at once does not end it."""
+    """Once the platform runs, a worker that does not restart at once does not end it."""
     async with running_platform(
         config_at(tmp_path), recorded_workers.load, kinds=("tools", "memory")
     ) as instance:

@@ -166,7 +166,7 @@ def lines(table: str) -> list[str]:
 
 @pytest.mark.parametrize("text", [*lines(SAID), *TABLES])
 def test_secrets_are_recognized(text: str) -> None:
-    """A secret, whole, and nothing around it; what was marked once is left alone."""
+    """A secret is marked completely, and no text around it; a marked one is left unchanged."""
     redacted = SECRETS.redact(text.replace("«", "").replace("»", ""))
     assert redacted == MARKED.sub(REDACTION_MARK, text)
     assert SECRETS.redact(redacted) == redacted

@@ -18,7 +18,7 @@ def test_child_spans_are_listed_below_their_parent_by_time() -> None:
 
 
 def test_a_span_of_a_killed_parent_is_a_root() -> None:
-    """A worker that was killed took its open spans along; what it had finished is still shown."""
+    """The open spans of a killed worker are lost; its finished ones are still shown."""
     drawn = tree_lines([span("orphan", "2", "gone", 1, 4), span("root", "1", None, 0, 10)])
     assert [(line.depth, line.span.name) for line in drawn] == [(0, "root"), (0, "orphan")]
 
@@ -43,7 +43,8 @@ def test_a_span_sent_twice_is_drawn_once() -> None:
 
 
 def test_a_span_exported_while_open_is_replaced_by_its_end() -> None:
-    """In whichever order they come; one whose worker was killed stays, with its children below it, and says so."""
+    """The order of arrival does not matter; the span of a killed worker stays, with its children below it, and is
+    marked."""
     opened, ended = span("a", "1", None, 0, 5, unfinished=True), span("a", "1", None, 0, 9)
     assert [line.span for line in tree_lines([opened, ended])] == [ended]
     assert [line.span for line in tree_lines([ended, opened])] == [ended]

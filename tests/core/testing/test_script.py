@@ -1,4 +1,4 @@
-"""The language in which a message says what a scripted model answers."""
+"""The language of messages that select a scripted model's answer."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def result(text: str) -> HeardMessage:
     ],
 )
 def test_an_instruction_is_its_steps(program: str, steps: list[Any]) -> None:
-    """Each line of the table in the module's docstring; what is wrong is answered, not raised."""
+    """Each line of the table in the module's docstring is an instruction; a mistake is answered, not raised."""
     reply = answer_by_message(scripted_request(program))
     assert len(reply) == len(steps)
     for step, expected in zip(reply, steps, strict=True):

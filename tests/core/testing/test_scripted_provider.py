@@ -1,4 +1,4 @@
-"""The scripted provider speaks the real protocols: the official client and curl understand it."""
+"""The scripted provider implements the real protocols: the official client and curl understand it."""
 
 import json
 import shutil

@@ -115,7 +115,7 @@ class Caller:
                 await anyio.sleep(0.01)
 
     async def remember(self, path: str, text: str) -> None:
-        """Change what memory holds, and tell of it."""
+        """Change memory's files, and publish the change."""
         self.files[path] = text
         await self.bus.publish(MEMORY_CHANGED, MemoryChanged(paths=(path,), version="1"), part="files")
 

@@ -198,7 +198,7 @@ class Harbour(ToolSource):
     async def run(self, context: SourceContext) -> None:
         @trunkline.tool(effect="write")
         async def jot(words: str) -> str:
-            """Take what was not meant for it."""
+            """Take arguments for another tool."""
             return "taken"
 
         context.publish([SourcedTool(jot, source="harbour:bay")])

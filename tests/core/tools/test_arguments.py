@@ -97,7 +97,7 @@ def test_arguments_merged_into_a_key_are_repaired(sent: dict[str, Any], meant: d
     ],
 )
 def test_arguments_sent_as_text_are_parsed(text: str, meant: dict[str, Any]) -> None:
-    """The key ``""`` holds what was sent as text: JSON, JSON in quotes, or pairs."""
+    """The key ``""`` holds arguments sent as text: JSON, JSON in quotes, or pairs."""
     assert prepare_arguments(SPEC, {"": text}) == meant
 
 

@@ -110,8 +110,8 @@ async def test_the_catalogue_is_that_of_the_delegated_block(tools: Any) -> None:
 
 
 async def test_a_caller_cannot_reach_calls_of_another(tools: Any) -> None:
-    """With its key, the conversation and the block all known: the outcome in the ledger is not told, the stored result
-    not read, and what runs is not stopped."""
+    """Its key, the conversation and the block are all known: the ledger's outcome is not returned, the stored result
+    not read, and the running call not stopped."""
     plugin = NotePlugin()
     async with tools(plugin) as caller:
         await caller.call("write", {"text": "mine"}, key="call_mine")
@@ -135,7 +135,7 @@ async def test_a_caller_cannot_reach_calls_of_another(tools: Any) -> None:
 
 
 async def test_a_caller_can_cancel_its_own_call(tools: Any) -> None:
-    """By the key that it gave it."""
+    """The call is selected by the caller's own key."""
     plugin = NotePlugin()
     async with tools(plugin) as caller, anyio.create_task_group() as tasks:
         tasks.start_soon(delegated, caller, said("dwell", {}, call="call_1"))

@@ -50,8 +50,8 @@ BY_THE_CALL = {"search_in_documents", "ingest_document"}
 
 
 async def test_every_read_tool_declares_whether_it_reads_memory() -> None:
-    """A tool that comes with Trunkline and reads declares its result as derived, or is named above with what it reads.
-    The names by which old messages are judged are names of such tools."""
+    """A bundled read tool declares its result as derived, or is named above with its source. The names that classify
+    old messages are names of such tools."""
     async with platform() as running:
         reported = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
         specs = {spec.name: spec for spec in reported.tools or ()}
@@ -79,7 +79,8 @@ CALLS: list[tuple[str, dict[str, Any], bool]] = [
 
 
 async def test_outcomes_declare_derived_results() -> None:
-    """Also of a failure, and of a tool that brings documents of the conversation or, in another call, of memory."""
+    """This holds for a failure too, and for a tool that returns documents of the conversation or, in another call,
+    of memory."""
     async with platform() as running:
         workspace = running.home.workspace("main")
         workspace.mkdir(parents=True, exist_ok=True)

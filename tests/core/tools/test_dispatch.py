@@ -33,7 +33,7 @@ class Noting:
 
 
 class Doing:
-    """Does what the test says."""
+    """Follows the test."""
 
     def __init__(self, stage: Stage, act: Any) -> None:
         self.stage: Stage = stage

@@ -166,7 +166,7 @@ async def test_PA_T2_MB_T6_no_path_leads_out(tools: Any, tmp_path: Path) -> None
 async def test_MB_T7_protected_names_are_closed_to_every_file_tool(
     tools: Any, tmp_path: Path, scope: str
 ) -> None:
-    """In every scope, in every folder, by their own names: nothing is read, listed with its content, or changed."""
+    """In every scope and every folder, nothing under their own names is read, listed with its content, or changed."""
     async with tools() as caller:
         caller.files["blocks/main/block.toml"] = f'[permissions]\nscope = "{scope}"\n'
         caller.workspace.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The gatekeeper: when it asks, and that what a person is shown cannot fool them."""
+"""The gatekeeper: the calls that need approval, and a preview that cannot mislead a person."""
 
 from pathlib import Path
 from typing import Any
@@ -252,7 +252,7 @@ def test_a_long_preview_shows_both_ends_and_counts_the_rest(length: int) -> None
 
 
 def test_a_command_is_shown_as_a_shell_would_need_it() -> None:
-    """So an argument with a space is one argument to the eye."""
+    """An argument with a space is visibly one argument."""
     assert (
         command_preview(["rm", "-rf", "my notes; x"], "~/garden").text
         == "rm -rf 'my notes; x'\n(in ~/garden)"

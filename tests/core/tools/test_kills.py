@@ -1,4 +1,5 @@
-"""Tools workers as processes that are killed: no effect happens twice, and what is unknown is called unknown."""
+"""Tools workers as processes that are killed: no effect happens twice, and an unknown outcome is reported as
+unknown."""
 
 import os
 import signal
@@ -282,7 +283,7 @@ async def test_an_outcome_that_could_not_be_recorded_is_not_lost(processes: Any,
 
 
 async def test_a_call_dropped_by_a_live_worker_is_not_waited_for(processes: Any) -> None:
-    """The ledger says that a worker is at it; while that one says so too it is waited for, and then no longer."""
+    """The ledger names the worker of the call; the call is waited for while that worker confirms it, and no longer."""
     at_work = True
 
     async def answer(request: Request[CheckLiveness]) -> LivenessReply:

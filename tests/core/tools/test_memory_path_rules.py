@@ -65,7 +65,8 @@ async def owners(running: Platform, files: dict[str, str], *gone: str) -> None:
 
 
 async def test_a_denial_holds_for_chunks_by_every_way_to_them(tmp_path: Path) -> None:
-    """Recall, reason, search, links and forgetting, and what is new is not kept; other layers are not concerned."""
+    """This covers recall, reason, search, links and forgetting, and new chunks are not stored; other layers are not
+    affected."""
     async with memory(tmp_path, {}) as running:
         kept = await call(
             running, "remember", content="The tulips stand in the hidden corner.", tags=["tulips"]

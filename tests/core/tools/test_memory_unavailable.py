@@ -152,7 +152,7 @@ async def test_a_call_that_waits_can_be_cancelled(module_platform: ProcessPlatfo
 async def test_the_wait_has_an_end_and_then_the_call_is_refused(
     tools: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Memory that does not come back lets nothing run."""
+    """If memory does not return, nothing runs."""
     monkeypatch.setattr(guard_cache, "WAIT_SECONDS", 1.0)
     async with tools(memory=False) as caller:
         refused = await caller.call("write_file", {"path": "never.md", "content": "x"})

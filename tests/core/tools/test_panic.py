@@ -130,7 +130,7 @@ async def test_panic_ends_programs_unknown_to_all_workers(tmp_path: Path) -> Non
 
 
 def test_a_kill_switch_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
-    """The programs are ended, the command fails, and says what is left to do."""
+    """The programs are ended, the command fails, and names the remaining step."""
     home = tmp_path / "home"
     home.mkdir()
     (home / "panic.json").mkdir()

@@ -122,7 +122,7 @@ async def test_an_invalid_policy_refuses_everything(tools: Any) -> None:
 
 
 async def test_a_star_stands_for_any_part_of_a_resource(tools: Any) -> None:
-    """Also for the word that says of which kind it is; and a tool that is not there yet may be named."""
+    """This includes the word for its kind; and a future tool may be named."""
     async with tools(Bench(), config={"permissions.approvals": "none"}) as caller:
         for resource in ("*", "tool:*", "t*", "*do_write", "tool*write", "*:*:do_write"):
             policy = {"subject": "*", "resource": resource, "action": "write", "effect": "deny"}

@@ -81,7 +81,7 @@ async def test_no_tool_lifts_a_limit(tmp_path: Path) -> None:
 
 
 async def through_files(running: Platform, memory: Path, far: Path) -> None:
-    """The file tools, which reach the whole system but for what is closed."""
+    """The file tools, which reach the whole system except for closed paths."""
     home = running.home.path
     (far / "alias").symlink_to(home)
     await call(running, "write_file", path=f"{far}/open.toml", content=OPEN)
@@ -108,7 +108,7 @@ async def through_files(running: Platform, memory: Path, far: Path) -> None:
 
 
 async def test_a_denial_of_memory_holds_for_every_way_to_it(tmp_path: Path) -> None:
-    """Reading, listing, searching, and what is done to the folders around it or to all of memory."""
+    """This covers reading, listing, searching, and operations on its parent folders or on all of memory."""
     deny = '{"subject": "block:main", "resource": "memory:/diary/private/*", "action": "*", "effect": "deny"}'
     async with platform(tmp_path / "home", workers=("memory", "tools", "gateway")) as running:
         await owner_writes(

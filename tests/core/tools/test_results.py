@@ -1,5 +1,5 @@
-"""Results of any size: what is too long for a conversation is kept apart, shown by its ends, and can be read to the
-last character, from where it belongs and from nowhere else."""
+"""Results of any size: one that is too long for a conversation is stored separately, shown by its ends, and can be
+read to the last character, in its own conversation and in no other."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -113,8 +113,8 @@ class Afar:
 
 
 async def test_output_declared_untrusted_is_marked_in_one_place(tools: Any) -> None:
-    """A repeat gets the same, out of the ledger; words of the tool's own and its refusals are not marked,
-    and what it cites in those can forge no mark."""
+    """A repeat gets the same, out of the ledger; the tool's own errors and refusals are not marked, and text quoted
+    in those can forge no mark."""
     async with tools(Afar()) as caller:
         reported = await caller.call("listen", key="call_1")
         assert (

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Workshop:
-    """Tools for the tests, with what they did."""
+    """Tools for the tests, with their effects."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []
@@ -331,7 +331,7 @@ async def test_output_that_is_not_text_is_refused(tools: Any) -> None:
 
 
 async def test_a_call_can_be_cancelled_wherever_it_runs(tools: Any) -> None:
-    """The caller gets an outcome that says so, the ledger has it, and a repeat does not run the tool again."""
+    """The caller gets a cancelled outcome, the ledger has it, and a repeat does not run the tool again."""
     shop = Workshop()
     async with tools(shop) as caller, anyio.create_task_group() as tasks:
         found: list[ToolOutcome] = []

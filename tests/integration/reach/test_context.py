@@ -67,7 +67,7 @@ async def test_services_unavailable_to_a_remote_tool_are_tool_errors(reached: Re
 
 @pytest.mark.parametrize("prefix", ["near_", *DISTANT])
 async def test_a_remote_tool_can_load_other_tools(reached: Reached, prefix: str) -> None:
-    """The model is given what the tool names, by the name that it has here."""
+    """The model receives the named tools, by their names here."""
     await change_permissions(reached.running.bus, "main", {"approvals": "none"})
     outcome = await reached.call(f"{prefix}want", "main", {"what": "load"})
     assert (outcome.status, outcome.loads) == ("ok", (f"{prefix}look",))

@@ -1,4 +1,4 @@
-"""The store does what every store must, and says so when its file cannot be used."""
+"""The store keeps the contract of stores, and reports an unusable file."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A memory over a list of records: what the base class adds to the contract suite, which ``OneFile`` runs."""
+"""A memory over a list of records: the additions of the base class to the contract suite, which ``OneFile`` runs."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -65,7 +65,8 @@ async def test_a_change_that_cannot_be_stored_has_no_effect(tmp_path: Path) -> N
 
 
 async def test_appending_to_a_conversation_stores_only_the_addition(tmp_path: Path) -> None:
-    """Only the first record of a conversation is whole; the others hold what was appended, and replay to the same."""
+    """Only the first record of a conversation is whole; the others hold the appended messages, and replay to the
+    same."""
     records: list[MemoryRecord] = []
     store = await opened(records, tmp_path)
     for number in range(5):
@@ -82,7 +83,7 @@ async def test_appending_to_a_conversation_stores_only_the_addition(tmp_path: Pa
 
 
 async def test_a_change_of_nothing_is_no_record(tmp_path: Path) -> None:
-    """Writing what is there already keeps the version."""
+    """Writing the existing text keeps the version."""
     records: list[MemoryRecord] = []
     store = await opened(records, tmp_path)
     version = await write(store, "a.md", "one")

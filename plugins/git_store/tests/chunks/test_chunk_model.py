@@ -35,7 +35,7 @@ class ModelChunk:
 
 
 class ChunkMachine(RuleBasedStateMachine):
-    """Two agents of one block do what they may do; the model is a dictionary."""
+    """Two agents of one block make permitted changes; the model is a dictionary."""
 
     made: Bundle[str] = Bundle("made")
 

@@ -34,7 +34,8 @@ async def test_rlm_t1_each_kind_of_sentence_is_one_chunk_of_its_type(chunks: Chu
 
 
 async def test_a_chunk_is_a_file_that_a_person_can_read(chunks: Chunks, tmp_path: Path) -> None:
-    """RLM-F1, F2: one JSON file in the folder of its day, one key a line, with what the requirement names."""
+    """RLM-F1, F2: one JSON file in the folder of its day, one key a line, with the fields that the requirement
+    names."""
     chunk = await chunks.keep("User prefers dark mode", tags=("ui",))
     file = tmp_path / "memory/blocks/main/chunks/2026-05-04" / f"{chunk}.json"
     text = file.read_text()

@@ -1,4 +1,4 @@
-"""Chunks in a store that has no index: the same answers, from what the files say (``InMemoryChunkIndex``)."""
+"""Chunks in a store that has no index: the same answers, from the files (``InMemoryChunkIndex``)."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recall by more than the exact words: forms of words, meaning, and times; each says so (RLM-F10)."""
+"""Recall by more than the exact words: forms of words, meaning, and times; each hit names its reason (RLM-F10)."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -88,7 +88,7 @@ async def test_without_an_embedder_recall_uses_words_and_reports_it(chunks: Chun
 
 
 async def test_a_failing_embedder_leaves_recall_by_words(tmp_path: Path) -> None:
-    """A chunk is recalled by its words while the embedder is out of reach, and the answer says so."""
+    """A chunk is recalled by its words while the embedder is unreachable, and the answer reports this."""
     embedder = TinyEmbedder(MEANS)
     async with embedding(tmp_path, embedder) as chunks:
         chunk = await chunks.keep("The truck stands outside")
@@ -132,7 +132,8 @@ async def test_rlm_t5_t6_hold_with_vectors_too(
 
 
 async def test_chunks_of_the_named_time_come_first(chunks: Chunks) -> None:
-    """ "Yesterday" and the like raise what was made then; the score is the sum of its signals times its factors."""
+    """ "Yesterday" and similar words raise the chunks of that time; the score is the sum of its signals times its
+    factors."""
     older = await chunks.keep("We decided to use apples")
     chunks.later(days=2)
     wanted = await chunks.keep("We decided to use apples")

@@ -1,4 +1,4 @@
-"""Prints what the official conformance suite says of our host and of our server, a line a scenario.
+"""Prints the results of the official conformance suite for our host and our server, a line a scenario.
 
 ``python plugins/mcp/tests/conformance/report.py [--json]`` ends with an error when anything fails that a revision
 requires.
@@ -25,7 +25,7 @@ Table = dict[str, dict[str, Mapping[str, suite.Verdict]]]
 
 
 async def measured() -> Table:
-    """By role and revision."""
+    """Return the results by role and revision."""
     found: Table = {"client": {}, "server": {}}
     with tempfile.TemporaryDirectory() as place, suite.client_that_stays(Path(place)) as words:
         for revision in suite.REVISIONS:

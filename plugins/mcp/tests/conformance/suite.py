@@ -105,7 +105,8 @@ def client_that_stays(place: Path) -> Iterator[list[str]]:
 
 
 def run(role: str, revision: str, words: Sequence[str], results: Path) -> Mapping[str, Verdict]:
-    """Run all that a revision asks of a ``client`` or a ``server``, and what it does not score; by scenario."""
+    """Run all scenarios that a revision requires of a ``client`` or a ``server``, and the unscored ones; by
+    scenario."""
     binary = packages() / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     line = [
         str(node()),

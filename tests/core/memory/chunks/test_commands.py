@@ -12,7 +12,7 @@ from trunkline.testing.platform import make_block
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Run:
-    """Runs ``trunkline memory ARGUMENTS``; ``stdin`` is what it reads. There is a block ``garden``."""
+    """Run ``trunkline memory ARGUMENTS``; ``stdin`` is its input. There is a block ``garden``."""
     make_block(tmp_path / "home" / "memory", ("memory",), "garden")
     return partial(run_trunkline, tmp_path / "home", "memory")
 

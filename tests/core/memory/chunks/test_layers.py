@@ -121,7 +121,8 @@ async def test_rlm_t14_the_agents_layer_counts_before_the_global_one(running: Pl
 
 
 async def test_writing_the_owners_layer_needs_permission(running: Platform) -> None:
-    """RLM-F21: an agent writes what all blocks share only when the block's policy says so; the owner may."""
+    """RLM-F21: an agent writes the layer that all blocks share only when the block's policy permits it; the owner
+    may."""
     ada = memory_of(running, "ada")
     with pytest.raises(ToolError, match="user_global"):
         await ada.remember("The owner is Ada", layer="user_global")

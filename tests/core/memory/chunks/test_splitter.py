@@ -83,7 +83,7 @@ def test_rlm_t2_a_block_of_code_stays_whole(cutter: TextSplitter) -> None:
 
 
 def test_short_paragraphs_of_one_type_are_joined_and_others_are_not(cutter: TextSplitter) -> None:
-    """RLM-F6: what is short goes to its neighbour of the same type."""
+    """RLM-F6: a short paragraph joins its neighbour of the same type."""
     same = cutter.split("The rain came.\n\nThe wind went.")
     assert [piece.text for piece in same] == ["The rain came.\n\nThe wind went."]
     apart = cutter.split("We decided to use Postgres.\n\nUser prefers dark mode.")
