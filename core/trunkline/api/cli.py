@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from trunkline.cli.command import LazyGroup as LazyGroup
     from trunkline.cli.confirmation import confirm as confirm
     from trunkline.cli.memory.attached_memory import COMMAND_SECONDS as COMMAND_SECONDS
-    from trunkline.cli.memory.attached_memory import OWNER as OWNER
     from trunkline.cli.memory.attached_memory import with_memory as with_memory
     from trunkline.cli.output import print_done as print_done
     from trunkline.cli.output import print_json as print_json

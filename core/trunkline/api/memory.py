@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trunkline.contracts.actors import OWNER as OWNER
     from trunkline.contracts.blocks.paths import BLOCK_FILE as BLOCK_FILE
     from trunkline.contracts.blocks.paths import BLOCK_NAME as BLOCK_NAME
     from trunkline.contracts.blocks.paths import BLOCK_NAME_RULE as BLOCK_NAME_RULE

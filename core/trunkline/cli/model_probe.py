@@ -13,7 +13,7 @@ from trunkline.runtime.adapter_selection import default_adapter
 from trunkline_bus import new_id
 
 QUESTION = "Say hello in one short sentence."
-SECONDS = 60.0
+PROBE_TIMEOUT = 60.0
 """Seconds that the first answer may take. A server on this machine may have to load the model first."""
 
 
@@ -49,11 +49,11 @@ async def probe_model(config: Config) -> ModelProbeResult:
     if adapter is None:
         return ModelProbeResult(name, problem="it lacks its settings")
     try:
-        with anyio.fail_after(SECONDS):
+        with anyio.fail_after(PROBE_TIMEOUT):
             text = await _said(adapter)
         return ModelProbeResult(name, text=text, problem="" if text else "it answered without a word")
     except TimeoutError:
-        return ModelProbeResult(name, problem=f"no answer within {SECONDS:.0f} s")
+        return ModelProbeResult(name, problem=f"no answer within {PROBE_TIMEOUT:.0f} s")
     except ModelError as error:
         return ModelProbeResult(name, problem=_FAULTS.get(error.fault, error.fault))
     except ConfigError as error:

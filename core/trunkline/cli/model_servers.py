@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-SECONDS = 2.0
+PROBE_TIMEOUT = 2.0
 """Seconds that a server on this machine may take to answer."""
 
 LARGEST = 1_000_000
@@ -63,7 +63,7 @@ def _offer(server: ModelServer) -> ModelServer | None:
         return None
 
 
-def list_models(url: str, key: str = "", seconds: float = SECONDS) -> tuple[str, ...]:
+def list_models(url: str, key: str = "", seconds: float = PROBE_TIMEOUT) -> tuple[str, ...]:
     """Return the models that the server at an address offers.
 
     Raises:

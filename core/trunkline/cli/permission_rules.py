@@ -99,9 +99,10 @@ def add_rule(
     import msgspec
 
     from trunkline.cli._support import rules
-    from trunkline.cli.memory.attached_memory import OWNER, with_memory
+    from trunkline.cli.memory.attached_memory import with_memory
     from trunkline.cli.output import print_json, print_text
     from trunkline.config import load_config
+    from trunkline.contracts.actors import OWNER
     from trunkline.contracts.policies.messages import Policy
     from trunkline.plugins import Plugins
     from trunkline.policy.explanation import describe_policy

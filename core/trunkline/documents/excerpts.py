@@ -2,13 +2,13 @@
 
 import re
 
-LETTERS = 1_500
+MAX_CHARACTERS = 1_500
 _PAGE = re.compile(r"^<!-- page (\d+) -->$", re.MULTILINE)
 _JOINT = re.compile(r"<!-- page \d+ -->|#{1,6} .*")
 
 
-def text_around(text: str, line: int, letters: int = LETTERS) -> str:
-    """Return the lines around ``line``, which counts from 1: as many before and after it as fit into ``letters``
+def text_around(text: str, line: int, max_characters: int = MAX_CHARACTERS) -> str:
+    """Return the lines around ``line``, which counts from 1: as many before and after it as fit into ``max_characters``
     characters.
 
     The excerpt does not cross the start of another page. It begins at the heading above, which it includes, and ends
@@ -17,7 +17,7 @@ def text_around(text: str, line: int, letters: int = LETTERS) -> str:
     lines = text.split("\n")
     here = min(max(line - 1, 0), len(lines) - 1)
     first = last = here
-    left = letters - len(lines[here])
+    left = max_characters - len(lines[here])
     up, down = not _joint(lines[here]), True
     while (up or down) and left > 0:
         if (
@@ -37,7 +37,7 @@ def text_around(text: str, line: int, letters: int = LETTERS) -> str:
         ):
             last += 1
             left -= len(lines[last]) + 1
-    return "\n".join(lines[first : last + 1]).strip("\n")[:letters]
+    return "\n".join(lines[first : last + 1]).strip("\n")[:max_characters]
 
 
 def page_of(text: str, line: int) -> int | None:

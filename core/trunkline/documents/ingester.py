@@ -48,7 +48,8 @@ FRONT_MATTER_CHARACTERS = 2_000
 SLOTS = 4
 """The number of files that are read at the same time, besides the files that wait to be written."""
 
-CALL_SECONDS = 60.0
+MEMORY_TIMEOUT = 60.0
+"""Seconds to wait for a reply of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Ingester:
         there = {one.target for one in files}
         try:
             request = ListMemory(path=base, recursive=True)
-            entries = (await self._bus.call(MEMORY_LIST, request, timeout=CALL_SECONDS)).entries
+            entries = (await self._bus.call(MEMORY_LIST, request, timeout=MEMORY_TIMEOUT)).entries
         except RemoteFault as fault:
             if fault.code == "not_found":
                 return []
@@ -130,7 +131,7 @@ class Ingester:
         """Delete files from memory. History keeps the content."""
         for path in paths:
             request = DeleteMemory(path=path, actor=self._actor, reason="Its source no longer exists")
-            await self._bus.call(MEMORY_DELETE, request, timeout=CALL_SECONDS)
+            await self._bus.call(MEMORY_DELETE, request, timeout=MEMORY_TIMEOUT)
 
     async def _bring(self, portion: list[SourceFile], outcome: IngestReport) -> None:
         held = await self._held([one.target for one in portion])
@@ -169,9 +170,11 @@ class Ingester:
             self._note(outcome)
 
     async def _held(self, targets: list[str]) -> dict[str, MemoryFile]:
-        request = ReadManyMemory(paths=tuple(filter(is_text, targets)), letters=FRONT_MATTER_CHARACTERS)
+        request = ReadManyMemory(
+            paths=tuple(filter(is_text, targets)), max_characters=FRONT_MATTER_CHARACTERS
+        )
         try:
-            files = (await self._bus.call(MEMORY_READ_MANY, request, timeout=CALL_SECONDS)).files
+            files = (await self._bus.call(MEMORY_READ_MANY, request, timeout=MEMORY_TIMEOUT)).files
         except RemoteFault:  # memory refuses one of the names; the write then reports which one
             return {}
         return {file.path: file for file in files}
@@ -210,7 +213,7 @@ class Ingester:
         noun = "file" if len(files) == 1 else "files"
         request = WriteManyMemory(files=files, actor=self._actor, reason=f"Add {len(files)} {noun}")
         try:
-            await self._bus.call(MEMORY_WRITE_MANY, request, timeout=CALL_SECONDS)
+            await self._bus.call(MEMORY_WRITE_MANY, request, timeout=MEMORY_TIMEOUT)
             outcome.added += files
         except RemoteFault as fault:
             if len(batch) == 1:
@@ -239,15 +242,15 @@ class _Waiting:
     def __init__(self) -> None:
         self.lock = anyio.Lock()
         self._batch: list[IngestedFile] = []
-        self._letters = 0
+        self._characters = 0
 
     def add(self, brought: IngestedFile) -> bool:
         """Add a text. Return True if there are enough for a commit."""
         self._batch.append(brought)
-        self._letters += len(brought.text)
-        return self._letters >= BATCH_CHARACTERS
+        self._characters += len(brought.text)
+        return self._characters >= BATCH_CHARACTERS
 
     def taken(self) -> list[IngestedFile]:
         """Return all texts, sorted by path, and remove them from the batch."""
-        batch, self._batch, self._letters = self._batch, [], 0
+        batch, self._batch, self._characters = self._batch, [], 0
         return sorted(batch, key=lambda one: one.target)

@@ -12,7 +12,7 @@ from trunkline.contracts.conversations.messages import Message
 from trunkline_git_store.conversations import ConversationFile, Header
 from trunkline_git_store.index import file_kinds
 from trunkline_git_store.index.conversation import message_passages
-from trunkline_git_store.index.document_splitter import LETTERS, LINES, OVERLAP, split_document
+from trunkline_git_store.index.document_splitter import LINES, MAX_CHARACTERS, OVERLAP, split_document
 from trunkline_git_store.index.file_kinds import document_passages, file_passages
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0"), max_size=120)
@@ -77,7 +77,7 @@ def test_splitting_loses_no_text_and_keeps_the_size_limit(name: str, lines: list
     """Every line with content is in a piece that begins on or before it, for any text."""
     text = "\n".join(lines)
     found = list(split_document(name, text))
-    assert all(len(one.text) <= LETTERS + LINES and one.text.count("\n") < LINES for one in found)
+    assert all(len(one.text) <= MAX_CHARACTERS + LINES and one.text.count("\n") < LINES for one in found)
     for number, line in enumerate(text.split("\n"), start=1):
         said = line.strip("\f")
         if said.strip() and not re.fullmatch(r"<!-- page \d+ -->", line):

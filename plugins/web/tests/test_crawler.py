@@ -130,7 +130,7 @@ async def test_an_endless_site_is_crawled_up_to_the_limit(
     assert len(site.asked) <= 7
     monkeypatch.setattr(crawler, "MOST_BYTES", 9)
     assert "[1 page was read.]" in await crawl(site, context)
-    monkeypatch.setattr(crawler, "SECONDS", 0.0)
+    monkeypatch.setattr(crawler, "CRAWL_SECONDS", 0.0)
     with pytest.raises(ToolError, match="within the time"):
         await crawl(site, context)
 

@@ -9,13 +9,14 @@ from trunkline.contracts.memory.subjects import MEMORY_LIST
 from trunkline.errors import ConfigError
 from trunkline_bus import Bus, RemoteFault
 
-SECONDS = 10.0
+MEMORY_TIMEOUT = 10.0
+"""Seconds to wait for a reply of memory."""
 
 
 async def block_names(bus: Bus) -> list[str]:
     """Return the names of the blocks in memory; none in a home without memory."""
     try:
-        there = await bus.call(MEMORY_LIST, ListMemory(path=BLOCKS_FOLDER), timeout=SECONDS)
+        there = await bus.call(MEMORY_LIST, ListMemory(path=BLOCKS_FOLDER), timeout=MEMORY_TIMEOUT)
     except RemoteFault as fault:
         if fault.code != "not_found":
             raise

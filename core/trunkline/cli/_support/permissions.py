@@ -10,6 +10,7 @@ import msgspec
 from trunkline._util.toml import SettingsFileError
 from trunkline.cli._support.blocks import block_names, unknown_block_error
 from trunkline.config import load_config
+from trunkline.contracts.actors import OWNER
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.paths import BLOCK_FILE, block_file_path
@@ -25,8 +26,8 @@ from trunkline.workers.gateway import block_file
 from trunkline.workers.tools.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
 from trunkline_bus import Bus, RemoteFault, new_id
 
-OWNER = "owner"
-SECONDS = 10.0
+MEMORY_TIMEOUT = 10.0
+"""Seconds that a command waits for memory to read or write permissions."""
 
 
 class TimedGrant(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +149,7 @@ async def change_permissions(bus: Bus, block: str, changes: Mapping[str, Any]) -
         actor=OWNER,
         reason=f"permissions of {block}: {said}",
     )
-    await bus.call(MEMORY_WRITE_MANY, request, timeout=SECONDS)
+    await bus.call(MEMORY_WRITE_MANY, request, timeout=MEMORY_TIMEOUT)
     await append_audit_entry(bus, block, f"{said}.")
 
 
@@ -185,7 +186,7 @@ async def grant_for_minutes(
         request = WriteManyMemory(
             files=files, gone=tuple(gone), actor=OWNER, reason=f"permissions of {block}: {said}"
         )
-        await bus.call(MEMORY_WRITE_MANY, request, timeout=SECONDS)
+        await bus.call(MEMORY_WRITE_MANY, request, timeout=MEMORY_TIMEOUT)
     await append_audit_entry(bus, block, said)
 
 
@@ -198,7 +199,7 @@ async def append_audit_entry(bus: Bus, block: str, description: str) -> None:
 async def _block_file(bus: Bus, block: str) -> MemoryFile:
     """Return the block's settings file. Raises ConfigError when there is no such block."""
     try:
-        return await bus.call(MEMORY_READ, ReadMemory(path=block_file_path(block)), timeout=SECONDS)
+        return await bus.call(MEMORY_READ, ReadMemory(path=block_file_path(block)), timeout=MEMORY_TIMEOUT)
     except RemoteFault as fault:
         if fault.code not in ("not_found", "invalid_path"):
             raise

@@ -8,8 +8,9 @@ import msgspec
 
 from trunkline._util.local_time import format_local_time
 from trunkline.cli._support.blocks import block_names, require_block
-from trunkline.cli._support.permissions import OWNER, SECONDS, TIMED_GRANTS, append_audit_entry
+from trunkline.cli._support.permissions import MEMORY_TIMEOUT, TIMED_GRANTS, append_audit_entry
 from trunkline.config.problems import closest_matches
+from trunkline.contracts.actors import OWNER
 from trunkline.contracts.memory.files import DeleteMemory, MemoryFile, WriteManyMemory
 from trunkline.contracts.memory.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
 from trunkline.contracts.policies.messages import Conditions, Policy, PolicyId
@@ -101,7 +102,7 @@ async def save_rule(bus: Bus, policy: Policy) -> RuleFile:
     text = msgspec.json.format(msgspec.json.encode(kept), indent=2).decode() + "\n"
     path, said = f"{POLICY_FOLDER}/{named.id}.json", describe_policy(named)
     request = WriteManyMemory(files={path: text}, expected={path: ""}, actor=OWNER, reason=f"a rule: {said}")
-    await bus.call(MEMORY_WRITE_MANY, request, timeout=SECONDS)
+    await bus.call(MEMORY_WRITE_MANY, request, timeout=MEMORY_TIMEOUT)
     await append_audit_entry(bus, _about(named), f"{named.id}: {said}.")
     return RuleFile(id=named.id, says=said, policy=named)
 
@@ -112,7 +113,7 @@ async def delete_rule(bus: Bus, id: str) -> RuleFile:
     request = DeleteMemory(
         path=f"{POLICY_FOLDER}/{id}.json", actor=OWNER, reason=f"no rule any more: {rule.says or id}"
     )
-    await bus.call(MEMORY_DELETE, request, timeout=SECONDS)
+    await bus.call(MEMORY_DELETE, request, timeout=MEMORY_TIMEOUT)
     block = _about(rule.policy) if rule.policy else ALL_BLOCKS
     await append_audit_entry(bus, block, f"{id} was removed{f': {rule.says}' if rule.says else ''}.")
     return rule

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import OWNER, require_source, with_memory
+from trunkline.cli.memory.attached_memory import require_source, with_memory
+from trunkline.contracts.actors import OWNER
 
 if TYPE_CHECKING:
     from trunkline.documents.ingester import IngestReport

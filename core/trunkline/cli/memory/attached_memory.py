@@ -11,9 +11,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-OWNER = "owner"
-"""The actor of changes that a person makes with a command."""
-
 COMMAND_SECONDS = 60.0
 """Seconds that a command waits for a reply of memory."""
 

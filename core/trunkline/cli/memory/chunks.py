@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from trunkline.cli.command import Group
-from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, OWNER, with_memory
+from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, with_memory
 from trunkline.cli.time_type import LocalTime
+from trunkline.contracts.actors import OWNER
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.chunk import Chunk

@@ -16,7 +16,9 @@ trunkline memory doctor
 trunkline memory doctor --no-repair --json
 """
 
-SECONDS = 1800.0
+CHECK_TIMEOUT = 1800.0
+"""Seconds to wait for the check of memory."""
+
 MARKS = {"ok": "ok      ", "repaired": "REPAIRED", "warning": "WARNING ", "error": "ERROR   "}
 
 
@@ -62,7 +64,7 @@ def _examined(repair: bool) -> "Sequence[MemoryFinding]":
         store = choose_store(Plugins.load(config), config.settings.memory.store)
         return [*store.check_root(home.memory, home.cache, repair=repair), *_started(repair)]
     request = CheckMemory(repair=repair)
-    return with_memory(lambda bus: bus.call(MEMORY_CHECK, request, timeout=SECONDS)).findings
+    return with_memory(lambda bus: bus.call(MEMORY_CHECK, request, timeout=CHECK_TIMEOUT)).findings
 
 
 def _started(repair: bool) -> "list[MemoryFinding]":

@@ -3,7 +3,8 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, OWNER, with_memory
+from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, with_memory
+from trunkline.contracts.actors import OWNER
 
 
 @click.command(cls=Command, examples="trunkline memory forget chunk-2026-05-04-1f3a9c2b")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import OWNER, require_source, with_memory
+from trunkline.cli.memory.attached_memory import require_source, with_memory
 from trunkline.cli.memory.encryption_options import keys_from_options, passphrase_options
+from trunkline.contracts.actors import OWNER
 
 if TYPE_CHECKING:
     from trunkline._util.archives.encryption import DecryptionKeys

@@ -3,7 +3,8 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, OWNER, with_memory
+from trunkline.cli.memory.attached_memory import CHUNKS, COMMAND_SECONDS, with_memory
+from trunkline.contracts.actors import OWNER
 
 EXAMPLES = """
 trunkline memory link chunk-2026-05-04-1f3a9c2b contradicts chunk-2026-05-02-77aa01c3

@@ -9,7 +9,8 @@ import click
 from trunkline.cli.command import Command
 from trunkline.cli.completion_types import ChunkOrPath
 from trunkline.cli.confirmation import require_terminal
-from trunkline.cli.memory.attached_memory import OWNER, with_memory
+from trunkline.cli.memory.attached_memory import with_memory
+from trunkline.contracts.actors import OWNER
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.purge import MemoryPurged, RemainingCopy

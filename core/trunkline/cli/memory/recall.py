@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, OWNER, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, with_memory
+from trunkline.contracts.actors import OWNER
 
 if TYPE_CHECKING:
     from trunkline.contracts.memory.chunks import RecalledChunk

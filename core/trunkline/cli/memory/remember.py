@@ -5,7 +5,8 @@ import sys
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, OWNER, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, with_memory
+from trunkline.contracts.actors import OWNER
 
 EXAMPLES = """
 trunkline memory remember "Anna works at the bakery" --tag people

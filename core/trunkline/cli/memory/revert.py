@@ -3,7 +3,8 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, FILES, OWNER, VERSIONS, with_memory
+from trunkline.cli.memory.attached_memory import COMMAND_SECONDS, FILES, VERSIONS, with_memory
+from trunkline.contracts.actors import OWNER
 
 EXAMPLES = """
 trunkline memory revert MEMORY.md

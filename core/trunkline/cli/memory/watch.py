@@ -7,7 +7,8 @@ import click
 
 from trunkline.cli.command import Command
 from trunkline.cli.memory.add import checked_block, summary
-from trunkline.cli.memory.attached_memory import OWNER, with_memory
+from trunkline.cli.memory.attached_memory import with_memory
+from trunkline.contracts.actors import OWNER
 
 if TYPE_CHECKING:
     from trunkline.documents.ingester import IngestReport

@@ -27,8 +27,6 @@ from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault,
 Q = TypeVar("Q", bound=msgspec.Struct)
 A = TypeVar("A")
 
-EXPORT_SECONDS = 600.0
-
 READ_BATCH = 200
 """The maximum number of files in one request, so that the reply stays small."""
 
@@ -116,7 +114,7 @@ class BusTransport:
     async def export(self, target: Path) -> int:
         """Let memory write the archive, and fetch it."""
         try:
-            return (await export_memory(self._bus, target, timeout=EXPORT_SECONDS)).size
+            return (await export_memory(self._bus, target)).size
         except RemoteFault as fault:
             raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault
         except (BusError, TrunklineError) as error:

@@ -13,6 +13,7 @@ from trunkline.errors import StorageError, Unavailable
 from trunkline_bus import Bus, background_tasks
 
 EXPORT_SECONDS = 3_600.0
+"""Seconds to wait for memory to write an archive of itself."""
 
 
 async def export_memory(

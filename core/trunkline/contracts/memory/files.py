@@ -41,12 +41,12 @@ are not affected.
 class ReadManyMemory(Payload, frozen=True, kw_only=True, tag="memory.read-many.v1"):
     """Read several small files in one request.
 
-    The reply leaves out files that do not exist. A file that is not text has the content ``UNREADABLE``. ``letters``
-    limits the number of characters returned of each file; ``hash`` is always the hash of the whole file.
+    The reply leaves out files that do not exist. A file that is not text has the content ``UNREADABLE``. Of each
+    file ``max_characters`` are returned at most; ``hash`` is always the hash of the whole file.
     """
 
     paths: tuple[str, ...]
-    letters: int | None = None
+    max_characters: int | None = None
 
 
 class MemoryFiles(Payload, frozen=True, kw_only=True, tag="memory.files.v1"):

@@ -8,10 +8,11 @@ import re
 
 import msgspec
 
+from trunkline.contracts.actors import OWNER
 from trunkline.contracts.blocks.messages import MemoryPolicy
 from trunkline.contracts.blocks.paths import BLOCK_NAME, BLOCKS_FOLDER, is_block_name
 from trunkline.contracts.memory.chunk import Layer
-from trunkline.contracts.memory.paths import AGENT, OWNER, layer_folder
+from trunkline.contracts.memory.paths import AGENT, layer_folder
 from trunkline_bus import Refusal
 
 LAYERS: tuple[Layer, ...] = ("project_agent", "project_global", "user_agent", "user_global")

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from trunkline.contracts.actors import OWNER
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
 from trunkline.contracts.memory.chunk import ChunkMetadata
-from trunkline.contracts.memory.paths import OWNER, is_chunk_path
+from trunkline.contracts.memory.paths import is_chunk_path
 
 LEARNED_SOURCE = "learned"
 """The ``source`` of a chunk that the learner made."""

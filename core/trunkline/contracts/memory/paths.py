@@ -6,13 +6,11 @@ read it.
 
 import re
 
+from trunkline.contracts.actors import OWNER
 from trunkline.contracts.blocks.paths import BLOCK_FILE, BLOCKS_FOLDER, block_folder
 from trunkline.contracts.memory.chunk import Layer
 from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline_bus import key_of
-
-OWNER = "owner"
-"""The actor name of the person who owns the memory. The owner can read everything."""
 
 AGENT = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}"
 _CHUNKS = re.compile(rf"(?:{BLOCKS_FOLDER}/[^/]+/)?(?:agents/[^/]+/)?chunks(?:/|$)", re.IGNORECASE)

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 
 from trunkline._util.secrets.redactor import Redactor
+from trunkline.contracts.actors import OWNER
 from trunkline.contracts.conversations.paths import conversation_of
 from trunkline.contracts.memory.store import Change
 from trunkline_bus import Refusal
-
-OWNER = "owner"
 
 
 class ExistingBlockRule:

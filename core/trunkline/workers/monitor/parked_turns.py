@@ -2,7 +2,7 @@
 person decides about several calls of a turn one after the other.
 
 A cached turn is used only while the conversation's journal still ends where the turn was parked. Otherwise,
-and after SECONDS, the turn is replayed from the journal: by then the feed may have lost its beginning.
+and after CACHE_SECONDS, the turn is replayed from the journal: by then the feed may have lost its beginning.
 """
 
 from collections import OrderedDict
@@ -16,7 +16,7 @@ from trunkline.workers.monitor.approval_publisher import PublishedApprovals
 from trunkline.workers.monitor.feed_writer import FeedWriter
 from trunkline.workers.monitor.turn import Turn
 
-SECONDS, TURNS = 120.0, 64
+CACHE_SECONDS, MAX_CACHED_TURNS = 120.0, 64
 """Seconds for which a turn is cached, and the number of cached turns."""
 
 
@@ -45,7 +45,7 @@ class ParkedTurnCache:
         _, before = self._entries.pop(turn, (0.0, None))
         if before is not None and before.feed is not parked.feed:
             self._drop(before.feed)
-        self._entries[turn] = (anyio.current_time() + SECONDS, parked)
+        self._entries[turn] = (anyio.current_time() + CACHE_SECONDS, parked)
         self._forget_old()
 
     def take(self, turn: str, seq: int | None) -> ParkedTurn | None:
@@ -61,7 +61,7 @@ class ParkedTurnCache:
         now = anyio.current_time()
         while self._entries:
             until, parked = next(iter(self._entries.values()))
-            if until > now and len(self._entries) <= TURNS:
+            if until > now and len(self._entries) <= MAX_CACHED_TURNS:
                 return
             self._entries.popitem(last=False)
             self._drop(parked.feed)

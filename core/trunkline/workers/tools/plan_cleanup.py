@@ -14,7 +14,7 @@ from trunkline.contracts.policies.messages import Policy
 from trunkline.errors import ToolError
 from trunkline.workers.tools.ancestry import ConversationAncestry
 from trunkline.workers.tools.owner_policies import POLICY_FOLDER, read_policy_files, require_policy
-from trunkline.workers.tools.planning import PLATFORM_ACTOR, POLICY_ID_PREFIX, SECONDS
+from trunkline.workers.tools.planning import MEMORY_TIMEOUT, PLATFORM_ACTOR, POLICY_ID_PREFIX
 from trunkline_bus import Bus, BusError, RemoteFault
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class PlanCleanup:
         """Report whether a block of that name can be restored, with its conversations."""
         try:
             request = ListMemory(path=ARCHIVE_FOLDER)
-            found = await self._bus.call(MEMORY_LIST, request, timeout=SECONDS, repeatable=True)
+            found = await self._bus.call(MEMORY_LIST, request, timeout=MEMORY_TIMEOUT, repeatable=True)
         except RemoteFault as fault:
             if fault.code == "not_found":
                 return False
@@ -90,4 +90,4 @@ class PlanCleanup:
             return
         reason = f"the conversation {policy.conditions.conversation} was deleted"
         request = DeleteMemory(path=file.path, actor=PLATFORM_ACTOR, expected=file.hash, reason=reason)
-        await self._bus.call(MEMORY_DELETE, request, timeout=SECONDS)
+        await self._bus.call(MEMORY_DELETE, request, timeout=MEMORY_TIMEOUT)

@@ -20,7 +20,8 @@ from trunkline.workers.tools.guard_cache import GuardCache
 from trunkline.workers.tools.owner_policies import POLICY_FOLDER, OwnerPolicies
 from trunkline_bus import Bus, BusError, RemoteFault, key_of
 
-SECONDS = 10.0
+MEMORY_TIMEOUT = 10.0
+"""Seconds to wait for a reply of memory."""
 
 PLATFORM_ACTOR = "trunkline"
 """The author in memory's history: the platform, at an agent's request."""
@@ -56,7 +57,7 @@ class CallPlanning(Planning):
             files=files, actor=PLATFORM_ACTOR, reason="the agent plans in this conversation"
         )
         try:
-            await self._bus.call(MEMORY_WRITE_MANY, request, timeout=SECONDS)
+            await self._bus.call(MEMORY_WRITE_MANY, request, timeout=MEMORY_TIMEOUT)
         except BusError as error:
             raise ToolError(
                 "Planning could not be started: memory does not answer. Try again.", kind="unavailable"
@@ -85,7 +86,7 @@ class CallPlanning(Planning):
             path=_path(id), actor=PLATFORM_ACTOR, reason="a person approved the end of planning"
         )
         try:
-            await self._bus.call(MEMORY_DELETE, request, timeout=SECONDS)
+            await self._bus.call(MEMORY_DELETE, request, timeout=MEMORY_TIMEOUT)
         except RemoteFault as fault:
             if fault.code != "not_found":
                 raise ToolError(fault.message, kind=error_kind_for_code(fault.code)) from fault

@@ -21,7 +21,8 @@ from trunkline.workers.tools.authorization import actions_of, resource_names
 from trunkline_bus import Bus, BusError, RemoteFault
 
 MOST_NEAR = 3
-SECONDS = 10.0
+LIST_TIMEOUT = 10.0
+"""Seconds to wait for the list of tools."""
 ABSENT = 0.3
 """Seconds to wait for a tools worker; without an answer by then none is running."""
 
@@ -121,7 +122,7 @@ async def _listed(bus: Bus, blocks: Iterable[str]) -> AsyncIterator[ToolSpec]:
     for block in blocks:
         try:
             reply = await bus.call(
-                LIST_TOOLS, ListTools(block=block, version=version), timeout=SECONDS, absent=ABSENT
+                LIST_TOOLS, ListTools(block=block, version=version), timeout=LIST_TIMEOUT, absent=ABSENT
             )
         except RemoteFault:
             continue  # the block's settings cannot be read

@@ -13,11 +13,10 @@ from trunkline.api.bus import Scope
 from trunkline.api.store import PURGED, MemoryChanged, parents
 from trunkline_git_store.repository import BlobEntry, Repository
 
-OWNER = "owner"
-SUBJECT_LETTERS = 120
+SUBJECT_CHARACTERS = 120
 _TRAILERS = re.compile(r"\n*(?:^(?:Actor|Conversation|Turn): .*(?:\n|\Z))+\Z", re.MULTILINE)
-TRAILERS_LETTERS = 2_000
-"""Letters at the end of a message in which its trailers stand; a message may be of any length and from anybody."""
+TRAILERS_CHARACTERS = 2_000
+"""Characters at the end of a message in which its trailers stand; a message may be of any length and from anybody."""
 
 _TRAILER = re.compile(r"^(Actor|Conversation|Turn): (.*)$", re.MULTILINE)
 
@@ -102,19 +101,19 @@ class CommitBatch:
 def parse_origin(commit: pygit2.Commit) -> CommitOrigin:
     """Return the origin of a commit from its trailers; for a commit that a person made with git, its
     author."""
-    found = _TRAILERS.search(commit.message[-TRAILERS_LETTERS:])
+    found = _TRAILERS.search(commit.message[-TRAILERS_CHARACTERS:])
     said = dict(_TRAILER.findall(found.group())) if found else {}
     return CommitOrigin(said.get("Actor", commit.author.name), said.get("Conversation"), said.get("Turn"))
 
 
 def parse_reason(message: str) -> str:
     """A commit's message without the trailers."""
-    return (message[:-TRAILERS_LETTERS] + _TRAILERS.sub("", message[-TRAILERS_LETTERS:])).strip()
+    return (message[:-TRAILERS_CHARACTERS] + _TRAILERS.sub("", message[-TRAILERS_CHARACTERS:])).strip()
 
 
 def trailers_only(message: str) -> str:
     """A commit's message without its words: what it says of who made it, and where, stays."""
-    found = _TRAILERS.search(message[-TRAILERS_LETTERS:])
+    found = _TRAILERS.search(message[-TRAILERS_CHARACTERS:])
     return f"{PURGED}\n\n{found.group().strip()}\n" if found else f"{PURGED}\n"
 
 
@@ -132,7 +131,7 @@ def _message(draft: CommitDraft) -> str:
 
 def _subject(text: str) -> str:
     line = " ".join(text.split("\n", 1)[0].replace("\0", " ").split())
-    return line if len(line) <= SUBJECT_LETTERS else line[: SUBJECT_LETTERS - 1] + "…"
+    return line if len(line) <= SUBJECT_CHARACTERS else line[: SUBJECT_CHARACTERS - 1] + "…"
 
 
 def _author(actor: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pygit2
 
 from trunkline.api.bus import Refusal
+from trunkline.api.memory import OWNER
 from trunkline.api.store import (
     AccessDenied,
     Change,
@@ -24,7 +25,7 @@ from trunkline.api.store import (
     parents,
 )
 from trunkline_git_store.checkout import Checkout, recover
-from trunkline_git_store.commit_batch import OWNER, CommitBatch, CommitDraft, CommitOrigin
+from trunkline_git_store.commit_batch import CommitBatch, CommitDraft, CommitOrigin
 from trunkline_git_store.external_edits import ExternalEditScanner
 from trunkline_git_store.fsync import Syncer
 from trunkline_git_store.operations import (

@@ -9,8 +9,8 @@ import apsw
 import pygit2
 
 from trunkline.api.bus import Backoff, Refusal
+from trunkline.api.memory import OWNER
 from trunkline_git_store import heap
-from trunkline_git_store.commit_batch import OWNER
 from trunkline_git_store.components import StoreComponents
 from trunkline_git_store.executor import StoreExecutor
 from trunkline_git_store.file_stability import RECHECK_SECONDS

@@ -20,7 +20,7 @@ from trunkline.api.nlp import (
     tokenize,
 )
 
-LANGUAGE_LETTERS = 250
+LANGUAGE_CHARACTERS = 250
 """Letters of a text that tell its language."""
 
 
@@ -35,7 +35,7 @@ class TextStemmer:
 
     def stem_text(self, text: str) -> tuple[str, str]:
         """The language of a text and its stems, with spaces between."""
-        language = language_of(tokenize(text[:LANGUAGE_LETTERS]))
+        language = language_of(tokenize(text[:LANGUAGE_CHARACTERS]))
         if language == ENGLISH and not has_spaceless_script(text):
             return language, " ".join(self._english(fold_case(text)))
         stems = self._words.of(language)

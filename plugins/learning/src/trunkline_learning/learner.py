@@ -19,7 +19,7 @@ from trunkline_learning.turns import FinishedTurn
 
 log = logging.getLogger(__name__)
 
-MAX_QUERY_LETTERS = 400
+MAX_QUERY_CHARACTERS = 400
 """Letters of a message that similar facts are looked for with."""
 
 MERGE_ATTEMPTS = 8
@@ -64,7 +64,7 @@ class Learner:
         """Keep the facts of what a person said: found by a model, else by words."""
         if not turn.by_person or not turn.task.strip():
             return
-        known = (await self._fact_store.find_similar(turn.source, turn.task[:MAX_QUERY_LETTERS]))[:SHOWN]
+        known = (await self._fact_store.find_similar(turn.source, turn.task[:MAX_QUERY_CHARACTERS]))[:SHOWN]
         found = await model.extract_facts(known)
         if found is None:
             found = [FactFinding(fact) for fact in extract_facts(turn)]

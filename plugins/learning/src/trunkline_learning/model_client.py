@@ -18,7 +18,9 @@ log = logging.getLogger(__name__)
 
 PURPOSE = "learn"
 MAX_TOKENS = 1_000
-SECONDS = 120.0
+MODEL_TIMEOUT = 120.0
+"""Seconds to wait for a model."""
+
 MILLION = 1_000_000
 
 
@@ -64,7 +66,7 @@ class LearningModelClient:
                 max_tokens=MAX_TOKENS,
                 temperature=0.0,
                 max_cost=left,
-                timeout=SECONDS,
+                timeout=MODEL_TIMEOUT,
             )
         except CompletionError as error:
             log.info("turn %s is learned from without a model: %s", self._turn.source.turn, error)

@@ -26,7 +26,7 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode(errors="replace")) // 4)
 
 
-def cut(text: str, letters: int) -> str:
-    """At most so many letters, on one line, with a sign where something is missing."""
+def cut(text: str, max_characters: int) -> str:
+    """Return the text on one line, with at most ``max_characters`` characters and an ellipsis where it was cut."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= letters else flat[: letters - 1].rstrip() + "…"
+    return flat if len(flat) <= max_characters else flat[: max_characters - 1].rstrip() + "…"

@@ -36,7 +36,8 @@ RECONNECT_DELAY = 5.0
 _TRANSIENT_CODES = ("engine_unavailable", "storage_failure", "write_failure")
 """Error codes of a memory that is temporarily unavailable. ``internal`` is a defect, so it is not one of them."""
 
-SECONDS = 10.0
+READ_TIMEOUT = 10.0
+"""Seconds to wait for memory to read the preferences and the block."""
 
 
 @asynccontextmanager
@@ -110,7 +111,7 @@ async def _choices(bus: Bus, block: str) -> LearningPreferences:
     in a block whose policy turns remembering off."""
     block_file = block_file_path(block)
     request = ReadManyMemory(paths=(preferences.FILE, block_file))
-    found = (await bus.call(MEMORY_READ_MANY, request, timeout=SECONDS, repeatable=True)).files
+    found = (await bus.call(MEMORY_READ_MANY, request, timeout=READ_TIMEOUT, repeatable=True)).files
     texts = {file.path: file.content for file in found}
     choices = preferences.parse_preferences(texts.get(preferences.FILE))
     remembered = preferences.is_remembered(texts.get(block_file))

@@ -5,9 +5,8 @@ from datetime import datetime
 import msgspec
 
 from trunkline import Message
+from trunkline.api.memory import OWNER
 from trunkline.api.turn import FinishReason
-
-OWNER = "owner"
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

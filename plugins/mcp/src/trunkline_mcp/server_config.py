@@ -19,7 +19,7 @@ from trunkline_mcp.env_references import EnvReference, literal_secrets, parse_re
 CONFIG_FILE = "mcp.json"
 CONFIG_FOLDER = "mcp"
 
-CALL_SECONDS = 300.0
+DEFAULT_TIMEOUT = 300.0
 """Seconds that a call may take unless ``timeout`` says otherwise."""
 
 START_SECONDS = 10.0
@@ -73,7 +73,7 @@ class ServerConfig:
     host_network: bool = False
     folder: Path | None = None
     readable: tuple[Path, ...] = ()
-    timeout: float = CALL_SECONDS
+    timeout: float = DEFAULT_TIMEOUT
     start_timeout: float = START_SECONDS
     protocol: str = ""
     registration: ClientRegistration = ClientRegistration()
@@ -219,7 +219,7 @@ def parse_server(name: str, entry: Any, block: str = "") -> ServerConfig:
         host_network=network == "host",
         folder=_folder(entry["folder"], "folder") if entry.get("folder") else None,
         readable=_folders(entry, "readable"),
-        timeout=_seconds(entry, "timeout", CALL_SECONDS),
+        timeout=_seconds(entry, "timeout", DEFAULT_TIMEOUT),
         start_timeout=_seconds(entry, "start_timeout", START_SECONDS),
         protocol=_protocol(entry),
         registration=_registration(entry.get("oauth") or {}),

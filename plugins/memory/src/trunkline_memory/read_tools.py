@@ -8,7 +8,7 @@ from msgspec import Meta
 from trunkline import MemoryHit, MemoryPath, MemoryTree, ToolContext, ToolError, tool
 from trunkline.api.memory import HitExplanation
 
-PREVIOUS_LETTERS = 4_000
+PREVIOUS_CHARACTERS = 4_000
 """Characters of an earlier version that a record shows; the rest is read with ``commit``."""
 
 LINES = 200
@@ -188,6 +188,6 @@ async def memory_blame(
 
 
 def _cut(text: str | None) -> str | None:
-    if text is None or len(text) <= PREVIOUS_LETTERS:
+    if text is None or len(text) <= PREVIOUS_CHARACTERS:
         return text
-    return f"{text[:PREVIOUS_LETTERS]}\n[Cut here: {len(text)} characters. Read all with an older commit's hash.]"
+    return f"{text[:PREVIOUS_CHARACTERS]}\n[Cut here: {len(text)} characters. Read all with an older commit's hash.]"

@@ -18,8 +18,8 @@ from trunkline_web.robots import MOST_BYTES as MOST_ROBOTS
 from trunkline_web.robots import RobotsPolicy, parse_robots
 from trunkline_web.settings import WebSettings
 
-SECONDS = 90.0
-"""After which no further page is read."""
+CRAWL_SECONDS = 90.0
+"""Seconds after which no further page is read."""
 
 MOST_BYTES = 32 * 1024 * 1024
 MOST_WAITING = 2_000
@@ -45,7 +45,12 @@ def crawler_tool(settings: WebSettings) -> Tool:
     """The tool with these settings."""
     fetcher = page_fetcher(settings)
 
-    @tool(effect="read", network=("url",), unbound_params=("max_pages", "max_depth"), timeout=SECONDS + 90.0)
+    @tool(
+        effect="read",
+        network=("url",),
+        unbound_params=("max_pages", "max_depth"),
+        timeout=CRAWL_SECONDS + 90.0,
+    )
     async def web_crawler(context: ToolContext, url: Url, max_pages: Pages = 10, max_depth: Depth = 1) -> str:
         """Read several pages of one site, from a page along its links. Long text is stored with this conversation for
         search_in_documents; short text is returned whole.
@@ -56,7 +61,7 @@ def crawler_tool(settings: WebSettings) -> Tool:
             max_depth: How many links away from the first page to go.
         """
         crawl = Crawler(fetcher, context, settings.user_agent)
-        with anyio.move_on_after(SECONDS) as clock:
+        with anyio.move_on_after(CRAWL_SECONDS) as clock:
             await crawl.run(parse_url(url), max_pages, max_depth)
         crawl.out_of_time = clock.cancelled_caught
         return await crawl.report()

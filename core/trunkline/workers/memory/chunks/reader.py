@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from trunkline.contracts.actors import OWNER
 from trunkline.contracts.memory.chunk_index import (
     ChunkIndex,
     ChunkLocation,
@@ -22,7 +23,6 @@ from trunkline.contracts.memory.chunks import (
     RecallResult,
 )
 from trunkline.contracts.memory.layers import LAYERS, layer_location, readable_layers
-from trunkline.contracts.memory.paths import OWNER
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline_bus import Refusal
 

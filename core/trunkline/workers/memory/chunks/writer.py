@@ -9,6 +9,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from trunkline.contracts.actors import OWNER
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER
 from trunkline.contracts.memory.chunk import ChunkFile, ChunkLink, ChunkMetadata
 from trunkline.contracts.memory.chunk_files import (
@@ -35,7 +36,6 @@ from trunkline.contracts.memory.chunks import (
 )
 from trunkline.contracts.memory.files import MemoryChanged, MemoryEntry
 from trunkline.contracts.memory.layers import LayerLocation, layer_of, writable_layer
-from trunkline.contracts.memory.paths import OWNER
 from trunkline.contracts.memory.store import NOWHERE, Change, MemoryStore
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
 from trunkline.workers.memory.chunks.chunk_types import TypeRegistry, detect_type
@@ -48,14 +48,14 @@ _log = logging.getLogger(__name__)
 ATTEMPTS = 8
 """The maximum number of attempts at a change that conflicts with concurrent changes."""
 
-THREAD_LETTERS = 20_000
+THREAD_CHARACTERS = 20_000
 """The number of characters above which a text is split in a thread."""
 
 PRUNE_SECONDS = 3_600.0
 PLATFORM = "trunkline"
 """The actor of changes that no request asked for."""
 
-MAX_TAGS, MAX_TAG_LETTERS = 32, 64
+MAX_TAGS, MAX_TAG_CHARACTERS = 32, 64
 ChunkRequest = DeleteChunk | ForgetChunk | RestoreChunk | LinkChunks | UpdateChunk
 
 
@@ -111,7 +111,7 @@ class ChunkWriter:
         self._kinds.check_chunk_type(request.chunk_type or "note", request.fields)
 
     async def _split(self, text: str, kind: str | None) -> list[TextPiece]:
-        if len(text) < THREAD_LETTERS and self._splitter.is_ready:
+        if len(text) < THREAD_CHARACTERS and self._splitter.is_ready:
             return self._splitter.split(text, kind)
         return await anyio.to_thread.run_sync(self._splitter.split, text, kind)
 
@@ -305,8 +305,10 @@ def _check_confidence(value: float) -> None:
 
 
 def _check_tags(tags: tuple[str, ...]) -> None:
-    if len(tags) > MAX_TAGS or any(not tag.strip() or len(tag) > MAX_TAG_LETTERS for tag in tags):
-        raise Refusal("invalid_value", f"{MAX_TAGS} tags at most, each of 1 to {MAX_TAG_LETTERS} letters.")
+    if len(tags) > MAX_TAGS or any(not tag.strip() or len(tag) > MAX_TAG_CHARACTERS for tag in tags):
+        raise Refusal(
+            "invalid_value", f"{MAX_TAGS} tags at most, each of 1 to {MAX_TAG_CHARACTERS} characters."
+        )
 
 
 def _normalized_tags(tags: tuple[str, ...]) -> tuple[str, ...]:

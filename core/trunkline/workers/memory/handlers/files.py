@@ -72,7 +72,9 @@ class FileHandlers:
         paths = tuple(map(normalize_path, request.data.paths))
         for path, found in zip(paths, await self._store.read_many(paths), strict=True):
             if isinstance(found, MemoryFile):
-                files.append(msgspec.structs.replace(found, content=found.content[: request.data.letters]))
+                files.append(
+                    msgspec.structs.replace(found, content=found.content[: request.data.max_characters])
+                )
             elif found.code == "invalid_path":
                 _log.warning("a file of memory is left unread: %s", found.message)
                 files.append(_read_failure(path, found.message))

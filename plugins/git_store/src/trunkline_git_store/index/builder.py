@@ -12,7 +12,7 @@ from trunkline_git_store.index.rows import RowBatch, write
 from trunkline_git_store.index.schema import INDICES
 
 FILES = 5_000
-LETTERS = 4_000_000
+MAX_CHARACTERS = 4_000_000
 """Limits of the files and the text that are written at once: they are in main memory three times, and each
 write ends with a segment that must be merged."""
 
@@ -30,7 +30,7 @@ def build_index(
         writer, done = _RowWriter(connection, pool), 0
         for done, add in enumerate(files, start=1):
             add(rows)
-            if done % FILES == 0 or rows.letters > LETTERS:
+            if done % FILES == 0 or rows.characters > MAX_CHARACTERS:
                 writer.write(rows)
                 on_progress(done)
         writer.write(rows)

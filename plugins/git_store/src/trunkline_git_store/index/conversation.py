@@ -20,8 +20,8 @@ NEIGHBOURS = 2
 NEIGHBOUR_TIME = timedelta(hours=1)
 """A pause after which people talk of something else."""
 
-NEIGHBOUR_LETTERS = 600
-"""The number of letters of a message that count for its neighbours."""
+NEIGHBOUR_CHARACTERS = 600
+"""The number of characters of a message that count for its neighbours."""
 
 
 class SpokenMessage(NamedTuple):
@@ -103,7 +103,7 @@ def _neighbour_texts(message: Message, others: Sequence[SpokenMessage]) -> tuple
     content again.
     """
     return tuple(
-        text_with_speaker(other)[:NEIGHBOUR_LETTERS]
+        text_with_speaker(other)[:NEIGHBOUR_CHARACTERS]
         for _, other, looked_up in others
         if not looked_up
         and other.role != "tool"

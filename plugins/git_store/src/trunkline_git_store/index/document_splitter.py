@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import msgspec
 
 TOKENS = 1024
-LETTERS = TOKENS * 4
-OVERLAP = LETTERS // 10
+MAX_CHARACTERS = TOKENS * 4
+OVERLAP = MAX_CHARACTERS // 10
 LINES = 80
 """A piece is looked at line by line when it is shown, so there may not be too many."""
 
-SMALL = LETTERS // 10
+SMALL = MAX_CHARACTERS // 10
 """A part shorter than this stays together with the next one, even before a heading."""
 
 CODE = frozenset(
@@ -89,25 +89,25 @@ class _PartBuilder:
         self.page = 0
         self.headings: tuple[str, ...] = ()
         self._lines: list[str] = []
-        self._letters = 0
+        self._characters = 0
         self._first = 1
         self._above: tuple[str, ...] = ()
 
     @property
-    def letters(self) -> int:
-        """The number of letters gathered so far."""
-        return self._letters
+    def characters(self) -> int:
+        """The number of characters gathered so far."""
+        return self._characters
 
     def has_room(self, line: str) -> bool:
         """Report whether one more line has room."""
-        return self._letters + len(line) <= LETTERS and len(self._lines) < LINES
+        return self._characters + len(line) <= MAX_CHARACTERS and len(self._lines) < LINES
 
     def add(self, number: int, line: str) -> None:
         """Take a line in."""
         if not self._lines:
             self._first, self._above = number, self.headings
         self._lines.append(line)
-        self._letters += len(line) + 1
+        self._characters += len(line) + 1
 
     def flush(self, *, overlap: bool = False) -> Iterator[DocumentPart]:
         """Yield the gathered part, if it has content. With ``overlap`` its last lines also begin the next
@@ -118,15 +118,15 @@ class _PartBuilder:
         again = len(lines) - (_shared(lines) if overlap else 0)
         self._lines = lines[again:]
         self._first += again
-        self._letters = sum(len(line) + 1 for line in self._lines)
+        self._characters = sum(len(line) + 1 for line in self._lines)
         self._above = self.headings
 
 
 def _shared(lines: list[str]) -> int:
     """Return the number of last lines that fit into a tenth of a part; never all."""
-    count = letters = 0
-    while count < min(len(lines) - 1, LINES // 10) and letters + len(lines[-1 - count]) <= OVERLAP:
-        letters += len(lines[-1 - count])
+    count = characters = 0
+    while count < min(len(lines) - 1, LINES // 10) and characters + len(lines[-1 - count]) <= OVERLAP:
+        characters += len(lines[-1 - count])
         count += 1
     return count
 
@@ -148,10 +148,10 @@ def _prose(text: str) -> Iterator[DocumentPart]:
             now.page, line = now.page + line.count("\f"), line.strip("\f")
         fenced ^= line.startswith("```")
         if not fenced and (heading := _HEADING.fullmatch(line)):
-            if now.letters > SMALL:
+            if now.characters > SMALL:
                 yield from now.flush()
             now.headings = (*now.headings[: len(heading[1]) - 1], heading[2])
-        elif not line and now.letters > LETTERS * 3 / 4:
+        elif not line and now.characters > MAX_CHARACTERS * 3 / 4:
             yield from now.flush()
         yield from _added(now, number, line)
     yield from now.flush()
@@ -159,9 +159,9 @@ def _prose(text: str) -> Iterator[DocumentPart]:
 
 def _added(now: _PartBuilder, number: int, line: str) -> Iterator[DocumentPart]:
     """Take a line in, and give what is full by that."""
-    if not now.has_room(line) and now.letters:
-        yield from now.flush(overlap=len(line) <= LETTERS)
-    if len(line) <= LETTERS:
+    if not now.has_room(line) and now.characters:
+        yield from now.flush(overlap=len(line) <= MAX_CHARACTERS)
+    if len(line) <= MAX_CHARACTERS:
         now.add(number, line)
         return
     for part in _parts(line):
@@ -172,11 +172,11 @@ def _added(now: _PartBuilder, number: int, line: str) -> Iterator[DocumentPart]:
 def _parts(line: str) -> Iterator[str]:
     """An endless line in parts that overlap: at ends of sentences, else at spaces, else anywhere."""
     start = 0
-    while len(line) - start > LETTERS:
-        within = line[start : start + LETTERS]
-        ends = [found.start() for found in _SENTENCE.finditer(within, LETTERS // 2)]
-        end = ends[-1] if ends else within.rfind(" ", LETTERS // 2)
-        end = end if end > 0 else LETTERS
+    while len(line) - start > MAX_CHARACTERS:
+        within = line[start : start + MAX_CHARACTERS]
+        ends = [found.start() for found in _SENTENCE.finditer(within, MAX_CHARACTERS // 2)]
+        end = ends[-1] if ends else within.rfind(" ", MAX_CHARACTERS // 2)
+        end = end if end > 0 else MAX_CHARACTERS
         yield within[:end]
         start += end - OVERLAP
     yield line[start:]
@@ -191,7 +191,7 @@ def _code(text: str) -> Iterator[DocumentPart]:
     }
     for number, line in enumerate(lines):
         if number in begins:
-            if now.letters > SMALL:
+            if now.characters > SMALL:
                 yield from now.flush()
             now.headings = (begins[number].strip(),)
         yield from _added(now, number + 1, line)
@@ -217,4 +217,4 @@ def _rows(text: str) -> Iterator[DocumentPart]:
 
 
 def _headed(piece: DocumentPart, header: str) -> DocumentPart:
-    return piece if piece.line == 1 else msgspec.structs.replace(piece, headings=(header[:LETTERS],))
+    return piece if piece.line == 1 else msgspec.structs.replace(piece, headings=(header[:MAX_CHARACTERS],))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from trunkline_git_store.index.json_text import readable_lines
 from trunkline_git_store.index.passage import MAX_INDEXED_BYTES, Passage, try_decode_text
 
-PASSAGE_LETTERS = 1_500
+PASSAGE_CHARACTERS = 1_500
 
 
 def plain_passages(path: str, data: bytes) -> list[Passage]:
@@ -23,13 +23,13 @@ def split_plain_text(text: str) -> Iterator[tuple[int, str]]:
     """Whole lines with the number of the first, up to some length; a heading begins a new passage when the one before
     is not short."""
     lines: list[str] = []
-    letters, first = 0, 1
+    characters, first = 0, 1
     for number, line in enumerate(text.split("\n"), start=1):
-        long_enough = letters > PASSAGE_LETTERS / 4 and line.startswith("#")
-        if lines and (letters + len(line) > PASSAGE_LETTERS or long_enough):
+        long_enough = characters > PASSAGE_CHARACTERS / 4 and line.startswith("#")
+        if lines and (characters + len(line) > PASSAGE_CHARACTERS or long_enough):
             yield first, "\n".join(lines)
-            lines, letters, first = [], 0, number
+            lines, characters, first = [], 0, number
         lines.append(line)
-        letters += len(line) + 1
+        characters += len(line) + 1
     if lines:
         yield first, "\n".join(lines)

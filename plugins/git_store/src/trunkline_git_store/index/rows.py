@@ -65,7 +65,7 @@ class RowBatch:
         """Hold no rows any more; ids go on."""
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _COLUMNS}
         self._languages: set[str] = set()
-        self.letters = 0
+        self.characters = 0
 
     def add_file(self, path: str, blob: str, size: int, height: int = 0) -> int:
         """A file; returns its id."""
@@ -85,7 +85,7 @@ class RowBatch:
             texts = ((passage.text,), passage.before, passage.after, _tags(passage))
             words = [self._stemmed(known, text) if text else "" for text in texts]
             self._rows["words"].append((row, *words))
-            self.letters += sum(map(len, words))
+            self.characters += sum(map(len, words))
 
     def statements(self) -> list[tuple[str, str]]:
         """Return the statements to run, with their rows."""
@@ -169,7 +169,7 @@ def _encoded(rows: list[tuple[Any, ...]]) -> str:
 
 
 def _without_invalid_characters(value: Any) -> Any:
-    """A text without what is no letter: halves of letters, and the sign at which a text ends for SQLite."""
+    """Return the text without surrogates, which UTF-8 cannot encode, and without NUL, which ends a text in SQLite."""
     return (
         value.encode("utf-8", "replace").decode().replace("\0", "\ufffd") if isinstance(value, str) else value
     )

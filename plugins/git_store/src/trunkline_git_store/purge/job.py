@@ -4,9 +4,8 @@ sweep. It can be killed at any point and started again."""
 import os
 
 from trunkline.api.bus import Refusal
-from trunkline.api.memory import Purge
+from trunkline.api.memory import OWNER, Purge
 from trunkline.api.store import MemoryChanged, PurgeResult
-from trunkline_git_store.commit_batch import OWNER
 from trunkline_git_store.components import StoreComponents
 from trunkline_git_store.maintenance import StoreMaintenance
 from trunkline_git_store.operations import CommitExternalEdits, DeletePath, WriteFiles, WriteOperation

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from trunkline.api.store import parse_conversation_path
 from trunkline_git_store.conversations import parse
 from trunkline_git_store.index.chunk import chunk_passages, is_chunk
-from trunkline_git_store.index.document_splitter import LETTERS, LINES
+from trunkline_git_store.index.document_splitter import LINES, MAX_CHARACTERS
 from trunkline_git_store.index.json_text import message_lines, readable_lines
 from trunkline_git_store.repository import Repository
 from trunkline_git_store.search.candidates import PassageCandidate
@@ -37,10 +37,10 @@ class PassageTextReader:
 
 def _first(rows: Sequence[bytes]) -> Iterator[str]:
     """As many lines as a passage may have."""
-    letters = 0
+    characters = 0
     for row in rows[:LINES]:
         text = row.decode("utf-8", "replace")
-        if letters and letters + len(text) > LETTERS:
+        if characters and characters + len(text) > MAX_CHARACTERS:
             return
         yield text
-        letters += len(text) + 1
+        characters += len(text) + 1

@@ -9,7 +9,7 @@ from trunkline.api.store import PassageKind
 from trunkline_git_store.search.candidates import PassageCandidate
 
 CONTEXT_LINES = 2
-LINE_LETTERS = 500
+LINE_CHARACTERS = 500
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -68,12 +68,12 @@ def excerpt(line: str, beginnings: Sequence[str]) -> str:
     """A line, of a long one the part around the first word that was found."""
     folded = line.casefold()
     at = min((place for one in beginnings if (place := folded.find(one)) >= 0), default=0)
-    if len(line) <= LINE_LETTERS or at < LINE_LETTERS / 2:
+    if len(line) <= LINE_CHARACTERS or at < LINE_CHARACTERS / 2:
         return _cut(line)
-    start = max(at - LINE_LETTERS // 4, 0)
+    start = max(at - LINE_CHARACTERS // 4, 0)
     start = line.find(" ", start, at) + 1 or start
     return "…" + _cut(line[start:])
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= LINE_LETTERS else line[:LINE_LETTERS] + "…"
+    return line if len(line) <= LINE_CHARACTERS else line[:LINE_CHARACTERS] + "…"

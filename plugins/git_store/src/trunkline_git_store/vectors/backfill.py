@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LETTERS = 2_000
+MAX_CHARACTERS = 2_000
 """Of a passage that are embedded: models look at no more than some hundred words."""
 
 QUERY_TIMEOUT = 5.0
@@ -174,7 +174,7 @@ class VectorBackfill:
         texts = PassageTextReader(self._index.repository)
         found = load_candidates(connection, rows).values()
         said = {
-            one.id: "\n".join((*filter(None, (one.speaker_name,)), *texts.lines(one)))[:LETTERS]
+            one.id: "\n".join((*filter(None, (one.speaker_name,)), *texts.lines(one)))[:MAX_CHARACTERS]
             for one in found
         }
         return {row: text for row, text in said.items() if text.strip()}

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trunkline.api.cli import COMMAND_SECONDS, OWNER, Command, LocalTime, with_memory
+from trunkline.api.cli import COMMAND_SECONDS, Command, LocalTime, with_memory
+from trunkline.api.memory import OWNER
 
 if TYPE_CHECKING:
     from trunkline.api.bus import Bus

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trunkline.api.cli import COMMAND_SECONDS, OWNER, Command, confirm, with_memory
+from trunkline.api.cli import COMMAND_SECONDS, Command, confirm, with_memory
+from trunkline.api.memory import OWNER
 
 if TYPE_CHECKING:
     from trunkline.api.bus import Bus
