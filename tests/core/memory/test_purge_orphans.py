@@ -8,13 +8,13 @@ import anyio
 import msgspec
 import pytest
 
+from tests.support.buses import bus_at
 from trunkline.contracts.memory.purger import Purge
 from trunkline.contracts.retention import Retention
-from trunkline.contracts.topology import topology
-from trunkline.contracts.workers.subjects import CLAIM_STORE, DEAD_LETTER_SUBJECT
+from trunkline.contracts.workers.subjects import CLAIM_STORE
 from trunkline.workers.memory.purge import streams
 from trunkline.workers.memory.purge.streams import StreamEraser
-from trunkline_bus import Bus, BusSettings, EmbeddedServer, ServerSettings, apply, connect
+from trunkline_bus import Bus
 from trunkline_bus.streams.jetstream import publish_to_stream
 
 pytestmark = pytest.mark.anyio
@@ -26,17 +26,8 @@ WHERE = f"stream {CLAIM_STORE.stream_name}"
 
 @pytest.fixture
 async def bus(tmp_path: Path) -> AsyncIterator[Bus]:
-    async with EmbeddedServer(ServerSettings(store_dir=tmp_path)) as server:
-        settings = BusSettings(
-            url=server.url,
-            user=server.user,
-            password=server.password,
-            dead_letters=DEAD_LETTER_SUBJECT,
-            claims=CLAIM_STORE.name,
-        )
-        async with connect(settings) as connected:
-            await apply(connected, topology())
-            yield connected
+    async with bus_at(tmp_path) as connected:
+        yield connected
 
 
 @pytest.fixture
@@ -79,6 +70,7 @@ async def test_bodies_that_keep_arriving_are_reported(bus: Bus, eraser: StreamEr
 @pytest.mark.parametrize(
     "mtime",
     [(datetime.now(UTC) + timedelta(days=3_650)).isoformat(), "9999-12-31T23:59:59-12:00", "soon", ""],
+    ids=["ten years", "the last year", "no time", "empty"],
 )
 async def test_the_time_that_a_client_wrote_extends_no_wait(
     bus: Bus, eraser: StreamEraser, mtime: str

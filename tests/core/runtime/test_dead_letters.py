@@ -2,8 +2,6 @@
 
 import base64
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,13 +9,13 @@ import anyio
 import msgspec
 import pytest
 
+from tests.support.buses import bus_at
 from trunkline.contracts import subjects
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.streams import inbox_consumer
-from trunkline.contracts.topology import topology
 from trunkline.contracts.turns.messages import TurnCancelRequested, TurnRequested
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
-from trunkline.contracts.workers.subjects import CLAIM_STORE, DEAD_LETTER_SUBJECT, DEAD_LETTER_TOPIC
+from trunkline.contracts.workers.subjects import DEAD_LETTER_TOPIC
 from trunkline.errors import TrunklineError
 from trunkline.runtime.dead_letters import (
     PREFIX_REASONS,
@@ -32,33 +30,13 @@ from trunkline.runtime.dead_letters import (
 from trunkline.testing.platform import platform
 from trunkline_bus import (
     Bus,
-    BusSettings,
     DeadLetter,
-    EmbeddedServer,
     Envelope,
-    ServerSettings,
     Topic,
-    apply,
-    connect,
 )
 from trunkline_bus.streams.admin import raw_history, resend
 
 pytestmark = pytest.mark.anyio
-
-
-@asynccontextmanager
-async def bus_at(folder: Path) -> AsyncIterator[Bus]:
-    async with EmbeddedServer(ServerSettings(store_dir=folder)) as server:
-        settings = BusSettings(
-            url=server.url,
-            user=server.user,
-            password=server.password,
-            dead_letters=DEAD_LETTER_SUBJECT,
-            claims=CLAIM_STORE.name,
-        )
-        async with connect(settings) as bus:
-            await apply(bus, topology())
-            yield bus
 
 
 async def buried(bus: Bus, subject: str, body: bytes, *, size: int | None = None) -> StoredDeadLetter:
