@@ -29,8 +29,9 @@ from trunkline_bus.errors import (
 )
 from trunkline_bus.ids import key_of, new_id
 from trunkline_bus.messages import Ack, DeadLetter, ReceivedMessage, StoredMessage
-from trunkline_bus.server.embedded_server import EmbeddedServer, ServerSettings, ServerUser
+from trunkline_bus.server.embedded_server import EmbeddedServer
 from trunkline_bus.server.leaf_nodes import LeafListener, LeafRemote, LeafUser
+from trunkline_bus.server.server_config import ServerSettings, ServerUser
 from trunkline_bus.services.service import Request, Service, service
 from trunkline_bus.streams.jetstream_protocol import StoredRecord
 from trunkline_bus.streams.key_value import KeyValue, KeyValueEntry

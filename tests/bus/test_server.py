@@ -107,8 +107,8 @@ async def main():
 anyio.run(main)
 """
 _WATCHED_PARENT = f"""
-import trunkline_bus.server.embedded_server as server
-server._spawn = lambda argv, lock: server._spawn_watched(argv, (lock.fileno(),))
+import trunkline_bus.server.child_process as child_process
+child_process.spawn = lambda argv, lock: child_process.spawn_watched(argv, (lock.fileno(),))
 {_PARENT}"""
 
 

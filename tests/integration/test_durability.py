@@ -20,7 +20,7 @@ from trunkline.contracts.turns.messages import TextReset, TurnEnded
 from trunkline.runtime.supervisor import BootError
 from trunkline.testing.platform import Platform, TurnAnswer, clean_environ, platform
 from trunkline_bus import EmbeddedServer, ServerSettings, TopologyConflict
-from trunkline_bus.server.embedded_server import _find_binary
+from trunkline_bus.server.child_process import find_binary
 from trunkline_bus.streams.retry import request_with_retry
 
 from .shared_platforms import ALL_WORKERS, shared_platform
@@ -52,7 +52,7 @@ async def repeated(running: Platform | ProcessPlatform, answer: TurnAnswer) -> s
 
 def server_says(store: Path) -> dict[str, Any]:
     """Return nats-server's own reading of the configuration written for it."""
-    command = [_find_binary(None), "-c", store / "server.conf", "-p", "-1", "-m", "-1"]
+    command = [find_binary(None), "-c", store / "server.conf", "-p", "-1", "-m", "-1"]
     with subprocess.Popen([*command, "--ports_file_dir", store], stderr=subprocess.DEVNULL) as process:
         try:
             with urllib.request.urlopen(f"{_monitoring(store)}/jsz?config=1", timeout=60) as said:

@@ -25,14 +25,14 @@ class LeafUser(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeafListener(msgspec.Struct, frozen=True, kw_only=True):
-    """The listener for leaf nodes, over TLS only. ``listen`` is ``host:port``. ``guests`` returns the leaf nodes that
+    """The listener for leaf nodes, over TLS only. ``listen`` is ``host:port``. ``users`` returns the leaf nodes that
     may connect now.
     """
 
     listen: str
     certificate: Path
     key: Path
-    guests: Callable[[], Sequence[LeafUser]]
+    users: Callable[[], Sequence[LeafUser]]
 
 
 class LeafRemote(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,22 +54,22 @@ def listener_config(listener: LeafListener) -> str:
     return f"{PING_CONFIG}leafnodes {{ listen: {_text(listener.listen)}, {tls} }}\n"
 
 
-def remote_config(way: LeafRemote) -> str:
+def remote_config(hub: LeafRemote) -> str:
     """Return the ``leafnodes`` block of a leaf node."""
-    seed = way.seed_file.read_text().strip()
-    tls = f"tls {{ ca_file: {_text(way.authority)}, timeout: 5 }}"
-    remote = f"{{ url: {_text(way.url)}, nkey: {seed}, {tls} }}"
+    seed = hub.seed_file.read_text().strip()
+    tls = f"tls {{ ca_file: {_text(hub.authority)}, timeout: 5 }}"
+    remote = f"{{ url: {_text(hub.url)}, nkey: {seed}, {tls} }}"
     return f'{PING_CONFIG}leafnodes {{ reconnect: "1s", remotes: [ {remote} ] }}\n'
 
 
-def user_entries(guests: Sequence[LeafUser]) -> Iterator[str]:
+def user_entries(users: Sequence[LeafUser]) -> Iterator[str]:
     """Yield each leaf node as an entry of ``users``."""
-    for guest in guests:
+    for user in users:
         allow = ", ".join(
             f"{verb}: {{ allow: {json.dumps(list(subjects))} }}"
-            for verb, subjects in (("publish", guest.publish), ("subscribe", guest.subscribe))
+            for verb, subjects in (("publish", user.publish), ("subscribe", user.subscribe))
         )
-        yield f"{{ nkey: {guest.key}, permissions: {{ {allow} }} }}"
+        yield f"{{ nkey: {user.key}, permissions: {{ {allow} }} }}"
 
 
 def _text(value: object) -> str:

@@ -32,17 +32,17 @@ def server_settings(
     store: Path,
     *,
     listener: LeafListener | None = None,
-    way: LeafRemote | None = None,
+    hub: LeafRemote | None = None,
     users: tuple[ServerUser, ...] = (),
 ) -> ServerSettings:
     """Return the settings of the embedded server.
 
-    ``listener`` is the listener for the leaf nodes of remotes, ``way`` the connection to a hub, ``users`` are the
+    ``listener`` is the listener for the leaf nodes of remotes, ``hub`` the connection to a hub, ``users`` are the
     users of isolated plugins.
     """
     sync = config.settings.bus.sync_interval
     return ServerSettings(
-        store_dir=store, max_store=MAX_STORE, sync=sync, leaf_listener=listener, way=way, users=users
+        store_dir=store, max_store=MAX_STORE, sync=sync, leaf_listener=listener, hub=hub, users=users
     )
 
 

@@ -40,12 +40,12 @@ async def run_leaf_node(
       TrunklineError, BusError: the server or the worker could not start.
     """
     home = Home.of(config)
-    way = leaf_remote(home.hub)
+    hub = leaf_remote(home.hub)
     home.prepare()
     with instance_lock(home):
         migrate(home)
-        async with EmbeddedServer(server_settings(config, home.bus, way=way)) as server:
-            reach = _own(config, server, way.domain)
+        async with EmbeddedServer(server_settings(config, home.bus, hub=hub)) as server:
+            reach = _own(config, server, hub.domain)
             async with connect(reach) as bus:
                 undo = await maintain_topology(bus, remote_topology(config.settings.retention))
                 try:

@@ -193,7 +193,7 @@ def _leaf_listener(config: Config, registry: RemoteRegistry) -> LeafListener | N
     registry.all()  # raises for a file that is not valid
     return LeafListener(
         listen=listen, certificate=registry.folder / LEAF_CERTIFICATE, key=registry.folder / LEAF_KEY,
-        guests=lambda: leaf_users(_enrolled_remotes(registry)),
+        users=lambda: leaf_users(_enrolled_remotes(registry)),
     )  # fmt: skip
 
 
