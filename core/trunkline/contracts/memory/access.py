@@ -80,6 +80,10 @@ class CallerAccess:
             return False
         return True
 
+    async def sees_all_chunks(self) -> bool:
+        """Report whether the caller may see each chunk that memory returns, so that no reply needs a filter."""
+        return self._recipient is None and await self.is_unrestricted("read")
+
     def check_private(self, path: str) -> None:
         """Raise ToolError if a path is private to another actor."""
         if paths.is_private_to_another(path, self.actor):

@@ -335,12 +335,25 @@ async def _shown_chunk(access: CallerAccess, request: GetChunk, reply: ChunkFoun
 
 
 async def _shown_page(access: CallerAccess, request: ListChunks, reply: ChunkPage) -> ChunkPage:
-    shown = await _visible_chunks(access, reply.chunks)
-    if len(shown) < len(reply.chunks):
-        wide = replace(request, limit=MAX_REPLACED_CHUNKS, offset=0)
-        more = (await access.send(MEMORY_CHUNKS, wide)).chunks
-        shown = (await _visible_chunks(access, more))[request.offset : request.offset + request.limit]
-    return ChunkPage(chunks=tuple(shown), total=len(shown))
+    """Return the page of the chunks that the caller may see: ``offset`` and ``total`` count no other chunks."""
+    if await access.sees_all_chunks():
+        return reply
+    matching = reply.chunks if len(reply.chunks) == reply.total else await _all_matching(access, request)
+    shown = await _visible_chunks(access, matching)
+    return ChunkPage(chunks=tuple(shown[request.offset : request.offset + request.limit]), total=len(shown))
+
+
+async def _all_matching(access: CallerAccess, request: ListChunks) -> Iterable[Chunk]:
+    """Return the chunks of all pages. A chunk that is made meanwhile moves others to the next page, so that page may
+    repeat them.
+    """
+    found: dict[str, Chunk] = {}
+    offset, total = 0, 1
+    while offset < total:
+        page = await access.send(MEMORY_CHUNKS, replace(request, limit=MAX_REPLACED_CHUNKS, offset=offset))
+        found |= {chunk.id: chunk for chunk in page.chunks}
+        offset, total = offset + MAX_REPLACED_CHUNKS, page.total
+    return found.values()
 
 
 async def _shown_links(access: CallerAccess, request: FindLinked, reply: ChunksLinked) -> ChunksLinked:
