@@ -6,6 +6,8 @@ import os
 import shutil
 import sys
 import tarfile
+import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -129,6 +131,25 @@ async def test_a_name_invalid_on_other_systems_does_not_stop_an_export(
     assert await server.text("notes/a\u2028b\x85.md") == "mine"
     assert "odd" in git("log", "--format=%s", "--all", at=server.root)
     assert git("fsck", "--full", "--no-dangling", at=server.root) == ""
+
+
+async def test_the_unpacked_archive_is_removed_in_a_thread(
+    laptop: Place, server: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory answers other requests meanwhile: an archive may have a hundred thousand files."""
+    await laptop.write("notes/a.md", "mine")
+    archive = await laptop.export()
+    threads: list[threading.Thread] = []
+    cleanup = tempfile.TemporaryDirectory.cleanup
+
+    def observed(folder: "tempfile.TemporaryDirectory[str]") -> None:
+        threads.append(threading.current_thread())
+        cleanup(folder)
+
+    monkeypatch.setattr(tempfile.TemporaryDirectory, "cleanup", observed)
+    await server.bring(archive)
+    assert threads and threading.main_thread() not in threads
+    assert not list((server.base / "cache").glob(".import-*")) and not list(server.base.glob(".import-*"))
 
 
 async def test_importing_again_changes_nothing(laptop: Place, server: Place, git: Git) -> None:

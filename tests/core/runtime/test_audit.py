@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 import trunkline
 from trunkline._util.secrets.redactor import Redactor
+from trunkline.cli._support.audit_log import AuditFilter, read_entries
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.streams import AUDIT_STREAM
@@ -21,6 +22,7 @@ from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_calls import call_tool
 from trunkline.workers.memory import audit_writer
 from trunkline_bus import Bus, apply
+from trunkline_bus.streams.admin import resend
 from trunkline_bus.streams.jetstream import request_api as jetstream
 
 pytestmark = pytest.mark.anyio
@@ -161,6 +163,32 @@ async def test_lines_that_memory_never_had_are_reported(
     text = "".join(file.read_text() for file in (tmp_path / "memory/audit").glob("*.jsonl"))
     lost = [one for one in map(json.loads, text.splitlines()) if one["event"] == "lost"]
     assert [one["count"] for one in lost] == [6]
+
+
+async def test_an_entry_that_cannot_be_decoded_is_counted_as_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entries around it are in memory, and the owner can list them."""
+    monkeypatch.setattr(audit_writer, "COMMIT_INTERVAL", 0.2)
+    async with platform(tmp_path, workers=("memory", "gateway")) as running:
+        kept = [new_entry(event="approval", block="main", actor="owner") for _ in range(2)]
+        await running.bus.append(AUDIT, kept[0], msg_id=kept[0].id, block="main")
+        for number, broken in enumerate((b"{ half", b'{"id": "x"}')):
+            await resend(running.bus, AUDIT, broken, msg_id=f"broken-{number}", headers={}, block="main")
+        await running.bus.append(AUDIT, kept[1], msg_id=kept[1].id, block="main")
+        await until(lambda: _in_memory(tmp_path, kept[1].id))
+        listed = await read_entries(running.bus, AuditFilter(since=kept[0].at))
+    text = "".join(file.read_text() for file in (tmp_path / "memory/audit").glob("*.jsonl"))
+    written = [json.loads(line) for line in text.splitlines()]
+    assert {entry.id for entry in kept} <= {one["id"] for one in written}
+    lost = [one for one in written if one["event"] == "lost"]
+    assert sum(one["count"] for one in lost) == 2
+    assert all("could not be decoded" in one["why"] for one in lost)
+    assert {entry.id for entry in kept} | {one["id"] for one in lost} <= {entry.id for entry in listed}
+
+
+async def _in_memory(home: Path, id: str) -> bool:
+    return any(id in file.read_text() for file in (home / "memory/audit").glob("*.jsonl"))
 
 
 async def _has_lost(home: Path) -> bool:

@@ -10,11 +10,11 @@ import msgspec
 
 from trunkline._util.local_time import local_to_utc
 from trunkline.contracts.audit.messages import AuditEntry
-from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.memory.files import ListMemory, ReadMemory
 from trunkline.contracts.memory.operation import CALL_SECONDS
 from trunkline.contracts.memory.subjects import MEMORY_LIST, MEMORY_READ
 from trunkline.errors import ConfigError
+from trunkline.runtime.audit_log import stored_entries
 from trunkline_bus import Bus, RemoteFault
 
 POLL_SECONDS = 0.5
@@ -61,8 +61,9 @@ async def read_entries(bus: Bus, filters: AuditFilter) -> list[AuditEntry]:
     for path in await _files(bus, filters.since.date()):
         text = (await bus.call(MEMORY_READ, ReadMemory(path=path), timeout=CALL_SECONDS)).content
         found |= {entry.id: entry for entry in map(_entry, text.splitlines()) if entry is not None}
-    async for stored in bus.history(AUDIT):
-        found.setdefault(stored.data.id, stored.data)
+    async for _, entry in stored_entries(bus):
+        if entry is not None:
+            found.setdefault(entry.id, entry)
     return sorted(filter(filters.matches, found.values()), key=lambda entry: (entry.at, entry.id))
 
 
@@ -70,10 +71,10 @@ async def follow_entries(bus: Bus, filters: AuditFilter, shown: set[str]) -> Asy
     """Yield entries of the stream that were not shown yet, and new entries as they are recorded."""
     position = 0
     while True:
-        async for stored in bus.history(AUDIT, after=position):
-            position = stored.seq
-            if filters.matches(stored.data) and stored.data.id not in shown:
-                yield stored.data
+        async for seq, entry in stored_entries(bus, after=position):
+            position = seq
+            if entry is not None and filters.matches(entry) and entry.id not in shown:
+                yield entry
         await anyio.sleep(POLL_SECONDS)
 
 

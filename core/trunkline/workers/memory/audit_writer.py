@@ -16,7 +16,7 @@ import msgspec
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.memory.store import Change, MemoryStore
-from trunkline.runtime.audit_log import new_entry
+from trunkline.runtime.audit_log import new_entry, stored_entries
 from trunkline_bus import Bus, BusError, Refusal
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,11 @@ BYTES_PER_EXTRA_SECOND = 100_000
 """The size of the day's file, in bytes, that adds one second to the interval."""
 
 BATCH = 5_000
+
+DELETED = (
+    "lines were not on the stream any more when memory was to have them: purged, or the stream was full."
+)
+UNDECODABLE = "lines on the stream could not be decoded. They stay on the stream until they expire."
 
 
 class AuditLogWriter:
@@ -72,18 +77,25 @@ class AuditLogWriter:
     async def _write_batch(self) -> bool:
         """Copy the next entries. Return True if there may be more."""
         position = await self._last_written()
-        lines: dict[str, list[AuditEntry]] = {}
-        count = 0
-        async for stored in self._bus.history(AUDIT, after=position):
-            if position and not count and stored.seq > position + 1:
-                lost = _loss_entry(stored.seq - position - 1)
-                lines.setdefault(_day_file(lost), []).append(lost)
-            lines.setdefault(_day_file(stored.data), []).append(stored.data)
-            position, count = stored.seq, count + 1
+        entries: list[AuditEntry] = []
+        count, undecodable = 0, 0
+        async for seq, entry in stored_entries(self._bus, after=position):
+            if position and not count and seq > position + 1:
+                entries.append(_loss_entry(seq - position - 1, DELETED))
+            if entry is None:
+                undecodable += 1
+            else:
+                entries.append(entry)
+            position, count = seq, count + 1
             if count == BATCH:
                 break
         if not count:
             return False
+        if undecodable:
+            entries.append(_loss_entry(undecodable, UNDECODABLE))
+        lines: dict[str, list[AuditEntry]] = {}
+        for entry in entries:
+            lines.setdefault(_day_file(entry), []).append(entry)
         files = {day: await self._appended(day, entries) for day, entries in lines.items()}
         await self._store.change(Change(dict(files), actor=ACTOR, reason=f"audit: {count} lines"))
         self._ids_by_day = {  # only the ids of the present days are held, because a worker runs for months
@@ -121,10 +133,7 @@ def _day_file(line: AuditEntry) -> str:
     return f"{FOLDER}/{line.at:%Y-%m-%d}.jsonl"
 
 
-def _loss_entry(count: int) -> AuditEntry:
-    why = (
-        "lines were not on the stream any more when memory was to have them: purged, or the stream was full."
-    )
+def _loss_entry(count: int, why: str) -> AuditEntry:
     log.error("%d %s", count, why)
     return new_entry(event="lost", block="all", actor=ACTOR, why=why, count=count)
 

@@ -2,8 +2,8 @@
 
 import logging
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -402,17 +402,16 @@ class GitMemoryStore(MemoryStore, IndexProvider):
         self, archive: Path, request: ImportMemory, on_progress: Callable[[ImportProgress], None]
     ) -> MemoryImport:
         """Bring an archive in. Nobody packs meanwhile; others read and write."""
-        async with self._maintenance.pack_lock:
-            with tempfile.TemporaryDirectory(prefix=".import-", dir=archive.parent) as scratch:
-                intake = ArchiveImport(archive, Path(scratch), request, self._rule_for(request), on_progress)
-                try:
-                    await self._run_import(intake, request)
-                    version = await self._executor.read_history(lambda repository: str(repository.head()))
-                    return await anyio.to_thread.run_sync(intake.report, version, self._context.installed())
-                except InvalidArchive as error:
-                    raise Refusal("bad_archive", f"{error} {error.hint or ''}".strip()) from error
-                finally:
-                    intake.close()
+        async with self._maintenance.pack_lock, _scratch_folder(archive.parent) as scratch:
+            intake = ArchiveImport(archive, scratch, request, self._rule_for(request), on_progress)
+            try:
+                await self._run_import(intake, request)
+                version = await self._executor.read_history(lambda repository: str(repository.head()))
+                return await anyio.to_thread.run_sync(intake.report, version, self._context.installed())
+            except InvalidArchive as error:
+                raise Refusal("bad_archive", f"{error} {error.hint or ''}".strip()) from error
+            finally:
+                intake.close()
 
     async def _run_import(self, intake: ArchiveImport, request: ImportMemory) -> None:
         await anyio.to_thread.run_sync(intake.open, self._components.layout.root)
@@ -516,6 +515,17 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             found = await self._executor.write(examination.run)
             await self._executor.reopen_repositories()
         return tuple(found)
+
+
+@asynccontextmanager
+async def _scratch_folder(parent: Path) -> AsyncIterator[Path]:
+    """Yield a new folder for an import. A thread removes it, because an archive may have very many files."""
+    folder = tempfile.TemporaryDirectory(prefix=".import-", dir=parent)
+    try:
+        yield Path(folder.name)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(folder.cleanup)
 
 
 def _keep_unchanged(path: str, data: bytes, purge: Purge) -> bytes | None:
