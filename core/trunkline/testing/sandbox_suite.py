@@ -153,7 +153,7 @@ class SandboxSuite(SandboxIsolationSuite):
 
     @pytest.mark.anyio
     @pytest.mark.parametrize(
-        ("argv", "given"),
+        ("argv", "options"),
         [
             ((), {}),
             (("",), {}),
