@@ -255,7 +255,8 @@ class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_ask
 
 class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_recorded"):
     """The first decision about the call; later decisions change nothing. ``scope`` is unset if the decision holds for
-    this call only. ``answer`` is unset if the decision is no answer to a question.
+    this call only. ``answer`` is unset if the decision is no answer to a question. ``decided_at`` is the time at which
+    the monitor received the decision; unset in a record of an earlier version.
     """
 
     call_id: str
@@ -263,6 +264,7 @@ class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_
     by: str
     scope: ApprovalScope | msgspec.UnsetType = msgspec.UNSET
     answer: str | msgspec.UnsetType = msgspec.UNSET
+    decided_at: datetime | msgspec.UnsetType = msgspec.UNSET
 
 
 def denial_text(tool: str, by: str) -> str:

@@ -3,6 +3,9 @@
 For each approval it publishes a state, for lists and channels, and two timers: a reminder and the deadline. A turn is
 parked only after these are published. The journal is the source of truth; state and timers are derived from the
 journal and may be published again.
+
+Each decision is written to the audit log before the turn continues. While the audit log cannot be written, the turn
+does not run (ADR 0025).
 """
 
 import logging
@@ -84,6 +87,17 @@ class ApprovalPublisher:
             published.complete = False
             log.info("approvals of a turn wait for the bus: %s", error)
 
+    async def publish_decisions(
+        self, turn: Turn, published: PublishedApprovals, calls: Collection[str] | None = None
+    ) -> None:
+        """Publish and audit the decisions about these calls, or about all calls. Raises BusError.
+
+        The caller stops the turn at a BusError, so no call runs on a decision that is not in the audit log. Does
+        nothing for a turn that runs no more calls.
+        """
+        if turn.phase not in (Phase.CLOSING, Phase.DONE):
+            await self._publish(turn, published, calls, only_settled=True)
+
     async def publish_missing(self, turn: Turn, published: PublishedApprovals) -> None:
         """Publish the approvals that were not published yet, before the turn parks or ends. Raises BusError."""
         if turn.phase is Phase.PARKED and published.complete:
@@ -95,12 +109,17 @@ class ApprovalPublisher:
         self, turn: Turn, published: PublishedApprovals, calls: Collection[str] | None = None
     ) -> None:
         """Publish the changed approvals of these calls of the last answer, or of all calls. Raises BusError."""
+        await self._publish(turn, published, calls, only_settled=False)
+
+    async def _publish(
+        self, turn: Turn, published: PublishedApprovals, calls: Collection[str] | None, *, only_settled: bool
+    ) -> None:
         if turn.request is None or (calls is not None and not calls):
             return
         actions = _actions(turn) if calls is None else _named(turn, calls)
         for approval in _approvals(turn, turn.request, actions):
             settled = approval.settled is not None
-            if published.settled.get(approval.id) in (settled, True):
+            if published.settled.get(approval.id) in (settled, True) or (only_settled and not settled):
                 continue
             await (self._publish_settlement(approval) if settled else self._publish_question(approval))
             published.settled[approval.id] = settled
@@ -121,9 +140,11 @@ class ApprovalPublisher:
             return
         while True:
             last = await self._bus.last(APPROVAL, approval=approval.id)
-            if last is None or last.data.settled is not None:
+            if last is not None and last.data.settled is not None:
                 return
             await self._audit(approval, approval.settled)
+            if last is None:  # the question was not published, or its settlement has left the stream since
+                return
             try:
                 return await self._append(approval, last.seq, ttl=SETTLED_TTL)
             except SequenceConflict:
@@ -132,9 +153,9 @@ class ApprovalPublisher:
     async def _audit(self, approval: Approval, settled: Settlement) -> None:
         """Record the decision, or the withdrawal of the question, in the audit log.
 
-        The audit line is written before the settlement. After a crash in between, both are written again, and the
-        line's id prevents a second line. Raises BusError; then both are published later, at the latest before the turn
-        parks or ends.
+        The audit line is written before the settlement. After a crash in between, both are written again. The line of
+        a decision then has the same id and time, so memory stores it once. Raises BusError; then both are published
+        later, at the latest before the turn parks or ends.
         """
         decision, why = _audited(approval, settled)
         line = AuditEntry(
@@ -209,15 +230,27 @@ def _named(turn: Turn, calls: Iterable[str]) -> Iterator[ToolAction]:
 
 
 def _approvals(turn: Turn, request: TurnRequested, actions: Iterable[ToolAction]) -> Iterator[Approval]:
-    found = (_approval(turn, request, action) for action in actions)
+    found = (
+        _approval(request, action, asked, settlement)
+        for action in actions
+        for asked, settlement in _questions(turn, action)
+    )
     return (approval for approval in found if approval is not None)
 
 
-def _approval(turn: Turn, request: TurnRequested, action: ToolAction) -> Approval | None:
-    """Return the state of the newest question about a call; None when there is none, or when an earlier
-    version recorded it without times."""
-    asked = action.asked
-    if asked is None or isinstance(asked.asked_at, msgspec.UnsetType):
+def _questions(turn: Turn, action: ToolAction) -> Iterator[tuple[ApprovalAsked, Settlement | None]]:
+    """Yield the questions about a call, oldest first, each with how it ended. The newest may be open."""
+    for asked, decision in action.earlier_decisions:
+        yield asked, _settlement_by(decision)
+    if action.asked is not None:
+        yield action.asked, _settlement(turn, action)
+
+
+def _approval(
+    request: TurnRequested, action: ToolAction, asked: ApprovalAsked, settlement: Settlement | None
+) -> Approval | None:
+    """Return the state of a question about a call; None when an earlier version recorded it without times."""
+    if isinstance(asked.asked_at, msgspec.UnsetType):
         return None
     if isinstance(asked.expires_at, msgspec.UnsetType):
         return None
@@ -235,19 +268,26 @@ def _approval(turn: Turn, request: TurnRequested, action: ToolAction) -> Approva
         asked_at=asked.asked_at,
         expires_at=asked.expires_at,
         detail=ApprovalDetail() if isinstance(asked.detail, msgspec.UnsetType) else asked.detail,
-        settled=_settlement(turn, action),
+        settled=settlement,
     )
 
 
 def _settlement(turn: Turn, action: ToolAction) -> Settlement | None:
     """Return how the approval ended: by a decision or with its turn. None while it is open."""
-    decision = action.decision
-    if decision is not None:
-        scope = "once" if isinstance(decision.scope, msgspec.UnsetType) else decision.scope
-        answer = "" if isinstance(decision.answer, msgspec.UnsetType) else decision.answer
-        return Settlement(allow=decision.allow, by=decision.by, at=utc_now(), scope=scope, answer=answer)
+    if action.decision is not None:
+        return _settlement_by(action.decision)
     if turn.cancelled is not None:
         why = withdrawal_reason(turn.cancelled)
         return Settlement(allow=False, by=turn.cancelled.by, at=utc_now(), withdrawn=why)
     over = turn.phase in (Phase.CLOSING, Phase.DONE)
     return Settlement(allow=False, by="", at=utc_now(), withdrawn="ended") if over else None
+
+
+def _settlement_by(decision: ApprovalRecorded) -> Settlement:
+    return Settlement(
+        allow=decision.allow,
+        by=decision.by,
+        at=utc_now() if isinstance(decision.decided_at, msgspec.UnsetType) else decision.decided_at,
+        scope="once" if isinstance(decision.scope, msgspec.UnsetType) else decision.scope,
+        answer="" if isinstance(decision.answer, msgspec.UnsetType) else decision.answer,
+    )

@@ -30,7 +30,7 @@ from trunkline.workers.monitor.journal import Fenced, Journal
 from trunkline.workers.monitor.mailbox import TurnMailbox, is_immediate_cancel
 from trunkline.workers.monitor.membership import Membership
 from trunkline.workers.monitor.parked_turns import ParkedTurn
-from trunkline.workers.monitor.slots import TurnSlots
+from trunkline.workers.monitor.slots import TurnSlot, TurnSlots
 from trunkline.workers.monitor.turn import Phase, Turn, TurnProtocolError
 from trunkline.workers.monitor.turn_executor import TurnExecutor
 from trunkline.workers.monitor.turn_recorder import TurnRecorder
@@ -131,11 +131,11 @@ class ConversationQueue:
 
         ``expected`` is the next item before the slot is acquired; afterwards it may be another item, or none.
         """
-        async with self._slots.acquire(lambda: self._has_started(expected)):
+        async with self._slots.acquire(lambda: self._has_started(expected)) as slot:
             claimed = self._next()
             if claimed is not None:
                 self._queue.remove(claimed)
-                await self._handle_with_retry(claimed)
+                await self._handle_with_retry(claimed, slot)
 
     def _next(self) -> ClaimedItem | None:
         """Return the next item: one about the unfinished turn if there is one, else the oldest.
@@ -159,9 +159,12 @@ class ConversationQueue:
             log.debug("the journal of turn %s could not be read: %s", claimed.item.turn, error)
             return False
 
-    async def _handle_with_retry(self, claimed: ClaimedItem) -> None:
-        """Handle an item until it is done. While the bus or another worker is unavailable, the item keeps its
-        place."""
+    async def _handle_with_retry(self, claimed: ClaimedItem, slot: TurnSlot) -> None:
+        """Handle an item until it is done.
+
+        While the bus or another worker is unavailable, the item keeps its place but no slot: nothing of its turn runs,
+        and a stream that is missing for long, such as that of the audit log, must not stop other conversations.
+        """
         backoff, attempts = Backoff(0.2, 5.0), 0
         while True:
             try:
@@ -183,7 +186,7 @@ class ConversationQueue:
                         attempts,
                         MAX_ATTEMPTS,
                     )
-            await backoff.sleep()
+            await slot.wait_without(backoff.sleep)
 
     async def _handle(self, claimed: ClaimedItem) -> None:
         # The item leaves the inbox last, in every branch: until then the server delivers it again after a crash, and
@@ -225,6 +228,11 @@ class ConversationQueue:
         # Only a turn that must run is checked for its place: the items that are settled above start no turn (ADR 0040).
         if self._journal.unfinished not in (None, request.turn):
             return await self._requeue_behind(self._journal.unfinished, claimed)
+        # A call runs only after its approval is in the audit log. The former run may have ended between the two, so the
+        # decisions are audited before this run writes to the journal. An immediate cancel does not wait: it runs no
+        # call (ADR 0025).
+        if not self._is_cancelled(claimed):
+            await self._approvals.publish_decisions(turn, PublishedApprovals())
         # Each run has a new epoch, even after a crash of this monitor, so that readers of the feed can distinguish the
         # runs (ADR 0004).
         await self._run(claimed, turn, request, records[-1].epoch + 1 if records else 1)
@@ -299,33 +307,56 @@ class ConversationQueue:
         turn = current.item.turn
         records = await self._journal.replay(turn)
         while records and _replay_turn(records).phase not in (Phase.DONE, Phase.PARKED):
-            cancelled = any(
-                is_immediate_cancel(claimed.item) and claimed.item.turn == turn
-                for claimed in (current, *self._queue)
-            )
-            if cancelled or not await self._membership.is_finishing(records[-1].owner, current.conversation):
+            if self._is_cancelled(current):
+                break
+            if not await self._membership.is_finishing(records[-1].owner, current.conversation):
                 break
             await anyio.sleep(0.3)
             self._journal.forget_last_seq()
             records = await self._journal.replay(turn)
         return records
 
+    def _is_cancelled(self, current: ClaimedItem) -> bool:
+        """Report whether this item or a queued one cancels the item's turn at once."""
+        return any(
+            is_immediate_cancel(claimed.item) and claimed.item.turn == current.item.turn
+            for claimed in (current, *self._queue)
+        )
+
     async def _give_up(self, claimed: ClaimedItem) -> None:
-        """End the turn with an error, so that clients do not wait forever and the next turn can start."""
+        """End the turn with an error, so that clients do not wait forever and the next turn can start.
+
+        May run again after a crash or a BusError: the end that is recorded is then only published.
+        """
         entries, epoch = await self._journal.salvage(claimed.item.turn)
         turn = await self._readable_turn(claimed.item.turn)
         missing: tuple[JournalEntry, ...] = ()
         if turn.phase is Phase.NEW and (request := _find_request(entries, claimed.item)):
             missing = (TurnStarted(request=request, model=""),)
             turn.apply(missing[0])
-        if turn.phase is not Phase.NEW and not any(isinstance(entry, TurnFinished) for entry in entries):
+        recorded = next((entry for entry in entries if isinstance(entry, TurnFinished)), None)
+        if turn.phase is not Phase.NEW and recorded is None:
             await self._executor.give_up(turn, missing, epoch + 1, self._journal)
+        elif recorded is not None and turn.phase not in (Phase.NEW, Phase.DONE):
+            turn.apply(recorded)
+        if turn.request is not None:
+            await self._publish_given_up(turn, turn.request)
         if isinstance(claimed.item, TurnSteered) and not (
             turn.request and turn.has_message(claimed.item.request.message.id)
         ):
             claimed.item = claimed.item.request
             return self._enqueue(claimed)
         await self._inbox.settle(claimed)
+
+    async def _publish_given_up(self, turn: Turn, request: TurnRequested) -> None:
+        """Publish the end of a turn that was given up. An end that cannot be published at all is logged, because the
+        item must leave the inbox. Raises BusError when waiting may help."""
+        try:
+            await self._publish_end(turn, request, PublishedApprovals())
+        except Exception as error:
+            if _is_transient(error):
+                raise
+            log.exception("the end of turn %s, which was given up, could not be published", request.turn)
 
     async def _readable_turn(self, turn: str) -> Turn:
         """Return the turn by its journal; a new one when the journal cannot be replayed."""

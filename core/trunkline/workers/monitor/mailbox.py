@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.turns.messages import (
     ApprovalAsked,
     ApprovalDecided,
@@ -112,4 +113,5 @@ def _recorded(decision: ApprovalDecided, request: ApprovalAsked) -> ApprovalReco
         by=decision.by,
         scope=msgspec.UNSET if decision.scope == "once" else decision.scope,
         answer=decision.answer or msgspec.UNSET,
+        decided_at=utc_now(),
     )

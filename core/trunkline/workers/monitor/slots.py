@@ -3,8 +3,35 @@
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
+
+
+class TurnSlot:
+    """The slot of one turn, which the turn may free while it waits."""
+
+    def __init__(self, take: Callable[[], Awaitable[None]], release: Callable[[], None]) -> None:
+        self._take = take
+        self._release = release
+        self._held = False
+
+    async def take(self) -> None:
+        """Wait for a slot."""
+        await self._take()
+        self._held = True
+
+    def release(self) -> None:
+        """Free the slot, unless the turn has freed it already."""
+        if self._held:
+            self._held = False
+            self._release()
+
+    async def wait_without(self, wait: Callable[[], Awaitable[None]]) -> None:
+        """Free the slot while ``wait`` runs, then wait for a slot again."""
+        self.release()
+        await wait()
+        await self.take()
 
 
 class TurnSlots:
@@ -20,14 +47,15 @@ class TurnSlots:
         self._others: deque[anyio.Event] = deque()
 
     @asynccontextmanager
-    async def acquire(self, has_started: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
+    async def acquire(self, has_started: Callable[[], Awaitable[bool]]) -> AsyncIterator["TurnSlot"]:
         """Hold a slot within the context. ``has_started`` reports whether the turn had started; it is called only when
         no slot is free."""
-        await self._take(has_started)
+        slot = TurnSlot(partial(self._take, has_started), self._release)
+        await slot.take()
         try:
-            yield
+            yield slot
         finally:
-            self._release()
+            slot.release()
 
     async def _take(self, has_started: Callable[[], Awaitable[bool]]) -> None:
         waiting = self._others

@@ -23,6 +23,8 @@ class ToolAction:
     outcome: ToolOutcome | None = None
     asked: ApprovalAsked | None = None
     decision: ApprovalRecorded | None = None
+    earlier_decisions: tuple[tuple[ApprovalAsked, ApprovalRecorded], ...] = ()
+    """The earlier questions about the call, each with its decision. ``asked`` and ``decision`` are the newest."""
     approved: str | None = None
     """The hash of the call that a person approved."""
     answers: tuple[QuestionAnswer, ...] = ()

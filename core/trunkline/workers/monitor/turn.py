@@ -356,6 +356,8 @@ def _note_question(action: ToolAction, entry: ApprovalAsked) -> None:
     A call that asks for an approval has not run, and the approval covers the call as it was shown last. A call that
     asks a question has started, and its earlier approval stays valid.
     """
+    if action.asked is not None and action.decision is not None:
+        action.earlier_decisions += ((action.asked, action.decision),)
     action.asked, action.decision = entry, None
     if entry.is_question:
         action.again = True

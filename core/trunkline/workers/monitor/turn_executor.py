@@ -7,7 +7,7 @@ from opentelemetry import trace
 from trunkline.contracts.turns.feed_events import JournalTranslator
 from trunkline.contracts.turns.messages import JournalEntry, TurnFinished, TurnRequested
 from trunkline.errors import ErrorCode
-from trunkline.workers.monitor.approval_publisher import ApprovalPublisher, PublishedApprovals
+from trunkline.workers.monitor.approval_publisher import ApprovalPublisher
 from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.feed_writer import FeedRegistry, FeedWriter
 from trunkline.workers.monitor.inbox import Inbox
@@ -143,7 +143,8 @@ class TurnExecutor:
     ) -> None:
         """End a turn that cannot be run, with the code ``internal``. Its messages so far are stored.
 
-        ``missing`` are entries that the journal does not have yet. Raises Fenced and BusError.
+        ``missing`` are entries that the journal does not have yet. The caller publishes the turn's approvals and its
+        end. Raises Fenced and BusError.
         """
         request = turn.request
         assert request is not None
@@ -157,7 +158,6 @@ class TurnExecutor:
         end = TurnFinished(reason="error", usage=turn.usage, code=ErrorCode.INTERNAL)
         await self._recorder.write(journal, request, epoch, (*missing, end))
         turn.apply(end)
-        await self._approvals.try_publish(turn, PublishedApprovals())
         feed = self._open_feed(request, epoch)
         await feed.emit_journaled(*JournalTranslator().translate(end))
         self._feeds.close(feed)

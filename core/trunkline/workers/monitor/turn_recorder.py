@@ -40,7 +40,11 @@ class TurnRecorder:
         self._metrics = TurnMetrics(Instruments(get_meter("trunkline.monitor")))
 
     async def record(self, run: TurnRun, entries: tuple[JournalEntry, ...]) -> None:
-        """Record entries of a running turn. Raises Fenced when another monitor owns it, and BusError."""
+        """Record entries of a running turn. Raises Fenced when another monitor owns it, and BusError.
+
+        A decision is in the audit log when this method returns, so the turn runs a call only after its approval is
+        audited.
+        """
         # The journal is written first: only its compare-and-set shows whether this monitor still owns the conversation
         # (ADR 0003), and the metrics, facts and approvals are derived from the entries (ADR 0005). After a crash behind
         # the write, the server delivers the inbox item again, because the item is settled last. ConversationQueue then
@@ -49,7 +53,9 @@ class TurnRecorder:
         await self.write(run.journal, run.request, run.epoch, entries)
         for entry in entries:
             await self._publish_statistic(run.request, entry)
-        await self._approvals.try_publish(run.turn, run.published, affected_calls(entries))
+        calls = affected_calls(entries)
+        await self._approvals.publish_decisions(run.turn, run.published, calls)
+        await self._approvals.try_publish(run.turn, run.published, calls)
 
     async def write(
         self, journal: Journal, request: TurnRequested, epoch: int, entries: tuple[JournalEntry, ...]
