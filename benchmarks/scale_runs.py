@@ -17,8 +17,8 @@ from benchmarks.machine import CpuUsage, children
 from tests.chaos.clients import HttpClient
 from tests.chaos.programs import PlannedMessage
 from tests.chaos.transcript import HttpTranscript
-from tests.scale.concurrent_conversations import Crowd
-from tests.scale.effect_tool import PLUGIN, errand, errands, runners
+from tests.scale.concurrent_conversations import ConcurrentConversations
+from tests.scale.effect_tool import PLUGIN, job, job_counts, runners
 from tests.scale.invariants import verdict
 from tests.scale.partition_assignment import settled
 from tests.support.processes import ProcessPlatform, WorkerProcess, process_platform
@@ -93,12 +93,12 @@ async def start_platform(
 
 
 async def measure_throughput(
-    running: ProcessPlatform, crowd: Crowd, kind: WorkerKind, seconds: float
+    running: ProcessPlatform, conversations: ConcurrentConversations, kind: WorkerKind, seconds: float
 ) -> Throughput:
     """How fast turns end once every slot has been in use: after two rounds of the slots, so the ramp is not counted."""
     slots = SLOTS * sum(process.kind == kind for process in running.processes.values())
     with anyio.fail_after(120):
-        while sum(said.ended.is_set() for said in crowd.everything) < 2 * slots:  # noqa: ASYNC110 - tasks note it
+        while sum(said.ended.is_set() for said in conversations.everything) < 2 * slots:  # noqa: ASYNC110 - tasks note it
             await anyio.sleep(0.05)
     workers = {name: process.pid for name, process in running.processes.items() if process.kind == kind}
     usage = CpuUsage(workers, {str(pid): pid for pid in (os.getpid(), *children())})
@@ -108,7 +108,7 @@ async def measure_throughput(
     ours = usage.all_seconds()
     return Throughput(
         seconds=end - begin,
-        ended=sum(begin <= said.end < end for said in crowd.everything),
+        ended=sum(begin <= said.end < end for said in conversations.everything),
         workers=sum(usage.seconds().values()) / (end - begin),
         ours=ours / (end - begin),
         others=usage.others(),
@@ -120,19 +120,19 @@ async def monitors(provider: str, count: int, seconds: float) -> ScaleRun:
     found = ScaleRun(count)
     kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "tools")
     async with start_platform(provider, kinds, {"monitor.concurrency": SLOTS}) as running:
-        crowd = Crowd(running, CONVERSATIONS, lambda _: "wait:1")
+        conversations = ConcurrentConversations(running, CONVERSATIONS, lambda _: "wait:1")
         await _start(running, "monitor", count)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(crowd.talk)
+            tasks.start_soon(conversations.talk)
             await _wait_for_assignment(running, found, count)
-            found.pace = await measure_throughput(running, crowd, "monitor", seconds)
+            found.pace = await measure_throughput(running, conversations, "monitor", seconds)
             if count < PARTITIONS:
                 await running.start("monitor", "joins")
                 found.joined = await _wait_for_assignment(running, found, count + 1)
                 running.processes["joins"].kill(signal.SIGTERM)
                 found.left = await _wait_for_assignment(running, found, count)
-            crowd.stopping = True
-        await _check_invariants(running, crowd, found)
+            conversations.stopping = True
+        await _check_invariants(running, conversations, found)
     return found
 
 
@@ -150,8 +150,10 @@ async def _wait_for_assignment(running: ProcessPlatform, found: ScaleRun, count:
     return seconds
 
 
-async def _check_invariants(running: ProcessPlatform, crowd: Crowd, found: ScaleRun) -> None:
-    judged = await verdict(running, crowd)
+async def _check_invariants(
+    running: ProcessPlatform, conversations: ConcurrentConversations, found: ScaleRun
+) -> None:
+    judged = await verdict(running, conversations)
     found.turns, found.again = judged.turns, judged.again
     found.broken.extend(judged.broken)
 
@@ -162,11 +164,11 @@ async def failovers(provider: str, kills: int) -> tuple[list[float], ScaleRun]:
     async with start_platform(
         provider, ("gateway", "memory", "tools"), {"monitor.concurrency": 4}
     ) as running:
-        crowd = Crowd(running, CONVERSATIONS, lambda _: "wait:1")
+        conversations = ConcurrentConversations(running, CONVERSATIONS, lambda _: "wait:1")
         await _start(running, "monitor", 3)
         victims = [running.processes[f"monitor-{number}"] for number in range(3)]
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(crowd.talk)
+            tasks.start_soon(conversations.talk)
             for number in range(kills):
                 await _wait_for_assignment(running, found, 3)
                 await anyio.sleep(SETTLE_SECONDS)
@@ -175,8 +177,8 @@ async def failovers(provider: str, kills: int) -> tuple[list[float], ScaleRun]:
                 victim.kill()
                 await _wait_for_assignment(running, found, 2)
                 await running.restart(victim.name)
-            crowd.stopping = True
-        await _check_invariants(running, crowd, found)
+            conversations.stopping = True
+        await _check_invariants(running, conversations, found)
         return await _takeovers(running, dict(deaths)), found
 
 
@@ -203,20 +205,20 @@ async def tools(provider: str, count: int, seconds: float) -> ScaleRun:
     found = ScaleRun(count)
     settings = {"tools.concurrency": SLOTS, "monitor.tool_idle_timeout": 3.0}
     kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor")
-    async with start_platform(provider, kinds, settings, plugins={"errand": PLUGIN}) as running:
-        file = running.home.config_file.parent / "errands"
+    async with start_platform(provider, kinds, settings, plugins={"job": PLUGIN}) as running:
+        file = running.home.config_file.parent / "job_counts"
         await _start(running, "tools", count)
-        crowd = Crowd(running, CALLERS * count, lambda mark: errand(file, mark, 1.0))
+        conversations = ConcurrentConversations(running, CALLERS * count, lambda mark: job(file, mark, 1.0))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(crowd.talk)
-            found.pace = await measure_throughput(running, crowd, "tools", seconds)
+            tasks.start_soon(conversations.talk)
+            found.pace = await measure_throughput(running, conversations, "tools", seconds)
             found.spread = sorted(runners(file).values())
             running.kill("tools-0")
             if count == 1:
                 await running.restart("tools-0")
-            crowd.stopping = True
-        await _check_invariants(running, crowd, found)
-        ran = await errands(running, file)
+            conversations.stopping = True
+        await _check_invariants(running, conversations, found)
+        ran = await job_counts(running, file)
         found.unknown = len(ran.unknown)
         found.broken.extend(ran.broken)
     return found

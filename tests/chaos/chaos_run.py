@@ -126,8 +126,8 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
         ):
             load = Load(target, http, order.seed, file, tasks)
             began = anyio.current_time()
-            await _storm(order, target, load, _Model(provider, outcome.given), tasks, tell)
-            await _calm(order, load, target, tell)
+            await _inject_faults(order, target, load, _Model(provider, outcome.given), tasks, tell)
+            await _settle(order, load, target, tell)
             outcome.seconds = anyio.current_time() - began
             tasks.cancel_scope.cancel()
         tell("checking")
@@ -139,7 +139,7 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
     return outcome
 
 
-async def _storm(
+async def _inject_faults(
     order: Order,
     target: FaultTarget,
     load: Load,
@@ -167,7 +167,7 @@ async def _storm(
         tell("waiting for everybody to be up")
 
 
-async def _calm(order: Order, load: Load, target: FaultTarget, tell: Callable[[str], None]) -> None:
+async def _settle(order: Order, load: Load, target: FaultTarget, tell: Callable[[str], None]) -> None:
     """Send nothing new, and wait until every client has received the end of the accepted messages."""
     load.stopping = True
     tell("waiting for the last answers")

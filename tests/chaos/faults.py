@@ -85,7 +85,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class InjectedFault:
     """A fault that happened: its time, its victim, and whether every other process was up."""
 
     at: float

@@ -28,7 +28,7 @@ Silence = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _ReceivedItem:
     place: tuple[int, int]
     step: int | None
     at: float
@@ -49,7 +49,7 @@ class Ear:
 
     def __init__(self) -> None:
         self.silences: dict[str, list[Silence]] = {}
-        self._last: dict[str, _Heard] = {}
+        self._last: dict[str, _ReceivedItem] = {}
         self._tools: dict[tuple[str, int], _Tools] = {}
 
     async def listen(self, bus: Bus) -> None:
@@ -67,7 +67,7 @@ class Ear:
         before = self._last.get(item.turn)
         if before is not None and (item.epoch, item.index) <= before.place:
             return  # told again, for readers that missed it
-        self._last[item.turn] = _Heard((item.epoch, item.index), step, at)
+        self._last[item.turn] = _ReceivedItem((item.epoch, item.index), step, at)
         self._take_tool(item, at)
         if before is None or before.step is None:
             return

@@ -23,7 +23,7 @@ from trunkline_bus import EmbeddedServer, connect
 
 from .disks import Disk, small_disk
 from .effects import PLUGIN
-from .faults import DISKS, LEADERS, WORKERS, Fault, Kind, Struck
+from .faults import DISKS, LEADERS, WORKERS, Fault, InjectedFault, Kind
 from .servers import Servers, cluster, one_server
 from .tcp_relay import Wire
 
@@ -63,7 +63,7 @@ class FaultTarget:
         self.audience = audience
         self.problems: list[str] = []
         self.failed_starts = 0
-        self.struck: list[Struck] = []
+        self.struck: list[InjectedFault] = []
         self._wires = wires
         self._ports = ports
         self._disks = disks
@@ -101,7 +101,7 @@ class FaultTarget:
             for wished in fault.preferred:
                 victim = await self._found(wished)
                 if victim is not None and victim not in self._down:
-                    self._blow(wished, victim, fault, tasks)
+                    self._inject(wished, victim, fault, tasks)
                     return wished
             await anyio.sleep(0.05)
 
@@ -109,10 +109,10 @@ class FaultTarget:
         """Return the current process of this role: leaders change."""
         return await self.servers.leader(wished, self.running.bus) if wished in LEADERS else wished
 
-    def _blow(self, wished: str, victim: str, fault: Fault, tasks: TaskGroup) -> None:
+    def _inject(self, wished: str, victim: str, fault: Fault, tasks: TaskGroup) -> None:
         now, kind = anyio.current_time(), fault.kind(wished)
         alone = not self._down and now - self._calm_since >= CALM
-        self.struck.append(Struck(now, wished, kind, alone))
+        self.struck.append(InjectedFault(now, wished, kind, alone))
         self._down.add(victim)
         tasks.start_soon(self._suffer, victim, kind, fault)
 

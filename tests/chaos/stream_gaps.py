@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .faults import Struck
+from .faults import InjectedFault
 from .feed_listener import Silence
 from .transcript import Transcript
 
@@ -19,12 +19,12 @@ class Gap:
     ``alone``: every process was up when it struck, and no other fault happened during the delay.
     """
 
-    struck: Struck
+    struck: InjectedFault
     seconds: float
     alone: bool
 
 
-def gaps(struck: Sequence[Struck], streams: Iterable[Sequence[Silence]]) -> list[Gap]:
+def gaps(struck: Sequence[InjectedFault], streams: Iterable[Sequence[Silence]]) -> list[Gap]:
     """A gap for each fault and each stream, also for those that the fault did not touch."""
     return [
         Gap(one, end - begin, one.alone and not _disturbed(one, end, struck))
@@ -37,21 +37,21 @@ def gaps(struck: Sequence[Struck], streams: Iterable[Sequence[Silence]]) -> list
 
 def longest(found: Iterable[Gap]) -> list[Gap]:
     """For each fault the gap of the stream that it held up longest."""
-    most: dict[Struck, Gap] = {}
+    most: dict[InjectedFault, Gap] = {}
     for gap in found:
         if gap.struck not in most or gap.seconds > most[gap.struck].seconds:
             most[gap.struck] = gap
     return list(most.values())
 
 
-def _longest(struck: Struck, stream: Sequence[Silence]) -> Silence | None:
+def _longest(struck: InjectedFault, stream: Sequence[Silence]) -> Silence | None:
     if not stream or not stream[0][0] < struck.at < stream[-1][1]:
         return None
     near = [(begin, end) for begin, end in stream if end > struck.at and begin < struck.at + REACH]
     return max(near, key=lambda silence: silence[1] - silence[0], default=None)
 
 
-def _disturbed(one: Struck, end: float, struck: Sequence[Struck]) -> bool:
+def _disturbed(one: InjectedFault, end: float, struck: Sequence[InjectedFault]) -> bool:
     return any(one.at < other.at < end for other in struck if other is not one)
 
 

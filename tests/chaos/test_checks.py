@@ -19,7 +19,7 @@ from trunkline.contracts.turns.messages import (
 )
 
 from .auditor import Past, decided, reported_effect, stale
-from .faults import Struck
+from .faults import InjectedFault
 from .feed_listener import Ear
 from .load import Sent
 from .model_requests import given_of, judge
@@ -80,17 +80,17 @@ def test_an_http_stream_is_read_like_a_browser_reads_it() -> None:
 def test_a_stream_delay_is_attributed_to_the_fault_within_it() -> None:
     """It counts as that fault's own only without another fault."""
     stream = shown(FeedTranscript("feed", moments=[(0, 10.0), (0, 10.1), (0, 13.1), (0, 13.2), (1, 20.0)]))
-    kill = Struck(10.2, "monitor-a", "kill", alone=True)
+    kill = InjectedFault(10.2, "monitor-a", "kill", alone=True)
     [gap] = gaps([kill], [stream])
     assert (round(gap.seconds, 1), gap.alone) == (3.0, True)
-    cut = Struck(11.0, "gateway", "cut", alone=False)
+    cut = InjectedFault(11.0, "gateway", "cut", alone=False)
     assert [gap.alone for gap in gaps([kill, cut], [stream])] == [False, False]
-    assert gaps([Struck(14.0, "nats", "kill", alone=True)], [stream]) == []
+    assert gaps([InjectedFault(14.0, "nats", "kill", alone=True)], [stream]) == []
 
 
 def test_each_fault_counts_by_its_longest_stream_delay() -> None:
     """Streams that a fault did not touch make it look no better."""
-    kill = Struck(10.2, "monitor-a", "kill", alone=True)
+    kill = InjectedFault(10.2, "monitor-a", "kill", alone=True)
     calm = [(10.0 + n / 10, 10.1 + n / 10) for n in range(40)]
     found = gaps([kill], [calm, calm, [(10.0, 13.0), (13.0, 13.1)]])
     assert sorted(round(gap.seconds, 1) for gap in found) == [0.1, 0.1, 3.0]

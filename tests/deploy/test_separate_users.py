@@ -186,7 +186,7 @@ async def forged(running: Installation) -> None:
             assert any(f"delegated.{agent}.{block}.call" in line for line in running.denied())
         for endpoint in (CALL_TOOL, CALL_DECIDED_TOOL):
             with pytest.raises(BusError):
-                await said_to(bus, endpoint, mine)
+                await call_as_owner(bus, endpoint, mine)
             assert any(f'"{endpoint.subject.template}"' in line for line in running.denied())
     lines = [stored.data async for stored in running.bus.history(AUDIT)]
     theirs = [one for one in lines if one.conversation.startswith("delegated_")]
@@ -202,7 +202,7 @@ def granted(conversation: str) -> dict[str, str]:
     return {"policies/yes.json": msgspec.json.encode(policy).decode()}
 
 
-async def said_to(bus: Bus, endpoint: Endpoint[CallTool, ToolReply], arguments: dict[str, Any]) -> None:
+async def call_as_owner(bus: Bus, endpoint: Endpoint[CallTool, ToolReply], arguments: dict[str, Any]) -> None:
     request = CallTool(
         call=new_id("call"), name="memory_write", arguments=arguments, block="main", conversation="conv_1",
         turn="turn_1", actor="owner",

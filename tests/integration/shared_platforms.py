@@ -28,10 +28,10 @@ async def shared_platform(module_platform: ProcessPlatform) -> AsyncIterator[Pro
         raise
     finally:
         for name in [name for name in module_platform.processes if name not in ALL_WORKERS]:
-            await _dismissed(module_platform.processes.pop(name))
+            await _drained(module_platform.processes.pop(name))
 
 
-async def _dismissed(guest: WorkerProcess) -> None:
+async def _drained(guest: WorkerProcess) -> None:
     """Drain the worker, so that its resources are free at once; kill it if that takes too long."""
     if guest.alive:
         guest.kill(signal.SIGTERM)

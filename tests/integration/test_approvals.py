@@ -199,14 +199,14 @@ async def test_MB_T17_a_scheduled_command_needs_the_same_approval(provider: str,
         await decide(running.gateway, asked, True)
         await running.answer(accepted)
         assert [(file.name, file.read_text()) for file in workspace.iterdir()] == [("made", "ran\n")]
-        assert await made_by(running, "pulse", 9) == [
+        assert await audit_entries_of(running, "pulse", 9) == [
             ("decision", "denied"), ("call", "error"),
             ("decision", "asked"), ("call", "approval"), ("approval", "denied"),
             ("decision", "asked"), ("call", "approval"), ("approval", "approved"), ("call", "ok"),
         ]  # fmt: skip
 
 
-async def made_by(running: Platform, actor: str, count: int) -> list[tuple[str, str | None]]:
+async def audit_entries_of(running: Platform, actor: str, count: int) -> list[tuple[str, str | None]]:
     """Return the audit log's entries of an actor, by time, once the given number exists: workers write them later."""
     with anyio.fail_after(60):
         while True:

@@ -50,7 +50,7 @@ async def repeated(running: Platform | ProcessPlatform, answer: TurnAnswer) -> s
     return (await running.answer(answer.accepted)).text
 
 
-def server_says(store: Path) -> dict[str, Any]:
+def server_configuration(store: Path) -> dict[str, Any]:
     """Return nats-server's own reading of the configuration written for it."""
     command = [find_binary(None), "-c", store / "server.conf", "-p", "-1", "-m", "-1"]
     with subprocess.Popen([*command, "--ports_file_dir", store], stderr=subprocess.DEVNULL) as process:
@@ -80,7 +80,7 @@ async def test_the_sync_interval_reaches_the_server(
     """The server reports ``bus.sync_interval`` as its own setting; the default is ``always``."""
     async with platform(tmp_path, config={} if always else {"bus.sync_interval": sync}, workers=()):
         pass
-    said = server_says(tmp_path / "bus")
+    said = server_configuration(tmp_path / "bus")
     assert bool(said.get("sync_always")) is always
     assert always or said["sync_interval"] == seconds * 1e9
 

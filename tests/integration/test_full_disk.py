@@ -78,7 +78,7 @@ async def test_answers_that_memory_could_not_store_are_stored_later(
     lost = await running.send("say:not lost", conversation=first.accepted.conversation)
     assert await delay_reported(running, lost) == "not lost"
     assert (await readiness(running, 503))["memory"] == "failing"
-    await doctor_says(running, "error", "1 answer waits to be stored")
+    await until_doctor_reports(running, "error", "1 answer waits to be stored")
     later = await running.send("say:later", conversation=lost.conversation)
     other = await running.send("say:another conversation")
     assert await delay_reported(running, other) == "another conversation"
@@ -98,10 +98,10 @@ async def test_answers_that_memory_could_not_store_are_stored_later(
         "say:before", "before", "say:not lost", "not lost", "say:later", "later",
     ]  # fmt: skip
     assert (await readiness(running, 200))["memory"] == "ok"
-    await doctor_says(running, "ok", "no answer waits")
+    await until_doctor_reports(running, "ok", "no answer waits")
 
 
-async def doctor_says(running: ProcessPlatform, status: str, text: str) -> None:
+async def until_doctor_reports(running: ProcessPlatform, status: str, text: str) -> None:
     """Wait until ``doctor`` reports this about memory's storing: workers publish their state once a second."""
     config = load_config(running.home.path, environ=running.environ)
     with anyio.fail_after(60):

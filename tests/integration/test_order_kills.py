@@ -153,14 +153,14 @@ async def dealt_anew(running: ProcessPlatform) -> None:
     await running.restart("monitor")
 
 
-async def handed_over(running: ProcessPlatform) -> None:
+async def take_over(running: ProcessPlatform) -> None:
     """Start another monitor and drain the first, which finishes its current turn."""
     await running.start("monitor", "second")
     running.kill("monitor", signal.SIGTERM)
     await running.processes["monitor"].gone()
 
 
-BLOWS = (monitor, server, everything, monitor_and_server, dealt_anew, handed_over)
+BLOWS = (monitor, server, everything, monitor_and_server, dealt_anew, take_over)
 
 
 @pytest.mark.parametrize("blow", BLOWS, ids=lambda blow: blow.__name__)

@@ -388,13 +388,13 @@ async def test_policies_and_scopes_apply_to_an_isolated_plugin(
     async with running(tmp_path, monkeypatch, SCOPED) as found:
         await offered(found, "look")
         assert (await call(found, "look", path=str(tmp_path / "far"))).status == "error"
-        await owner_says(
+        await write_as_owner(
             found, "blocks/main/block.toml", '[permissions]\nscope = "system"\napprovals = "none"\n'
         )
         assert (await call(found, "look", path=str(tmp_path / "far"))).output == "far away"
         assert "no agent may use" in (await call(found, "look", path=str(found.home.token_file))).output
         deny = '{"subject": "*", "resource": "tool:native:acme-host:*", "action": "read", "effect": "deny"}'
-        await owner_says(found, "policies/no-acme.json", deny)
+        await write_as_owner(found, "policies/no-acme.json", deny)
         assert "no-acme" in (await call(found, "look", path="x")).output
 
 
@@ -414,6 +414,6 @@ def trunkline_tools():
 '''
 
 
-async def owner_says(found: Platform, path: str, text: str) -> None:
+async def write_as_owner(found: Platform, path: str, text: str) -> None:
     """Write a file into memory as its owner."""
     await found.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={path: text}, actor="owner"))

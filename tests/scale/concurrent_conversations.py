@@ -23,7 +23,7 @@ UNTOLD = 2.0
 
 
 @dataclass(slots=True)
-class Said:
+class SentMessage:
     """An accepted message, and the only right answer to it."""
 
     accepted: MessageAccepted
@@ -32,22 +32,22 @@ class Said:
     end: float = 0.0
 
 
-class Crowd:
+class ConcurrentConversations:
     """``people`` conversations. ``program`` gives the instructions before the answer of a mark, such as ``wait:0.5``.
 
     ``said`` has the accepted messages, by conversation, in order.
     """
 
     def __init__(self, talker: PlatformClient, people: int, program: Callable[[str], str]) -> None:
-        self.said: dict[str, list[Said]] = {}
+        self.said: dict[str, list[SentMessage]] = {}
         self.stopping = False
         self._talker = talker
         self._people = people
         self._program = program
-        self._turns: dict[str, Said] = {}
+        self._turns: dict[str, SentMessage] = {}
 
     @property
-    def everything(self) -> list[Said]:
+    def everything(self) -> list[SentMessage]:
         """All that was said."""
         return [said for conversation in self.said.values() for said in conversation]
 
@@ -69,7 +69,7 @@ class Crowd:
             said.ended.set()
 
     async def _person(self, number: int) -> None:
-        mine: list[Said] = []
+        mine: list[SentMessage] = []
         while not self.stopping or not mine:
             mine.append(await self._say(number, mine))
             if len(mine) >= WAITING:
@@ -77,13 +77,13 @@ class Crowd:
         for said in mine[-WAITING:]:
             await self._until_ended(said)
 
-    async def _say(self, number: int, mine: list[Said]) -> Said:
+    async def _say(self, number: int, mine: list[SentMessage]) -> SentMessage:
         mark = f"p{number}m{len(mine)}"
         conversation = mine[0].accepted.conversation if mine else None
         message = SendMessage(
             content=f"{self._program(mark)} ;; say:{mark}", conversation=conversation, client_id=mark
         )
-        said = Said(await self._sent(message), mark)
+        said = SentMessage(await self._sent(message), mark)
         self.said.setdefault(said.accepted.conversation, mine)
         self._turns[said.accepted.turn] = said
         return said
@@ -95,7 +95,7 @@ class Crowd:
             except (Unavailable, RemoteFault, BusError):
                 await anyio.sleep(0.2)
 
-    async def _until_ended(self, said: Said) -> None:
+    async def _until_ended(self, said: SentMessage) -> None:
         while not said.ended.is_set():
             with anyio.move_on_after(UNTOLD):
                 await said.ended.wait()

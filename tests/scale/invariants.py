@@ -10,7 +10,7 @@ from trunkline.contracts.turns.subjects import JOURNAL
 from trunkline.testing.platform import PlatformClient
 from trunkline_bus import StoredMessage
 
-from .concurrent_conversations import Crowd, Said
+from .concurrent_conversations import ConcurrentConversations, SentMessage
 
 
 @dataclass(slots=True)
@@ -46,23 +46,23 @@ class _Past:
     owners: dict[str, tuple[str, datetime]] = field(default_factory=dict)
 
 
-async def verdict(talker: PlatformClient, crowd: Crowd) -> Verdict:
+async def verdict(talker: PlatformClient, conversations: ConcurrentConversations) -> Verdict:
     """Judge all that was said. Call it when everything is answered."""
-    found = await journal_verdict(talker, crowd)
-    for conversation, said in crowd.said.items():
+    found = await journal_verdict(talker, conversations)
+    for conversation, said in conversations.said.items():
         await _stored(talker, conversation, said, found)
     return found
 
 
-async def journal_verdict(talker: PlatformClient, crowd: Crowd) -> Verdict:
+async def journal_verdict(talker: PlatformClient, conversations: ConcurrentConversations) -> Verdict:
     """Judge by the journal alone; while messages are still sent, a turn without an end counts as lost."""
-    found = Verdict(turns=len(crowd.everything))
-    pasts = {conversation: _Past() for conversation in crowd.said}
+    found = Verdict(turns=len(conversations.everything))
+    pasts = {conversation: _Past() for conversation in conversations.said}
     async for record in talker.bus.history(JOURNAL):
         conversation = record.keys["conversation"]
         if conversation in pasts:
             _note(pasts[conversation], record, found)
-    for conversation, said in crowd.said.items():
+    for conversation, said in conversations.said.items():
         _compare(pasts[conversation], said, found)
     return found
 
@@ -89,7 +89,7 @@ def _note(past: _Past, record: StoredMessage[TurnRecord], found: Verdict) -> Non
                 pass
 
 
-def _compare(past: _Past, said: list[Said], found: Verdict) -> None:
+def _compare(past: _Past, said: list[SentMessage], found: Verdict) -> None:
     turns = [one.accepted.turn for one in said]
     found.lost += [turn for turn in turns if not past.ended[turn]]
     found.doubled += [turn for turn in turns if past.ended[turn] > 1 or past.begun.count(turn) > 1]
@@ -98,7 +98,7 @@ def _compare(past: _Past, said: list[Said], found: Verdict) -> None:
     found.again += sum(past.asked[turn] - 1 for turn in turns if past.asked[turn])
 
 
-async def _stored(talker: PlatformClient, conversation: str, said: list[Said], found: Verdict) -> None:
+async def _stored(talker: PlatformClient, conversation: str, said: list[SentMessage], found: Verdict) -> None:
     view = await talker.gateway.conversation(conversation)
     answers = [
         message.content for message in view.messages if message.role == "assistant" and message.content

@@ -17,7 +17,7 @@ from trunkline.contracts.workers.subjects import SPANS
 from trunkline.telemetry import semconv
 from trunkline.testing.scripted_provider import provider_process
 
-from .concurrent_conversations import PEOPLE, Crowd
+from .concurrent_conversations import PEOPLE, ConcurrentConversations
 from .invariants import verdict
 from .partition_assignment import settled
 
@@ -56,9 +56,9 @@ async def test_no_worker_depends_on_another_workers_clock(tmp_path: Path) -> Non
             async with anyio.create_task_group() as starting:
                 for name, (kind, offset) in CLOCKS.items():
                     starting.start_soon(partial(running.start, kind, name, **clock(offset)))
-            crowd = Crowd(running, PEOPLE, lambda _: "wait:1.5")
+            conversations = ConcurrentConversations(running, PEOPLE, lambda _: "wait:1.5")
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(crowd.talk)
+                tasks.start_soon(conversations.talk)
                 await settled(running, lambda found: list(found.values()) == [4, 4])
                 with anyio.fail_after(60):
                     while not (seen := await top(running, "+20m"))["lately"]["finished"]:
@@ -66,9 +66,9 @@ async def test_no_worker_depends_on_another_workers_clock(tmp_path: Path) -> Non
                 running.kill("fast")
                 await settled(running, lambda found: list(found.values()) == [8])
                 replaced = anyio.current_time()
-                crowd.stopping = True
-            after = await verdict(running, crowd)
-            survived = {said.accepted.turn for said in crowd.everything if said.end > replaced}
+                conversations.stopping = True
+            after = await verdict(running, conversations)
+            survived = {said.accepted.turn for said in conversations.everything if said.end > replaced}
             traces = await traces_of(running, survived)
     assert not after.broken
     assert all(0 <= (one["oldest"] or 0) < 120 for one in seen["partitions"])

@@ -10,7 +10,7 @@ from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.scripted_provider import provider_process
 
-from .concurrent_conversations import PEOPLE, Crowd
+from .concurrent_conversations import PEOPLE, ConcurrentConversations
 from .invariants import Verdict, journal_verdict, verdict
 from .partition_assignment import settled
 
@@ -31,18 +31,18 @@ async def test_partitions_are_balanced_as_monitors_join_and_leave(tmp_path: Path
         }
         kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:
-            crowd = Crowd(running, PEOPLE, lambda _: "wait:1.5")
+            conversations = ConcurrentConversations(running, PEOPLE, lambda _: "wait:1.5")
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(crowd.talk)
-                peaceful = await come_and_go(running, crowd)
-                crowd.stopping = True
-            after = await verdict(running, crowd)
+                tasks.start_soon(conversations.talk)
+                peaceful = await come_and_go(running, conversations)
+                conversations.stopping = True
+            after = await verdict(running, conversations)
     assert not after.broken
     assert peaceful.again == 0 and peaceful.changed == 0
     assert after.turns >= PEOPLE
 
 
-async def come_and_go(running: ProcessPlatform, crowd: Crowd) -> Verdict:
+async def come_and_go(running: ProcessPlatform, conversations: ConcurrentConversations) -> Verdict:
     """Two join, one leaves, one is killed. Returns how it stood before the kill."""
     first = await running.start("monitor", "monitor-1")
     await settled(running, lambda found: found == {first.pid: 8})
@@ -53,7 +53,7 @@ async def come_and_go(running: ProcessPlatform, crowd: Crowd) -> Verdict:
     second.kill(signal.SIGTERM)
     assert await second.gone() == 0
     await settled(running, lambda found: found == {first.pid: 4, third.pid: 4})
-    peaceful = await journal_verdict(running, crowd)
+    peaceful = await journal_verdict(running, conversations)
     third.kill()
     await settled(running, lambda found: found == {first.pid: 8})
     return peaceful

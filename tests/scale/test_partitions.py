@@ -12,7 +12,7 @@ from tests.support.processes import ProcessPlatform, process_platform
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.scripted_provider import provider_process
 
-from .concurrent_conversations import PEOPLE, Crowd
+from .concurrent_conversations import PEOPLE, ConcurrentConversations
 from .invariants import verdict
 from .partition_assignment import settled
 
@@ -30,16 +30,16 @@ async def test_the_number_of_partitions_changes_under_load(tmp_path: Path) -> No
         }
         kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:
-            crowd = Crowd(running, PEOPLE, lambda _: "wait:1.5")
+            conversations = ConcurrentConversations(running, PEOPLE, lambda _: "wait:1.5")
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(crowd.talk)
+                tasks.start_soon(conversations.talk)
                 await settled(running, lambda found: list(found.values()) == [8])
                 refused = await trunkline(running, "partitions", "4")
                 assert refused.returncode == 1 and "Stop all monitors" in refused.stderr
                 await dealt_into(running, 12)
                 await dealt_into(running, 4)
-                crowd.stopping = True
-            after = await verdict(running, crowd)
+                conversations.stopping = True
+            after = await verdict(running, conversations)
     assert not after.broken
     assert after.again == 0
 

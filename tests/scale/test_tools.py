@@ -9,7 +9,7 @@ from tests.support.processes import process_platform
 from trunkline.contracts.workers.messages import WorkerKind
 from trunkline.testing.scripted_provider import provider_process
 
-from .concurrent_conversations import Crowd
+from .concurrent_conversations import ConcurrentConversations
 from .effect_tool import PLUGIN, job, job_counts, runners
 from .invariants import verdict
 
@@ -35,9 +35,9 @@ async def test_tools_workers_share_the_calls_and_survive_each_other(tmp_path: Pa
                 for name in ("tools-2", "tools-3"):
                     starting.start_soon(running.start, "tools", name)
             victim = running.processes["tools-2"]
-            crowd = Crowd(running, 12, lambda mark: job(file, mark, 0.5))
+            conversations = ConcurrentConversations(running, 12, lambda mark: job(file, mark, 0.5))
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(crowd.talk)
+                tasks.start_soon(conversations.talk)
                 with anyio.fail_after(60):
                     while len(runners(file)) < 3 or runners(file)[victim.pid] < 2:  # noqa: ASYNC110 - a file
                         await anyio.sleep(0.02)
@@ -46,7 +46,7 @@ async def test_tools_workers_share_the_calls_and_survive_each_other(tmp_path: Pa
                 with anyio.fail_after(60):
                     while runners(file).total() < killed + 12:  # noqa: ASYNC110 - a file
                         await anyio.sleep(0.05)
-                crowd.stopping = True
-            after, ran = await verdict(running, crowd), await job_counts(running, file)
+                conversations.stopping = True
+            after, ran = await verdict(running, conversations), await job_counts(running, file)
     assert not after.broken and not ran.broken
     assert all("unknown" in reported for reported in ran.unknown), ran.unknown

@@ -160,12 +160,12 @@ def test_the_process_ends_with_its_parent(tmp_path: Path) -> None:
         time.sleep(0.5)
         parent.kill()
     deadline = time.monotonic() + 60
-    while _lives(pid):
+    while _is_running(pid):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
-def _lives(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

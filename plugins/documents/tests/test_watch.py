@@ -42,7 +42,7 @@ def move(source: Path, target: Path) -> None:
     source.rename(target)
 
 
-def held(running: Platform) -> dict[str, str]:
+def memory_files(running: Platform) -> dict[str, str]:
     """Return memory's files of the folder."""
     place = running.home.memory / "blocks/main/documents/notes"
     return {file.name: file.read_text() for file in place.rglob("*") if file.is_file()}
@@ -53,16 +53,18 @@ async def test_a_watched_folder_is_kept_up(tmp_path: Path, folder: Path) -> None
     """New, changed and deleted files are noticed while it runs, and those of the meantime after a restart."""
     settings = {"documents.watch": [{"folder": str(folder), "block": "main", "prune": True}]}
     async with platform(tmp_path / "home", workers=("memory", "tools"), config=settings) as running:
-        await until(lambda: set(held(running)) == {"one.md", "report.pdf.md"})
+        await until(lambda: set(memory_files(running)) == {"one.md", "report.pdf.md"})
         (folder / "two.md").write_text("two")
         (folder / "report.pdf").write_bytes(samples.pdf(["Sow in April."]))
-        await until(lambda: "two.md" in held(running) and "April" in held(running)["report.pdf.md"])
+        await until(
+            lambda: "two.md" in memory_files(running) and "April" in memory_files(running)["report.pdf.md"]
+        )
         (folder / "one.md").unlink()
-        await until(lambda: set(held(running)) == {"two.md", "report.pdf.md"})
+        await until(lambda: set(memory_files(running)) == {"two.md", "report.pdf.md"})
     (folder / "two.md").unlink()
     (folder / "three.md").write_text("three")
     async with platform(tmp_path / "home", workers=("memory", "tools"), config=settings) as running:
-        await until(lambda: set(held(running)) == {"three.md", "report.pdf.md"})
+        await until(lambda: set(memory_files(running)) == {"three.md", "report.pdf.md"})
 
 
 @pytest.mark.anyio
@@ -70,13 +72,13 @@ async def test_a_folder_that_disappears_removes_nothing_from_memory(tmp_path: Pa
     """An unplugged drive removes nothing from memory; once it is back, watching continues."""
     settings = {"documents.watch": [{"folder": str(folder), "block": "main", "prune": True}]}
     async with platform(tmp_path / "home", workers=("memory", "tools"), config=settings) as running:
-        await until(lambda: len(held(running)) == 2)
+        await until(lambda: len(memory_files(running)) == 2)
         move(folder, tmp_path / "away")
         await anyio.sleep(0.5)
-        assert len(held(running)) == 2
+        assert len(memory_files(running)) == 2
         (tmp_path / "away" / "new.md").write_text("new")
         move(tmp_path / "away", folder)
-        await until(lambda: len(held(running)) == 3)
+        await until(lambda: len(memory_files(running)) == 3)
 
 
 @pytest.mark.anyio
@@ -84,13 +86,13 @@ async def test_a_file_that_is_still_written_is_waited_for(tmp_path: Path, folder
     """A file that grows is brought once it has stopped, in one piece."""
     settings = {"documents.watch": [{"folder": str(folder), "block": "main"}]}
     async with platform(tmp_path / "home", workers=("memory", "tools"), config=settings) as running:
-        await until(lambda: len(held(running)) == 2)
+        await until(lambda: len(memory_files(running)) == 2)
         with (folder / "slow.txt").open("w") as file:
             for number in range(40):
                 file.write(f"{number}\n")
                 file.flush()
                 await anyio.sleep(0.01)
-        await until(lambda: held(running).get("slow.txt", "").endswith("39\n"))
+        await until(lambda: memory_files(running).get("slow.txt", "").endswith("39\n"))
 
 
 @pytest.fixture

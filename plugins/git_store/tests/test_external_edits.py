@@ -35,7 +35,7 @@ print(longest)
 
 
 @asynccontextmanager
-async def tended(store: GitMemoryStore) -> AsyncIterator[None]:
+async def maintained(store: GitMemoryStore) -> AsyncIterator[None]:
     """Run the store's maintenance, as the platform does in the background."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(store.run_maintenance)
@@ -73,7 +73,7 @@ async def test_a_file_that_is_written_slowly_is_committed_once_and_whole(
     store: GitMemoryStore, root: Path, git: Git
 ) -> None:
     """A program writes for some sweeps: no half of its file is in history, and the whole soon is."""
-    async with tended(store):
+    async with maintained(store):
         for number in range(8):
             name = f"slow-{number}.md"
             program = written(root / name, 60)
@@ -92,7 +92,7 @@ async def test_an_editors_save_is_committed_as_one_change(
     """Editors write a temporary file and rename it, or remove the old one first: history has neither the temporary
     file nor a commit without the file."""
     await store.change(Change({"a.md": b"old", "b.md": b"old"}, actor="agent", reason=""))
-    async with tended(store):
+    async with maintained(store):
         for number in range(6):
             (root / ".a.md.part").write_text(f"{number}\n" * 9)
             (root / ".a.md.part").rename(root / "a.md")
@@ -107,7 +107,7 @@ async def test_an_editors_save_is_committed_as_one_change(
 
 async def test_a_deleted_file_is_soon_deleted_in_history(store: GitMemoryStore, root: Path, git: Git) -> None:
     await store.change(Change({"a.md": b"old"}, actor="agent", reason=""))
-    async with tended(store):
+    async with maintained(store):
         (root / "a.md").unlink()
         with anyio.fail_after(60):
             while "D\ta.md" not in git("log", "-1", "--format=", "--name-status"):  # noqa: ASYNC110 - as above
@@ -119,7 +119,7 @@ async def test_a_file_that_never_rests_is_committed_now_and_then(
 ) -> None:
     """A log that is always written to is in history as it was at some moments, and the commits say so."""
     monkeypatch.setattr(file_stability, "MAX_UNSTABLE_SECONDS", 1.0)
-    async with tended(store):
+    async with maintained(store):
         program = written(root / "events.log", 1_200)
         try:
             with anyio.fail_after(50):

@@ -21,7 +21,7 @@ MEANS = {"automobile": "vehicle", "car": "vehicle", "cars": "vehicle", "lorry": 
 
 
 @asynccontextmanager
-async def tended(base: Path, embedder: Embedder | None) -> AsyncIterator[GitMemoryStore]:
+async def maintained(base: Path, embedder: Embedder | None) -> AsyncIterator[GitMemoryStore]:
     """A store with an embedder that is looked after."""
     store = GitMemoryStore()
     await store.open(StoreContext(base / "memory", base / "cache", embedder=embedder))
@@ -71,7 +71,7 @@ async def paths(store: GitMemoryStore, query: str) -> list[str]:
 
 async def test_a_paraphrased_query_finds_the_text(tmp_path: Path) -> None:
     """The query has no word in common, and is found by the vector alone; the hit reports this."""
-    async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
+    async with maintained(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.", kitchen="Soup with leeks.")
         await complete(store)
         hit = (await find(store, "lorry"))[0]
@@ -82,16 +82,16 @@ async def test_a_paraphrased_query_finds_the_text(tmp_path: Path) -> None:
 
 async def test_words_and_meaning_add_up(tmp_path: Path) -> None:
     """FS-6: what words find is still found, and first where meaning agrees."""
-    async with tended(tmp_path, None) as store:
+    async with maintained(tmp_path, None) as store:
         await write(store, one="The car is red.", two="A lorry is a car, and red.", other="Green soup.")
         plain = await paths(store, "red car")
         assert set(plain) == {"one.md", "two.md"}
         assert store.vectors is None
-    async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
+    async with maintained(tmp_path, TinyEmbedder(MEANS)) as store:
         await complete(store)
         assert set((await paths(store, "red car"))[:2]) == set(plain)
         assert {"words", "meaning"} <= {why.signal for why in (await find(store, "red car"))[0].why}
-    async with tended(tmp_path, None) as store:
+    async with maintained(tmp_path, None) as store:
         assert await paths(store, "red car") == plain
 
 
@@ -99,7 +99,7 @@ async def test_a_write_does_not_wait_for_its_vector(tmp_path: Path) -> None:
     """While the embedder fails writes are acknowledged and found by words; when it is back the vectors follow."""
     embedder = TinyEmbedder(MEANS)
     embedder.fault = ConnectionError("out of reach")
-    async with tended(tmp_path, embedder) as store:
+    async with maintained(tmp_path, embedder) as store:
         await write(store, garage="The automobile stands outside.")
         assert await paths(store, "automobile") == ["garage.md"]
         assert await paths(store, "lorry") == []
@@ -114,14 +114,14 @@ async def test_an_unreadable_history_delays_the_vectors(
     tmp_path: Path, git: Callable[..., str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The store is still tended while the index cannot be built, and the vectors follow without another change."""
-    async with tended(tmp_path, None) as store:
+    async with maintained(tmp_path, None) as store:
         await write(store, garage="The automobile stands outside.")
     for file in (tmp_path / "cache").glob("memory.db*"):
         file.unlink()
     oid = git("rev-parse", "HEAD:garage.md").strip()
     blob = tmp_path / "memory/.git/objects" / oid[:2] / oid[2:]
     blob.rename(tmp_path / "lost")
-    async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
+    async with maintained(tmp_path, TinyEmbedder(MEANS)) as store:
         with anyio.fail_after(60):
             while "the vectors are behind" not in caplog.text:  # noqa: ASYNC110  a log has no event
                 await anyio.sleep(0.05)
@@ -133,13 +133,13 @@ async def test_an_unreadable_history_delays_the_vectors(
 async def test_vectors_survive_the_loss_of_the_index(tmp_path: Path) -> None:
     """A lost index is rebuilt, and no text is embedded a second time; only a new text is."""
     embedder = TinyEmbedder(MEANS)
-    async with tended(tmp_path, embedder) as store:
+    async with maintained(tmp_path, embedder) as store:
         await write(store, garage="The automobile stands outside.")
         await complete(store)
     for file in (tmp_path / "cache").glob("memory.db*"):
         file.unlink()
     again = TinyEmbedder(MEANS)
-    async with tended(tmp_path, again) as store:
+    async with maintained(tmp_path, again) as store:
         await complete(store)
         assert again.asked == []
         await write(store, shed="A bicycle.")
@@ -149,11 +149,11 @@ async def test_vectors_survive_the_loss_of_the_index(tmp_path: Path) -> None:
 
 async def test_another_model_recomputes_the_vectors(tmp_path: Path) -> None:
     """Vectors of two models do not mix, even with the same length."""
-    async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
+    async with maintained(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.")
         await complete(store)
     other = TinyEmbedder({}, model="tiny-2", dimensions=20)
-    async with tended(tmp_path, other) as store:
+    async with maintained(tmp_path, other) as store:
         await complete(store)
         assert "The automobile stands outside." in other.asked
         assert await paths(store, "lorry") == []
@@ -163,7 +163,7 @@ async def test_another_model_recomputes_the_vectors(tmp_path: Path) -> None:
 @pytest.mark.parametrize("harm", ["delete", "garbage", "truncate"])
 async def test_missing_vectors_are_recomputed(tmp_path: Path, harm: str) -> None:
     """FS-6: deleting or damaging them loses nothing."""
-    async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
+    async with maintained(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.")
         await complete(store)
         before = await find(store, "lorry")
@@ -172,14 +172,14 @@ async def test_missing_vectors_are_recomputed(tmp_path: Path, harm: str) -> None
             file.unlink()
         else:
             file.write_bytes(b"garbage" * 9_000 if harm == "garbage" else file.read_bytes()[:5_000])
-    async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
+    async with maintained(tmp_path, TinyEmbedder(MEANS)) as store:
         await complete(store)
         assert await find(store, "lorry") == before
 
 
 async def test_vectors_of_removed_texts_are_deleted(tmp_path: Path) -> None:
     """A deleted text is deleted from the vectors too, at the latest at their next cleanup."""
-    async with tended(tmp_path, TinyEmbedder(MEANS)) as store:
+    async with maintained(tmp_path, TinyEmbedder(MEANS)) as store:
         await write(store, garage="The automobile stands outside.")
         await complete(store)
         before = vectors_in(tmp_path)
@@ -204,7 +204,7 @@ class Given(Embedder):
 async def test_cc_t15_the_nearest_fact_ranks_first(tmp_path: Path) -> None:
     """CC-T15: [1,0,0] before [0,1,0] for [.9,.1,0]; a vector of zeros is no trouble, as a passage or as a question."""
     given = Given({"east": [1, 0, 0], "north": [0, 1, 0], "nearly east": [0.9, 0.1, 0], "nowhere": [0, 0, 0]})
-    async with tended(tmp_path, given) as store:
+    async with maintained(tmp_path, given) as store:
         await write(store, a="north", b="east", c="nowhere")
         await complete(store)
         hits = [hit for hit in await find(store, "nearly east") if hit.path in ("a.md", "b.md", "c.md")]
@@ -213,7 +213,7 @@ async def test_cc_t15_the_nearest_fact_ranks_first(tmp_path: Path) -> None:
         assert await paths(store, "nowhere") == ["c.md"]
 
 
-class Strange(TinyEmbedder):
+class InvalidEmbedder(TinyEmbedder):
     """An embedder that returns the vectors that it is given, valid or not."""
 
     vector: Vector | None = None
@@ -232,8 +232,8 @@ async def test_invalid_vectors_of_an_embedder_are_ignored(tmp_path: Path, vector
     for at_first in (True, False):
         base = tmp_path / str(at_first)
         base.mkdir()
-        embedder = Strange(MEANS)
-        async with tended(base, embedder) as store:
+        embedder = InvalidEmbedder(MEANS)
+        async with maintained(base, embedder) as store:
             embedder.vector = vector if at_first else None
             await write(store, garage="The automobile stands outside.")
             if not at_first:
@@ -251,7 +251,7 @@ async def test_invalid_vectors_of_an_embedder_are_ignored(tmp_path: Path, vector
                 assert "barn.md" in await paths(store, "lorry")
 
 
-class Picky(TinyEmbedder):
+class PartlyInvalidEmbedder(TinyEmbedder):
     """An embedder that returns an invalid vector for some texts, or an error for their whole batch."""
 
     def __init__(self, word: str, strange: Vector | Exception) -> None:
@@ -278,8 +278,8 @@ async def test_a_text_without_a_vector_is_found_by_its_words(
     tmp_path: Path, strange: Vector | Exception
 ) -> None:
     """The other texts have their vectors, every search answers, filtered or not, and so does recall."""
-    embedder = Picky("odd", strange)
-    async with tended(tmp_path, embedder) as store:
+    embedder = PartlyInvalidEmbedder("odd", strange)
+    async with maintained(tmp_path, embedder) as store:
         await write(store, garage="The automobile stands outside.")
         await complete(store)  # the first vector of a store decides the length of all
         await write(store, odd="odd leeks", empty="", blank=" \n")
@@ -300,8 +300,8 @@ async def test_a_wrong_first_vector_blocks_no_later_one(
 ) -> None:
     """The length of vectors is that of a common word. A text whose first vector has another one has none, which the log
     says once, and every other text is found by its meaning, now and by the next process."""
-    embedder = Picky("odd", strange)
-    async with tended(tmp_path, embedder) as store:
+    embedder = PartlyInvalidEmbedder("odd", strange)
+    async with maintained(tmp_path, embedder) as store:
         await write(store, odd="odd leeks")
         await complete(store)
         await write(store, garage="The automobile stands outside.")
@@ -311,7 +311,7 @@ async def test_a_wrong_first_vector_blocks_no_later_one(
         assert stats is not None and not stats.fault
     refused = [record for record in caplog.records if "another length" in record.getMessage()]
     assert len(refused) == 1 and "tiny" in refused[0].getMessage()
-    async with tended(tmp_path, embedder) as store:
+    async with maintained(tmp_path, embedder) as store:
         await write(store, barn="The car stands.")
         await complete(store)
         assert set(await paths(store, "lorry")) == {"garage.md", "barn.md"}

@@ -182,7 +182,7 @@ async def test_over_http_the_homes_token_is_accepted_until_the_server_stops(tmp_
         [TRUNKLINE, "mcp", "serve", "main", "--http"], env=environ
     ) as process:
         try:
-            await speaks(await address(process))
+            await check_connection(await address(process))
         finally:
             process.terminate()
             with anyio.move_on_after(10):
@@ -191,7 +191,7 @@ async def test_over_http_the_homes_token_is_accepted_until_the_server_stops(tmp_
                 process.kill()
 
 
-async def speaks(url: str) -> None:
+async def check_connection(url: str) -> None:
     about = {"capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     params = {"protocolVersion": "2025-11-25", **about}
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}

@@ -206,8 +206,12 @@ async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) ->
     of other conversations stay, whatever their age, and so do the owner's rules, whatever their names."""
     async with started_platform(tmp_path) as running:
         gone, kept, waiting = [await begun(running) for _ in range(3)]
-        assert [len(held(running, one)) for one in (gone, kept, waiting)] == [3, 3, 3]
-        mine = {**json.loads(held(running, gone)[0].read_text()), **LONG_AGO, "created_by": "owner"}
+        assert [len(planning_policies(running, one)) for one in (gone, kept, waiting)] == [3, 3, 3]
+        mine = {
+            **json.loads(planning_policies(running, gone)[0].read_text()),
+            **LONG_AGO,
+            "created_by": "owner",
+        }
         await rewrite(running, LONG_AGO, gone, kept)
         await rewrite(running, {"created": (utc_now() - timedelta(days=300)).isoformat()}, waiting)
         files = {"policies/planning-mine.json": json.dumps(mine)}
@@ -217,8 +221,8 @@ async def test_planning_mode_applies_to_its_conversation_only(tmp_path: Path) ->
             path = str(file.relative_to(running.home.memory))
             await running.bus.call(MEMORY_DELETE, DeleteMemory(path=path, actor="owner"))
         assert await swept(running) == 7
-        assert [len(held(running, one)) for one in (gone, kept, waiting)] == [1, 3, 3]
-        assert [one.name for one in held(running, gone)] == ["planning-mine.json"]
+        assert [len(planning_policies(running, one)) for one in (gone, kept, waiting)] == [1, 3, 3]
+        assert [one.name for one in planning_policies(running, gone)] == ["planning-mine.json"]
 
 
 async def test_a_restored_block_is_still_in_plan_mode(tmp_path: Path) -> None:
@@ -233,7 +237,7 @@ async def test_a_restored_block_is_still_in_plan_mode(tmp_path: Path) -> None:
         path = str(file.relative_to(running.home.memory))
         await running.bus.call(MEMORY_DELETE, DeleteMemory(path=path, actor="owner"))
         assert await swept(running) == 3
-        assert len(held(running, talk)) == 3
+        assert len(planning_policies(running, talk)) == 3
         await running.gateway.restore_block("garden")
         tried = await running.say(calls(WRITE), conversation=talk, block="garden")
         assert "refused" in results(tried.events)[0]
@@ -279,11 +283,11 @@ async def test_approval_of_another_call_does_not_end_planning(tmp_path: Path) ->
                 while (reported := await asked_by(running, accepted)).call == asked.call:  # noqa: ASYNC110  over the bus
                     await anyio.sleep(0.05)
             assert "stop planning and work: begin_work" in reported.question and not reported.detail.shape
-            assert len(held(running, talk)) == 3
+            assert len(planning_policies(running, talk)) == 3
             await running.gateway.decide(reported.turn, reported.call, reported.call_hash, allow=False)
             tidied, begins, written = results((await running.answer(accepted)).events)
             assert "Only a person can end planning" in tidied and "denied" in begins and "refused" in written
-            assert len(held(running, talk)) == 3
+            assert len(planning_policies(running, talk)) == 3
 
 
 LONG_AGO = {"created": "2020-01-01T00:00:00Z"}
@@ -295,7 +299,7 @@ async def begun(running: Platform, **more: Any) -> str:
     return said.accepted.conversation
 
 
-def held(running: Platform, conversation: str) -> list[Path]:
+def planning_policies(running: Platform, conversation: str) -> list[Path]:
     """The files that bind its agent."""
     folder = running.home.memory / "policies"
     return [file for file in folder.glob("planning-*.json") if conversation in file.read_text()]
@@ -306,7 +310,7 @@ async def rewrite(running: Platform, change: dict[str, Any], *conversations: str
     files = {
         f"policies/{file.name}": json.dumps({**json.loads(file.read_text()), **change})
         for conversation in conversations
-        for file in held(running, conversation)
+        for file in planning_policies(running, conversation)
     }
     await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, actor="owner"))
 

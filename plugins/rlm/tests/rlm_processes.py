@@ -20,11 +20,11 @@ def begun_by(worker: int | None = None) -> list[psutil.Process]:
 async def none_left(processes: list[psutil.Process], seconds: float = 60.0) -> None:
     """Wait until none of these runs any more."""
     with anyio.fail_after(seconds):
-        while any(map(lives, processes)):  # noqa: ASYNC110  they are no children of ours
+        while any(map(is_running, processes)):  # noqa: ASYNC110  they are no children of ours
             await anyio.sleep(0.02)
 
 
-def lives(process: psutil.Process) -> bool:
+def is_running(process: psutil.Process) -> bool:
     """Report whether the process runs; a zombie does not."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)

@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import psutil
 import pytest
-from rlm_processes import begun_by, lives, none_left
+from rlm_processes import begun_by, is_running, none_left
 
 from trunkline import Sandbox
 from trunkline_rlm.repl.process import ReplLimits
@@ -125,7 +125,7 @@ async def test_rlm_t10_a_loop_without_end_is_stopped(sandbox: Sandbox) -> None:
             took = time.monotonic() - begun
             if took < 3:
                 break
-        assert took < 3 and not session.has_process and not any(map(lives, running)) and begun_by() == []
+        assert took < 3 and not session.has_process and not any(map(is_running, running)) and begun_by() == []
         before = time.process_time()
         await anyio.sleep(0.5)
         assert time.process_time() - before < 0.25  # nor is the worker busy with what is no more
@@ -242,7 +242,7 @@ async def test_rlm_t13_fifty_sessions_at_once(sandbox: Sandbox) -> None:
     async with anyio.create_task_group() as tasks:
         for number in range(50):
             tasks.start_soon(one, number)
-    assert len(seen) >= 50 and not any(map(lives, seen)) and begun_by() == []
+    assert len(seen) >= 50 and not any(map(is_running, seen)) and begun_by() == []
 
 
 async def test_a_session_is_small(sandbox: Sandbox) -> None:

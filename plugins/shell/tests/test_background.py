@@ -48,7 +48,7 @@ async def started(worker: ShellWorker, command: Any, **more: Any) -> str:
     return said.output.split()[2]
 
 
-def beats(workspace: Path) -> int:
+def write_count(workspace: Path) -> int:
     """Return the number of the program's writes."""
     file = workspace / "beat"
     return file.stat().st_size if file.exists() else 0
@@ -56,15 +56,15 @@ def beats(workspace: Path) -> int:
 
 async def wait_until_it_writes(workspace: Path) -> None:
     """Wait until the program writes again."""
-    before = beats(workspace)
-    await until(lambda: beats(workspace) > before)
+    before = write_count(workspace)
+    await until(lambda: write_count(workspace) > before)
 
 
-async def rests(workspace: Path) -> bool:
+async def has_stopped_writing(workspace: Path) -> bool:
     """Report whether the program has stopped writing, for a second."""
-    before = beats(workspace)
+    before = write_count(workspace)
     await anyio.sleep(1.0)
-    return beats(workspace) == before
+    return write_count(workspace) == before
 
 
 async def test_MN_F15_a_task_is_started_shown_awaited_and_cleared(tmp_path: Path) -> None:
@@ -127,14 +127,14 @@ async def test_MN_F15_a_task_survives_a_killed_worker(tmp_path: Path) -> None:
         supervisor.suspend()  # it would heed panic itself
         done = await anyio.to_thread.run_sync(partial(run_trunkline, worker, "panic", "--json"))
         assert '"programs": 1' in done.stdout
-        assert await rests(workspace)
+        assert await has_stopped_writing(workspace)
         supervisor.resume()
         await until(lambda: DetachedProgram(worker / "tasks" / "main" / task).status() == "ended")
-        assert await rests(workspace)
+        assert await has_stopped_writing(workspace)
         KillSwitch(worker).release()
         await platform.restart("tools")
         assert "ended by panic" in (await call("background_task_status", {"task": task})).output
-        assert await rests(workspace)
+        assert await has_stopped_writing(workspace)
 
 
 @pytest.mark.kill
@@ -150,10 +150,10 @@ async def test_MN_F15_a_task_whose_supervisor_is_killed_is_reported_as_lost(tmp_
         assert "lost: the machine was restarted, or" in (await worker.call("list_background_tasks")).output
         assert "begun" in (await worker.call("background_task_output", task=task)).output
         await anyio.sleep(0.5)
-        assert await rests(worker.workspace)
+        assert await has_stopped_writing(worker.workspace)
     async with shell_worker(tmp_path) as worker:
         assert f"{task}: lost" in (await worker.call("background_task_status", task=task)).output
-        assert await rests(worker.workspace)
+        assert await has_stopped_writing(worker.workspace)
 
 
 async def test_ending_a_task_ends_its_child_processes(tmp_path: Path) -> None:
@@ -162,13 +162,13 @@ async def test_ending_a_task_ends_its_child_processes(tmp_path: Path) -> None:
         task = await started(worker, STUBBORN)
         await wait_until_it_writes(worker.workspace)
         assert "cancelled" in (await worker.call("cancel_background_task", task=task)).output
-        assert await rests(worker.workspace)
+        assert await has_stopped_writing(worker.workspace)
         again = await started(worker, STUBBORN)
         latch = KillSwitch(worker.running.home.path)
         latch.engage("a test")
         record = DetachedProgram(latch.home / "tasks" / "main" / again)
         await until(lambda: record.status() == "ended")
-        assert await rests(worker.workspace)
+        assert await has_stopped_writing(worker.workspace)
         refused = await worker.call("start_background_task", command="true")
         assert (refused.status, "panic" in refused.output) == ("error", True)
         latch.release()
@@ -199,7 +199,7 @@ async def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
     async with shell_worker(tmp_path) as worker:
         task = await started(worker, STUBBORN)
         assert "it reached its time limit" in (await worker.call("wait_background_task", task=task)).output
-        assert await rests(worker.workspace)
+        assert await has_stopped_writing(worker.workspace)
 
 
 def _configure(base: Path, line: str) -> None:

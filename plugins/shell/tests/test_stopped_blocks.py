@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 from shell_worker import ShellWorker, needs_it, shell_worker
-from test_background import BEAT, STUBBORN, beats, rests, wait_until_it_writes
+from test_background import BEAT, STUBBORN, has_stopped_writing, wait_until_it_writes, write_count
 
 from tests.support.commands import run_trunkline
 from tests.support.processes import process_platform
@@ -55,7 +55,7 @@ async def test_a_stop_ends_and_reports_the_tasks_of_the_block(tmp_path: Path) ->
             partial(run_trunkline, worker.running.home.path, "tasks", "show", mine[0].name)
         )
         assert "ended, because its block was stopped" in shown.stdout
-        assert await rests(worker.running.home.workspace("garden"))
+        assert await has_stopped_writing(worker.running.home.workspace("garden"))
         assert other.status() == "running"
         other.request_cancel("cancelled")
 
@@ -72,8 +72,8 @@ async def test_tasks_of_a_deleted_block_stop_writing(tmp_path: Path, how: str) -
         workspace = places.workspace("garden")
         if how == "archive":
             (workspace,) = (places.workspaces / ".archive").iterdir()
-            assert beats(workspace) > 0
-        assert await rests(workspace)
+            assert write_count(workspace) > 0
+        assert await has_stopped_writing(workspace)
         if how != "reset":
             await gateway.create_block("garden", FREE)
         listed = await call_tool(worker.running.bus, "list_background_tasks", {}, block="garden")
@@ -95,7 +95,7 @@ async def test_tasks_end_after_their_tools_worker_was_killed(tmp_path: Path) -> 
         await wait_until_it_writes(platform.home.workspace("garden"))
         await gateway.archive_block("garden")
         (away,) = (platform.home.workspaces / ".archive").iterdir()
-        assert beats(away) > 0 and await rests(away)
+        assert write_count(away) > 0 and await has_stopped_writing(away)
         await platform.restart("tools")
         await gateway.restore_block("garden")
-        assert await rests(platform.home.workspace("garden"))
+        assert await has_stopped_writing(platform.home.workspace("garden"))

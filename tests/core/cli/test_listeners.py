@@ -42,7 +42,7 @@ def environ(home: Path) -> dict[str, str]:
     return {**clean_environ(), "TRUNKLINE_HOME": str(home)}
 
 
-def held(*roots: psutil.Process) -> set[tuple[str, int]]:
+def listening_addresses(*roots: psutil.Process) -> set[tuple[str, int]]:
     """Every address at which a process of these trees takes connections or datagrams."""
     found = set()
     for one in {process for root in roots for process in (root, *root.children(recursive=True))}:
@@ -86,14 +86,14 @@ def test_doctor_lists_every_listening_port(tmp_path: Path, everything: bool) -> 
     (tmp_path / "trunkline.toml").write_text(settings)
     with ExitStack() as stack:
         roots = [stack.enter_context(command(tmp_path, "up"))]
-        until(lambda: len(held(*roots)) >= (4 if everything else 2), tmp_path)
+        until(lambda: len(listening_addresses(*roots)) >= (4 if everything else 2), tmp_path)
         if everything:
             roots += [
                 stack.enter_context(command(tmp_path, *words))
                 for words in (("mcp", "serve", "main", "--http"), ("remote", "invite", "laptop"))
             ]
-            until(lambda: all(held(root) for root in roots), tmp_path)
-        assert reported(tmp_path) == held(*roots)
-        assert len(held(*roots)) == (6 if everything else 2)
+            until(lambda: all(listening_addresses(root) for root in roots), tmp_path)
+        assert reported(tmp_path) == listening_addresses(*roots)
+        assert len(listening_addresses(*roots)) == (6 if everything else 2)
     assert reported(tmp_path) == set()
     assert list((tmp_path / "run" / "listeners").iterdir()) == []

@@ -37,7 +37,7 @@ def page(body: bytes) -> ConversationList:
     return msgspec.json.decode(body, type=ConversationList)
 
 
-async def look_and_tell(fake_turn: FakeTurn) -> None:
+async def answer_with_a_call(fake_turn: FakeTurn) -> None:
     call = ToolCall(id="c1", name="look", arguments={"at": "it"})
     await fake_turn.say("I look. ")
     await fake_turn.show(
@@ -54,7 +54,7 @@ async def look_and_tell(fake_turn: FakeTurn) -> None:
 async def test_a_new_conversation_streams_to_its_end(env: Environment) -> None:
     """PA-T9: deltas, tool call, result, deltas, done; the conversation's id is in the header and ``done`` names
     the stored message."""
-    env.monitor.script = look_and_tell
+    env.monitor.script = answer_with_a_call
     response, events = await converse(env.http, NEW, {"content": "what colour?"})
     assert [event.name for event in events] == [
         "text-delta",
@@ -85,13 +85,13 @@ async def test_a_stored_long_result_is_referenced_by_id(env: Environment, error:
     """The result is shown by its beginning and end, and ``metadata.stored`` has the stored size and the id."""
     stored = StoredResult(id="k3v7qx2mtp4a", characters=200_000, kept=150_000)
 
-    async def tell_much(fake_turn: FakeTurn) -> None:
+    async def answer_with_a_long_result(fake_turn: FakeTurn) -> None:
         call = ToolCall(id="c1", name="look", arguments={})
         ended = ToolEnded(step=0, call_id="c1", name="look", output="blue … blue", error=error, stored=stored)
         await fake_turn.show(ToolStarted(step=0, call=call), ended)
         await fake_turn.end("It is blue.")
 
-    env.monitor.script = tell_much
+    env.monitor.script = answer_with_a_long_result
     _, events = await converse(env.http, NEW, {"content": "what colour?"})
     (reported,) = [event.data for event in events if event.name == "tool-result"]
     assert isinstance(reported, ToolFailureData if error else ToolOutputData)
@@ -100,7 +100,7 @@ async def test_a_stored_long_result_is_referenced_by_id(env: Environment, error:
 
 async def test_tools_are_shown_when_asked_for(env: Environment) -> None:
     """Tool messages are stored, and shown with ``include=tools`` only; what PA has no field for is metadata."""
-    env.monitor.script = look_and_tell
+    env.monitor.script = answer_with_a_call
     response, _ = await converse(env.http, NEW, {"content": "what colour?"})
     path = f"/conversations/{response.headers['x-conversation-id']}"
     found = detail((await env.http.get(path, params={"include": "tools"})).content)

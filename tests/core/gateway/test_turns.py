@@ -51,10 +51,10 @@ async def seen(env: Environment, kind: type, count: int = 1) -> list[object]:
 async def status(env: Environment, turn: str, wanted: str) -> None:
     """Wait until the turn stands as wanted."""
 
-    async def stands() -> bool:
+    async def has_status() -> bool:
         return (await env.terminal.turn(turn)).status == wanted
 
-    await until(stands)
+    await until(has_status)
 
 
 @pytest.fixture

@@ -216,10 +216,10 @@ async def test_a_completion_has_a_span_of_its_own() -> None:
     async with asking([["a", Finish(usage=usage, model="m")]]) as (running, _):
         spans: list[Any] = []
 
-        async def hear(message: Any) -> None:
+        async def collect(message: Any) -> None:
             spans.extend(message.data.spans)
 
-        await running.bus.subscribe(SPANS, hear)
+        await running.bus.subscribe(SPANS, collect)
         await BlockCompleter(running.bus, "main").complete("x", purpose="summary")
         await _until(lambda: any(span.name == "chat" for span in spans))
         await _until(

@@ -155,7 +155,7 @@ async def decide(
     await running.bus.call(DECIDE_APPROVAL, decision, channel=CHANNEL)
 
 
-async def said_in(running: Platform, conversation: str) -> list[str]:
+async def message_texts(running: Platform, conversation: str) -> list[str]:
     view = await running.gateway.conversation(conversation)
     return [message.content for message in view.messages]
 
@@ -239,13 +239,18 @@ async def test_a_steered_message_that_comes_too_late_keeps_its_place() -> None:
         await running.gateway.cancel(first.turn)
         await running.bus.append(INBOX, steering(first, "say:three"), conversation=first.conversation)
         await running.answer(second)
-        await until_said(running, first.conversation, "three")
-        assert (await said_in(running, first.conversation))[-4:] == ["say:two", "two", "say:three", "three"]
+        await until_message_is_stored(running, first.conversation, "three")
+        assert (await message_texts(running, first.conversation))[-4:] == [
+            "say:two",
+            "two",
+            "say:three",
+            "three",
+        ]
 
 
-async def until_said(running: Platform, conversation: str, text: str) -> None:
+async def until_message_is_stored(running: Platform, conversation: str, text: str) -> None:
     async def is_so() -> bool:
-        return text in await said_in(running, conversation)
+        return text in await message_texts(running, conversation)
 
     await until(is_so)
 
@@ -265,7 +270,7 @@ async def test_a_message_behind_a_parked_turn_waits_through_a_restart(tmp_path: 
         assert (await running.gateway.turn(second.turn)).status == "queued"
         await decide(running, first, asked, allow=True)
         assert [(await running.answer(a)).text for a in (first, second)] == ["one", "two"]
-        said = [text for text in await said_in(running, first.conversation) if text]
+        said = [text for text in await message_texts(running, first.conversation) if text]
         assert said[-3:] == ["one", "say:two", "two"]
 
 
@@ -320,7 +325,7 @@ async def test_a_journal_that_cannot_be_read_ends_its_turn_and_no_more() -> None
         assert (await running.gateway.turn(first.turn)).status == "finished"
         assert (await running.answer(second)).text == "two"
         assert (await running.say("say:on", conversation=first.conversation)).text == "on"
-        assert (await said_in(running, first.conversation))[0] == "call:wait {} ;; say:one"
+        assert (await message_texts(running, first.conversation))[0] == "call:wait {} ;; say:one"
         await running.bus.purge(FEED, conversation=first.conversation, turn=first.turn)
         assert (await running.answer(first)).ended.code == "internal"
 
@@ -339,7 +344,7 @@ async def test_a_turn_found_only_in_the_journal_is_ended_before_the_next() -> No
         record = TurnRecord(turn="turn_lost", epoch=1, owner="dead", entries=entries)
         await running.bus.append(JOURNAL, record, conversation=first.conversation, turn="turn_lost")
         assert (await running.say("say:three", conversation=first.conversation)).text == "three"
-        assert await said_in(running, first.conversation) == [
+        assert await message_texts(running, first.conversation) == [
             "say:one", "one", "say:two", "two", "say:three", "three",
         ]  # fmt: skip
         assert "two" in [message.content for message in model.requests[-1].messages]
@@ -366,7 +371,7 @@ async def test_garbage_after_a_journal_does_not_stop_the_conversation() -> None:
         first = (await running.say("say:one")).accepted
         await running.bus.append(topic, UnknownRecord(), conversation=first.conversation, turn=first.turn)
         assert (await running.say("say:two", conversation=first.conversation)).text == "two"
-        assert await said_in(running, first.conversation) == ["say:one", "one", "say:two", "two"]
+        assert await message_texts(running, first.conversation) == ["say:one", "one", "say:two", "two"]
 
 
 async def test_items_for_an_abandoned_turn_are_not_lost() -> None:
@@ -382,7 +387,7 @@ async def test_items_for_an_abandoned_turn_are_not_lost() -> None:
         assert (await running.answer(first)).ended.code == "internal"
         assert (await running.gateway.turn(first.turn)).status == "finished"
         await running.bus.append(INBOX, steering(first, "say:two"), conversation=first.conversation)
-        await until_said(running, first.conversation, "two")
+        await until_message_is_stored(running, first.conversation, "two")
         assert len(await ends_of(running, first)) == 1
 
 
@@ -402,7 +407,7 @@ async def test_a_turn_given_up_in_its_middle_ends_once() -> None:
         first = await running.send("call:wait {} ;; say:one")
         assert (await running.answer(first)).ended.code == "internal"
         await running.bus.append(INBOX, steering(first, "say:two"), conversation=first.conversation)
-        await until_said(running, first.conversation, "two")
+        await until_message_is_stored(running, first.conversation, "two")
         assert len(await ends_of(running, first)) == 1
 
 
@@ -456,16 +461,16 @@ async def test_a_steered_message_sent_again_is_still_part_of_its_turn() -> None:
         await status_is(running, first.turn, "running")
         given = {"conversation": first.conversation, "steer": first.turn, "client_id": "abc"}
         steered = await running.send("and hurry", **given)
-        await until(lambda: is_said(running, first.conversation, "and hurry"))
+        await until(lambda: has_message(running, first.conversation, "and hurry"))
         tools.gate.set()
         await running.answer(first)
         again = await running.send("and hurry", **given)
         assert again.turn == steered.turn == first.turn and again.duplicate
-        assert (await said_in(running, first.conversation)).count("and hurry") == 1
+        assert (await message_texts(running, first.conversation)).count("and hurry") == 1
 
 
-async def is_said(running: Platform, conversation: str, text: str) -> bool:
-    return text in await said_in(running, conversation)
+async def has_message(running: Platform, conversation: str, text: str) -> bool:
+    return text in await message_texts(running, conversation)
 
 
 async def test_a_conversation_is_found_while_its_first_turn_ends() -> None:

@@ -20,7 +20,7 @@ class Race:
 
     async def turn(self, name: str, begun: bool = False) -> None:
         """Run for a moment, once there is a slot."""
-        async with self.slots.acquire(lambda: self._said(begun)):
+        async with self.slots.acquire(lambda: self._was_started(begun)):
             self.ran.append(name)
             self.together += 1
             self.most = max(self.most, self.together)
@@ -29,7 +29,7 @@ class Race:
             finally:
                 self.together -= 1
 
-    async def _said(self, begun: bool) -> bool:
+    async def _was_started(self, begun: bool) -> bool:
         self.asked += 1
         await checkpoint()
         return begun

@@ -99,7 +99,7 @@ async def test_repartitioning_is_refused_while_a_monitor_lives() -> None:
     """A monitor that pulled by the old number would run a conversation beside the one that pulls by the new."""
     async with platform() as running:
         with anyio.fail_after(60):
-            while not await lives(running.bus):  # noqa: ASYNC110 - another task tells it
+            while not await has_heartbeat(running.bus):  # noqa: ASYNC110 - another task tells it
                 await anyio.sleep(0.05)
         with pytest.raises(Unavailable, match="1 monitors are running: process"):
             await repartition(running.bus, topology(), 16)
@@ -107,7 +107,7 @@ async def test_repartitioning_is_refused_while_a_monitor_lives() -> None:
         assert (await running.say("hello")).text
 
 
-async def lives(bus: Bus) -> bool:
+async def has_heartbeat(bus: Bus) -> bool:
     """Report whether a monitor has sent a heartbeat."""
     from trunkline.contracts.workers.subjects import WORKER_BUCKET
 

@@ -39,13 +39,13 @@ async def traced(**config: Any) -> AsyncIterator[tuple[Platform, list[SpanRecord
     """A platform and the spans that it has sent so far."""
     spans: list[SpanRecord] = []
 
-    async def hear(message: Any) -> None:
+    async def collect(message: Any) -> None:
         spans.extend(message.data.spans)
 
     with ScriptedProvider() as provider:
         settings = {**provider.settings, **config}
         async with platform(config=settings) as running:
-            await running.bus.subscribe(SPANS, hear)
+            await running.bus.subscribe(SPANS, collect)
             yield running, spans
 
 

@@ -54,7 +54,7 @@ CARRIERS: dict[str, tuple[str, dict[str, Any]] | None] = {
 """How the order comes before the model: by the result of a call, or with the tools that it is offered."""
 
 
-class Obedient:
+class ObedientModel:
     """A model that first reads as the person asked, then follows every tool's result or description."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ async def server(outside: Outside, described: str) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def started_platform(
-    home: Path, outside: Outside, model: Obedient, described: str = ""
+    home: Path, outside: Outside, model: ObedientModel, described: str = ""
 ) -> AsyncIterator[Platform]:
     """A platform that asks about what writes or sends."""
     async with server(outside, described) as url:
@@ -170,7 +170,7 @@ def happened(running: Platform, outside: Outside) -> list[str]:
     return [*outside.done, *stolen]
 
 
-async def obeyed(running: Platform, outside: Outside, model: Obedient, name: str) -> None:
+async def obeyed(running: Platform, outside: Outside, model: ObedientModel, name: str) -> None:
     """The model has read the order and obeys: a person is asked, nothing has happened, and after a no nothing does."""
     accepted = await running.send("Read it to me.")
     question = await asked(running, accepted.turn)
@@ -193,7 +193,7 @@ async def obeyed(running: Platform, outside: Outside, model: Obedient, name: str
 async def test_PA_T21_text_that_is_read_is_not_an_approval(carrier: str, tmp_path: Path) -> None:
     """An order in a file, in memory, in a tool's result or an MCP server's result or description, to write, send or
     change: each time a person is asked, and nothing happens before or without a yes."""
-    model, outside = Obedient(), Outside()
+    model, outside = ObedientModel(), Outside()
     model.carrier = CARRIERS[carrier]
     orders = {name: MARK.format(name) for name in ORDERS}
     if (
