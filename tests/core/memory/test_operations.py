@@ -10,17 +10,18 @@ from trunkline.acl.roles import GATEWAY, MEMORY, MONITOR, OPERATOR, TOOLS, all_r
 from trunkline.contracts.memory.access import CallerAccess
 from trunkline.contracts.memory.authorization import AuthorizingTransport
 from trunkline.contracts.memory.chunks import ChunksPruned, PruneChunks
+from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.files import ReadMemory
 from trunkline.contracts.memory.operation import AccessExtent, MemoryOperation, change, query
 from trunkline.contracts.memory.search import MemoryHit, MemoryHits, SearchMemory
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS, MEMORY_READ
 from trunkline.contracts.memory.transport import NoTransport
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, error_kind_for_code
 from trunkline.testing.platform import platform
 from trunkline.workers.memory.handlers.change_publisher import ChangePublisher
 from trunkline.workers.memory.handlers.endpoints import EndpointRegistry
 from trunkline.workers.memory.write_check import WriteCheck
-from trunkline_bus import service
+from trunkline_bus import RemoteFault, service
 
 pytestmark = pytest.mark.anyio
 
@@ -144,6 +145,36 @@ async def _call(operation: MemoryOperation[Any, Any]) -> None:
     assert all(field.type is str for field in required), operation.name
     request = operation.request(**{field.name: "a" for field in required})
     await AuthorizingTransport(CallerAccess(NoTransport(), "main", "agent")).call(operation, request)
+
+
+@pytest.mark.parametrize(
+    ("fault", "wanted"),
+    [("not_found", "nothing is stored"), ("internal", "settings"), ("storage_failure", "settings")],
+)
+async def test_only_a_block_without_settings_has_the_default_layer(fault: str, wanted: str) -> None:
+    """When memory fails to read the settings, nothing is remembered, because the settings may forbid it."""
+
+    async def no_whole_folder(path: str, action: str, whole: bool) -> None:
+        if whole:
+            raise ToolError("not all of memory", kind="permission_denied")
+
+    access = CallerAccess(FaultyMemory(fault), "main", "agent", check_access=no_whole_folder)
+    memory = Memory(AuthorizingTransport(access), "main")
+    with pytest.raises(ToolError, match=wanted):
+        await memory.remember("The shed is open.", conversation="conv_1")
+
+
+class FaultyMemory(NoTransport):
+    """Memory that cannot read files, with the code of its fault, and stores nothing."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+
+    async def call(self, operation: MemoryOperation[Q, A], request: Q) -> A:
+        if operation.name != MEMORY_READ.name:
+            raise ToolError("nothing is stored", kind="failed")
+        fault = RemoteFault(code=self.code, message="settings")
+        raise ToolError("The settings cannot be read.", kind=error_kind_for_code(self.code)) from fault
 
 
 async def test_a_row_without_a_handler_stops_the_worker(tmp_path: Path) -> None:

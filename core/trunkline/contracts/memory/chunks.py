@@ -26,7 +26,7 @@ from trunkline.contracts.memory.operation import change, query
 from trunkline.contracts.memory.paths import layer_folder
 from trunkline.contracts.memory.search import describe_search
 from trunkline.errors import ToolError
-from trunkline_bus import Payload, RemoteFault
+from trunkline_bus import Payload
 
 ChunkLimit = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
 
@@ -422,8 +422,8 @@ async def _first_layer(access: CallerAccess) -> Layer | None:
         file = await access.send(MEMORY_READ, ReadMemory(path=settings))
         policy = msgspec.toml.decode(file.content, type=BlockConfig).memory
     except ToolError as error:
-        if not isinstance(error.__cause__, RemoteFault):
-            raise  # memory cannot be reached; only a block without settings has the default policy
+        if error.kind != "not_found":
+            raise  # only a block without settings has the default policy
         policy = MemoryPolicy()
     except msgspec.MsgspecError as error:
         raise ToolError(
