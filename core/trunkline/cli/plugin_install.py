@@ -113,7 +113,7 @@ def _show(offer: "InstallPlan") -> None:
     print_table([*_rows(plugin.manifest), ("brings", brings), *built, ("replaces", offer.replaces or "-")])
     click.echo()
     if plugin.manifest is None:
-        seen = ", ".join((*plugin.found_in_source.hooks, *plugin.found_in_source.effects)) or "nothing"
+        seen = ", ".join((*plugin.source_manifest.hooks, *plugin.source_manifest.effects)) or "nothing"
         click.echo(
             "It has no manifest, so nothing restricts it: it may use any hook, guards included, and tools of any\n"
             f"effect. Found in its source: {one_line(seen)}."

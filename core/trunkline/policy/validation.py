@@ -33,7 +33,7 @@ class PolicyMistake(msgspec.Struct, frozen=True):
     """The field with the mistake, and the problem as a sentence."""
 
     field: str
-    said: str
+    problem: str
 
 
 def find_mistake(policy: Policy) -> PolicyMistake | None:

@@ -49,7 +49,7 @@ class _Running:
 
     model: tuple[str, str] = (UNKNOWN, UNKNOWN)
     began: datetime | None = None
-    asked: datetime | None = None
+    requested: datetime | None = None
 
 
 class TurnMetrics:
@@ -82,9 +82,9 @@ class TurnMetrics:
             case TurnResumed():
                 self._add(semconv.TURNS_RESUMED)
             case ModelCallPlanned():
-                turn.asked = time
+                turn.requested = time
             case ModelCallFinished(commanded=True):
-                turn.asked = None
+                turn.requested = None
             case ModelCallFinished():
                 self._answered(turn, entry, time)
             case ModelCallFailed():
@@ -112,10 +112,10 @@ class TurnMetrics:
                 )
 
     def _took(self, turn: _Running, time: datetime, *, error: str) -> None:
-        if turn.asked is not None:
-            seconds = _seconds(turn.asked, time)
+        if turn.requested is not None:
+            seconds = _seconds(turn.requested, time)
             self._sink.add(semconv.OPERATION_DURATION, seconds, {**_labels(turn), semconv.ERROR_TYPE: error})
-        turn.asked = None
+        turn.requested = None
 
     def _ended(self, turn: _Running, entry: TurnFinished, time: datetime) -> None:
         error = entry.code.value if entry.code else ""

@@ -56,7 +56,7 @@ def test_only_plain_sentences_of_a_person_are_analysed() -> None:
     turn = FinishedTurn(
         source=Provenance(block="b", conversation="c", turn="t"),
         model="",
-        said=said,
+        messages=said,
         answer="I live in the cloud.",
         at=AT,
     )
@@ -126,5 +126,5 @@ def test_rlm_f22_confidence_depends_on_the_kind_of_statement(said: str, confiden
     """RLM-F22: decisions .9, preferences .85, patterns of files .9; what words alone suggest is less sure."""
     message = Message(id="m1", role="user", content=said, created_at=AT)
     source = Provenance(block="b", conversation="c", turn="t")
-    [fact] = extract_facts(FinishedTurn(source=source, model="", said=(message,), answer="", at=AT))
+    [fact] = extract_facts(FinishedTurn(source=source, model="", messages=(message,), answer="", at=AT))
     assert fact.confidence == confidence

@@ -157,7 +157,7 @@ def turn(*tools: ToolUse, strategies: tuple[str, ...] = ()) -> FinishedTurn:
 
     said = (Message(id="m", role="user", content="Replace the title", created_at=AT),)
     return FinishedTurn(
-        source=SOURCE, model="a/m", said=said, answer="Done.", tools=tools, strategies=strategies, at=AT
+        source=SOURCE, model="a/m", messages=said, answer="Done.", tools=tools, strategies=strategies, at=AT
     )
 
 

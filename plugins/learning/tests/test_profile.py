@@ -17,7 +17,8 @@ NEW = Profile(created_at=AT, last_updated=AT)
 def turn(number: int, said: str, *tools: ToolUse) -> FinishedTurn:
     return FinishedTurn(
         source=Provenance(block="main", conversation="c", turn=f"t{number}"),
-        model="a/m", said=(Message(id="m", role="user", content=said, created_at=AT),), answer="", tools=tools, at=AT,
+        model="a/m", messages=(Message(id="m", role="user", content=said, created_at=AT),),
+        answer="", tools=tools, at=AT,
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ def turn(
 ) -> FinishedTurn:
     said = (Message(id=f"m-{name}", role="user", content=task, created_at=AT),)
     source = Provenance(block="main", conversation=f"c-{name}", turn=name)
-    return FinishedTurn(source=source, model="a/m", said=said, answer=answer, tools=tools, at=AT)
+    return FinishedTurn(source=source, model="a/m", messages=said, answer=answer, tools=tools, at=AT)
 
 
 def ok(name: str) -> ToolUse:

@@ -195,7 +195,7 @@ def test_default_permissions_are_described_in_words(trunkline: Run) -> None:
     plain = json.loads(trunkline("permissions", "main", "--json").stdout)
     chosen = {one["name"]: (one["value"], one["origin"]) for one in plain["choices"]}
     assert chosen["allow_shell"] == ("not permitted", "default") and chosen["scope"] == ("block", "default")
-    assert plain["said"] == {} and all(one["value"] not in ("", "-") for one in plain["choices"])
+    assert plain["own"] == {} and all(one["value"] not in ("", "-") for one in plain["choices"])
     wide = trunkline("permissions", "main", "--scope", "system", "--max-timeout", "120")
     choices = [
         line.split("  ") for line in wide.stdout.splitlines() if line.endswith((" default", " block.toml"))

@@ -69,12 +69,12 @@ def _unsaid(table: PermissionTable) -> dict[str, str]:
 
 
 class EffectivePermissions(msgspec.Struct, frozen=True, kw_only=True):
-    """The permissions of a block. ``said`` is the block's own table, ``defaults`` the deployment's, ``choices`` the
+    """The permissions of a block. ``own`` is the block's own table, ``defaults`` the deployment's, ``choices`` the
     result of both. ``policies`` are the owner's policies, without those of other blocks.
     """
 
     block: str
-    said: PermissionTable
+    own: PermissionTable
     defaults: PermissionTable
     lines: tuple[PermissionExplanation, ...]
     choices: tuple[PermissionChoice, ...]
@@ -111,7 +111,7 @@ async def read_permissions(bus: Bus, block: str) -> EffectivePermissions:
     )
     return EffectivePermissions(
         block=block,
-        said=said,
+        own=said,
         defaults=defaults,
         lines=tuple(explain_permissions(block, policies, datetime.now(UTC))),
         choices=tuple(_choices(said, defaults)),

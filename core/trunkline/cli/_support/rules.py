@@ -146,7 +146,7 @@ def check_rule(policy: Policy) -> None:
     effect.
     """
     if (mistake := find_mistake(policy)) is not None:
-        raise ConfigError(mistake.said, hint=_FORMS[mistake.field])
+        raise ConfigError(mistake.problem, hint=_FORMS[mistake.field])
     _insist_on_fitting(policy.resource, policy.action)
     _insist_on_id(policy.id)
     _insist_on_conditions(policy.conditions)

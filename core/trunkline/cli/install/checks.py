@@ -154,7 +154,7 @@ def _require_own_entry_points(wheel: Wheel, environment: Environment) -> None:
         for name in names
         if group not in SCRIPTS
     }
-    for other, dist in environment.found.items():
+    for other, dist in environment.distributions.items():
         for point in dist.entry_points if other != wheel.name else ():
             if (point.group, normal_name(point.name)) in wanted:
                 raise PluginError(

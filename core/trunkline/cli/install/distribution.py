@@ -22,7 +22,7 @@ _EFFECT = re.compile(r"""effect\s*=\s*["'](\w+)["']""")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributionInfo:
     """The metadata of a distribution, read before any of its code runs. ``entry_points`` are by group and name.
-    ``manifest`` is None without one. ``found_in_source`` are the hooks and effects found in its source.
+    ``manifest`` is None without one. ``source_manifest`` lists the hooks and effects that its source contains.
     """
 
     name: str
@@ -31,7 +31,7 @@ class DistributionInfo:
     requires: tuple[str, ...]
     entry_points: dict[str, dict[str, str]]
     manifest: PluginManifest | None
-    found_in_source: PluginManifest
+    source_manifest: PluginManifest
 
     @property
     def is_plugin(self) -> bool:

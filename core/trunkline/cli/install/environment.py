@@ -16,7 +16,7 @@ from trunkline.contracts.hooks import PROJECT
 class Environment:
     """The distributions of this Python by name."""
 
-    found: dict[str, Distribution]
+    distributions: dict[str, Distribution]
 
     @classmethod
     def current(cls) -> "Environment":
@@ -34,7 +34,7 @@ class Environment:
 
     def version(self, name: str) -> str | None:
         """Return the installed version; None when the distribution is not installed."""
-        return self.found[name].version if name in self.found else None
+        return self.distributions[name].version if name in self.distributions else None
 
     def closure(self, names: Iterable[str], *, extras: bool = False) -> set[str]:
         """Return the installed distributions among these names and their dependencies."""
@@ -42,7 +42,7 @@ class Environment:
         waiting = list(names)
         while waiting:
             name = waiting.pop()
-            if name not in known and name in self.found:
+            if name not in known and name in self.distributions:
                 known.add(name)
                 waiting += [canonicalize_name(need.name) for need in self._needs(name, extras=extras)]
         return known
@@ -51,7 +51,7 @@ class Environment:
         """Return the names of the distributions that depend on this one."""
         return sorted(
             other
-            for other in set(self.found) - set(besides) - {name}
+            for other in set(self.distributions) - set(besides) - {name}
             if name in {canonicalize_name(need.name) for need in self._needs(other, extras=True)}
         )
 
@@ -66,17 +66,17 @@ class Environment:
 
     def files(self, name: str) -> set[Path]:
         """Return the files of a distribution."""
-        dist = self.found.get(name)
+        dist = self.distributions.get(name)
         return {Path(str(dist.locate_file(file))).resolve() for file in dist.files or ()} if dist else set()
 
     def modules(self, name: str) -> set[str]:
         """Return the top-level packages that a plugin's entry points import."""
-        dist = self.found.get(name)
+        dist = self.distributions.get(name)
         points = dist.entry_points.select(group=PROJECT) if dist else ()
         return {point.module.partition(".")[0] for point in points}
 
     def _needs(self, name: str, *, extras: bool) -> Iterator[Requirement]:
-        for need in _parsed(self.found[name].requires or ()):
+        for need in _parsed(self.distributions[name].requires or ()):
             if extras or need.marker is None or need.marker.evaluate({"extra": ""}):
                 yield need
 

@@ -59,7 +59,10 @@ def removal_plan(name: str, home: Path) -> list[str]:
             hint=f"Remove it with the tool that installed it, or run: trunkline plugins disable {name}",
         )
     environment = Environment.current()
-    going = {name, *(one for one in known[name].brought if one in environment.found)} - environment.platform
+    going = {
+        name,
+        *(one for one in known[name].brought if one in environment.distributions),
+    } - environment.platform
     while stays := {one for one in going - {name} if environment.dependents(one, besides=going)}:
         going -= stays
     return [name, *sorted(going - {name})]
@@ -69,7 +72,7 @@ def remove(pip: Pip, going: Iterable[str], home: Path) -> None:
     """Remove the distributions. The first one is the plugin. Raises PluginError and StorageError."""
     name, *others = going
     known = pins.read_pins(home)
-    there = [one for one in (name, *others) if one in Environment.current().found]
+    there = [one for one in (name, *others) if one in Environment.current().distributions]
     done = pip.run("uninstall", "--quiet", "--yes", *there) if there else None
     if done is not None and done.returncode:
         raise PluginError(

@@ -73,7 +73,7 @@ def _read(inside: Folder, folder: Path) -> Project:
         requires=_texts(project.get("dependencies", ()), folder),
         entry_points=points,
         manifest=_asks(inside, points, name),
-        found_in_source=scan_source(_source(inside, points)),
+        source_manifest=scan_source(_source(inside, points)),
         **_build(description.get("build-system"), folder),
     )
 

@@ -139,7 +139,11 @@ def _fetch_dependencies(
         return []
     kept = folder / "constraints.txt"
     kept.write_text(
-        "".join(f"{name}=={dist.version}\n" for name, dist in environment.found.items() if name not in free)
+        "".join(
+            f"{name}=={dist.version}\n"
+            for name, dist in environment.distributions.items()
+            if name not in free
+        )
     )
     report = folder / "report.json"
     asked = (

@@ -72,7 +72,7 @@ def _read(file: Path, archive: zipfile.ZipFile) -> Wheel:
         places=tuple(_places(names, points)),
         info=info,
         manifest=_asks(archive, names, points, name),
-        found_in_source=scan_source(source),
+        source_manifest=scan_source(source),
     )
 
 

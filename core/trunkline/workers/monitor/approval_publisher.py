@@ -242,8 +242,8 @@ def _questions(turn: Turn, action: ToolAction) -> Iterator[tuple[ApprovalAsked, 
     """Yield the questions about a call, oldest first, each with how it ended. The newest may be open."""
     for asked, decision in action.earlier_decisions:
         yield asked, _settlement_by(decision)
-    if action.asked is not None:
-        yield action.asked, _settlement(turn, action)
+    if action.request is not None:
+        yield action.request, _settlement(turn, action)
 
 
 def _approval(

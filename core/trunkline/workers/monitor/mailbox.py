@@ -98,7 +98,7 @@ def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
     """Return the entry of a decision. A decision applies only to the call that was shown: the hash binds tool and
     arguments."""
     action = turn.steps[-1].waiting.get(decision.call) if turn.steps else None
-    asked = None if action is None else action.asked
+    asked = None if action is None else action.request
     return _recorded(decision, asked) if asked and asked.call_hash == decision.call_hash else None
 
 

@@ -21,7 +21,7 @@ class ToolAction:
     client: bool
     key: str
     outcome: ToolOutcome | None = None
-    asked: ApprovalAsked | None = None
+    request: ApprovalAsked | None = None
     decision: ApprovalRecorded | None = None
     earlier_decisions: tuple[tuple[ApprovalAsked, ApprovalRecorded], ...] = ()
     """The earlier questions about the call, each with its decision. ``asked`` and ``decision`` are the newest."""
@@ -39,7 +39,7 @@ class ToolAction:
     @property
     def waiting(self) -> bool:
         """Report whether the call waits for a person's decision or answer."""
-        return self.open and self.asked is not None and self.decision is None
+        return self.open and self.request is not None and self.decision is None
 
     @property
     def due(self) -> bool:

@@ -356,9 +356,9 @@ def _note_question(action: ToolAction, entry: ApprovalAsked) -> None:
     A call that asks for an approval has not run, and the approval covers the call as it was shown last. A call that
     asks a question has started, and its earlier approval stays valid.
     """
-    if action.asked is not None and action.decision is not None:
-        action.earlier_decisions += ((action.asked, action.decision),)
-    action.asked, action.decision = entry, None
+    if action.request is not None and action.decision is not None:
+        action.earlier_decisions += ((action.request, action.decision),)
+    action.request, action.decision = entry, None
     if entry.is_question:
         action.again = True
     else:
@@ -366,7 +366,7 @@ def _note_question(action: ToolAction, entry: ApprovalAsked) -> None:
 
 
 def _note_decision(action: ToolAction, entry: ApprovalRecorded) -> None:
-    asked = action.asked
+    asked = action.request
     if asked is None:
         raise TurnProtocolError(f"a decision about {entry.call_id} without a question")
     if action.decision is not None:

@@ -125,7 +125,7 @@ def parse_policy(file: MemoryFile) -> Policy:
     data = file.content.encode(errors="replace")
     policy = read_json(file.path, data, Policy)
     if (mistake := find_mistake(policy)) is not None:
-        raise SettingsFileError(f"{file.path}{line_of(data, mistake.field)}: {mistake.said}")
+        raise SettingsFileError(f"{file.path}{line_of(data, mistake.field)}: {mistake.problem}")
     return msgspec.structs.replace(
         policy, id=file.path.removeprefix(f"{POLICY_FOLDER}/").removesuffix(ENDING)
     )

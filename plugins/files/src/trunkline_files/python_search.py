@@ -58,7 +58,7 @@ def _search_file(file: BinaryIO, path: str, query: SearchQuery) -> Iterator[Hit 
     found = 0
     for hit in _matching_lines(file, path, query):
         yield hit
-        found += hit is not None and hit.found
+        found += hit is not None and hit.is_match
         if found == query.max_hits_per_file:
             return
 

@@ -25,12 +25,12 @@ OutputMode = Literal["content", "files_with_matches", "count"]
 
 
 class Hit(NamedTuple):
-    """A line that was found, or one that stands by it (``found`` is false). For a count, ``number`` is that."""
+    """A matching line, or a line of its context (``is_match`` is false). For a count, ``number`` is the count."""
 
     path: str
     number: int
     text: bytes
-    found: bool = True
+    is_match: bool = True
 
     @property
     def display_text(self) -> str:

@@ -129,16 +129,16 @@ class SearchReport:
         """Tell of one more; false when that is enough."""
         if hit.path != self._last[0]:
             self._in_file = 0
-        if hit.found:
+        if hit.is_match:
             if self._found == self._most:
                 self.truncate(f"there is more than {self._most}. Search a folder, or raise max_results")
                 return False
             self._in_file += 1
         if self._in_file > MOST_PER_FILE and self._wanted.output == "content":
-            if hit.found:
+            if hit.is_match:
                 self._add_line(f"{hit.path}: [more than {pluralized(MOST_PER_FILE, 'line')}]")
             return True
-        self._found += hit.found
+        self._found += hit.is_match
         self._format_hit(hit)
         if self._size > LONGEST_RESULT:
             self.truncate("there is more. Search a folder, or for something rarer")
@@ -165,7 +165,7 @@ class SearchReport:
         else:
             if self._wanted.around and self._lines and self._last != (hit.path, hit.number - 1):
                 self._add_line("--")
-            mark = ":" if hit.found else "-"
+            mark = ":" if hit.is_match else "-"
             self._add_line(f"{hit.path}{mark}{hit.number}{mark} {hit.display_text}".rstrip())
         self._last = (hit.path, hit.number)
 

@@ -102,7 +102,7 @@ def extract_facts(turn: FinishedTurn) -> tuple[Fact, ...]:
     if not turn.by_person:
         return ()
     found: dict[str, Fact] = {}
-    for message in turn.said:
+    for message in turn.messages:
         source = msgspec.structs.replace(turn.source, message=message.id)
         for sentence in statements(message.content):
             type = classify(sentence)

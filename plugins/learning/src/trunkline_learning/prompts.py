@@ -188,7 +188,7 @@ def _fact(entry: dict[str, Any], turn: FinishedTurn) -> Fact | None:
     text, type, role = str(entry.get("text") or "").strip(), entry.get("type"), entry.get("role", "user")
     if not text or len(text) > LONGEST or type not in FACT_TYPES or role not in ("user", "assistant"):
         return None
-    nearest = max(turn.said, key=lambda message: similarity(message.content, text), default=None)
+    nearest = max(turn.messages, key=lambda message: similarity(message.content, text), default=None)
     if nearest is None:
         return None
     message = nearest.id if role == "user" else ""

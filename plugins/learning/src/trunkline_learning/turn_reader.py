@@ -80,7 +80,7 @@ class TurnReader:
                 person=person_behind(started.request.actor) if started is not None else "",
             ),
             model=started.model if started is not None else "",
-            said=said,
+            messages=said,
             answer=last.content if last is not None else "",
             tools=tuple(
                 ToolUse(

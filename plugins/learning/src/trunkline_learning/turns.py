@@ -45,13 +45,13 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
 class FinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """A turn with all that may be learned from. ``model`` is ``adapter/model``, "" when it is not known any more.
 
-    ``said`` are the person's messages, ``by_person`` whether a person sent them.
+    ``messages`` are the person's messages, ``by_person`` whether a person sent them.
     ``strategies`` are the ids that stood in its context, ``facts`` what was told there as known.
     """
 
     source: Provenance
     model: str
-    said: tuple[Message, ...]
+    messages: tuple[Message, ...]
     answer: str
     tools: tuple[ToolUse, ...] = ()
     strategies: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class FinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def task(self) -> str:
         """The person's request."""
-        return "\n".join(message.content for message in self.said)
+        return "\n".join(message.content for message in self.messages)
 
     @property
     def tool_names(self) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ class ParsedQuery(msgspec.Struct, frozen=True):
 
     query: SearchMemory
     terms: Sequence[Term]
-    wanted: SearchFilter
+    filters: SearchFilter
     period: Period | None
     now: datetime
     meaning: QueryVector | None
@@ -75,7 +75,7 @@ def search_content(
     found = _find_candidates(connection, index, question)
     if not found:
         return (
-            search_literally(index.repository, query) if not question.wanted.restricts_more_than_path else ()
+            search_literally(index.repository, query) if not question.filters.restricts_more_than_path else ()
         )
     ordered = sorted(found.values(), key=lambda one: one.sort_key)
     return tuple(islice(_hits(connection, index, question, ordered), query.limit))
@@ -107,8 +107,10 @@ def _conversation_end(connection: apsw.Connection, conversation: str) -> datetim
 def _find_candidates(
     connection: apsw.Connection, index: SearchIndex, question: ParsedQuery
 ) -> dict[int, PassageCandidate]:
-    scores = lexical_scores(connection, question.terms, question.wanted, question.pool)
-    near = question.meaning.nearest(connection, question.wanted, question.pool) if question.meaning else set()
+    scores = lexical_scores(connection, question.terms, question.filters, question.pool)
+    near = (
+        question.meaning.nearest(connection, question.filters, question.pool) if question.meaning else set()
+    )
     found = load_candidates(connection, scores.keys() | near)
     _count_words(connection, question, found, scores)
     _count_meaning(connection, question, found)
@@ -154,7 +156,7 @@ def _load_from_period(
     )
     found = load_candidates(connection, (row for (row,) in rows))
     for one in found.values():
-        one.add("time", 0.1, period.said)
+        one.add("time", 0.1, period.phrase)
     return found
 
 
@@ -181,7 +183,7 @@ def _follow_links(
     best: Sequence[PassageCandidate],
 ) -> None:
     brought = linked_passages(connection, best)
-    allowed = question.wanted.select_allowed(connection, brought)
+    allowed = question.filters.select_allowed(connection, brought)
     for one in load_candidates(connection, allowed - candidates.keys()).values():
         candidates[one.id] = one
     for passage in allowed & candidates.keys():

@@ -42,11 +42,11 @@ _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 
 
 class Period(msgspec.Struct, frozen=True):
-    """From ``start`` to before ``end``, and the words that say so."""
+    """The time from ``start`` to before ``end``. ``phrase`` is the part of the query that names it."""
 
     start: datetime
     end: datetime
-    said: str
+    phrase: str
 
 
 Span = tuple[datetime, datetime]
@@ -63,7 +63,7 @@ def _joined(text: str, now: datetime) -> Period | None:
     for found in _BOTH.finditer(text):
         start, end = _at_once(found["start"], now), _at_once(found["end"], now)
         if start and end and start.start < end.end:
-            return Period(start.start, end.end, f"{start.said} to {end.said}")
+            return Period(start.start, end.end, f"{start.phrase} to {end.phrase}")
     for found in _EDGE.finditer(text):
         one = _at_once(found["rest"], now)
         if one is not None:
@@ -77,9 +77,9 @@ _EDGE = re.compile(r"\b(?P<edge>since|after|(?<!day )before|until) (?P<rest>.{1,
 
 def _open(edge: str, one: Period, now: datetime) -> Period:
     if edge in ("before", "until"):
-        return Period(datetime(1970, 1, 1, tzinfo=now.tzinfo), one.start, f"{edge} {one.said}")
+        return Period(datetime(1970, 1, 1, tzinfo=now.tzinfo), one.start, f"{edge} {one.phrase}")
     begin = one.end if edge == "after" else one.start
-    return Period(begin, max(now, begin) + timedelta(days=1), f"{edge} {one.said}")
+    return Period(begin, max(now, begin) + timedelta(days=1), f"{edge} {one.phrase}")
 
 
 def _first(text: str, now: datetime) -> Period | None:

@@ -67,7 +67,7 @@ def period(candidates: Mapping[int, PassageCandidate], period: Period | None) ->
     start, end = to_micros(period.start), to_micros(period.end)
     for one in candidates.values():
         if start <= one.at < end:
-            one.multiply("date", IN_PERIOD, period.said)
+            one.multiply("date", IN_PERIOD, period.phrase)
 
 
 def questions(candidates: Mapping[int, PassageCandidate]) -> None:

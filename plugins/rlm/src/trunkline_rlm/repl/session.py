@@ -71,7 +71,7 @@ class RunResult:
 class _Final:
     """The answer, once there is one."""
 
-    given: bool = False
+    is_set: bool = False
     answer: Any = None
 
 
@@ -108,12 +108,12 @@ class ReplSession:
     @property
     def is_complete(self) -> bool:
         """Report whether ``FINAL`` was called."""
-        return self._final.given
+        return self._final.is_set
 
     @property
     def result(self) -> Any:
         """The value that ``FINAL`` was called with. Raises RuntimeError before that."""
-        if not self._final.given:
+        if not self._final.is_set:
             raise RuntimeError("FINAL was not called yet.")
         return self._final.answer
 
@@ -154,7 +154,7 @@ class ReplSession:
             SessionCompleteError: ``FINAL`` had been called before.
             ToolError: there is no sandbox for it; the text says what to install.
         """
-        if self._final.given:
+        if self._final.is_set:
             raise SessionCompleteError("The session is already complete: FINAL was called.")
         before = self._output.position()
         try:
@@ -229,7 +229,7 @@ class ReplSession:
         return await function(*bound.args, **bound.kwargs)
 
     async def _finish(self, answer: Any) -> None:
-        if self._final.given:
+        if self._final.is_set:
             raise HostFunctionError("RuntimeError", "FINAL was called already; the first answer counts")
         self._final = _Final(True, answer)
 
