@@ -21,9 +21,9 @@ from typing import Literal
 
 
 class TrunklineError(Exception):
-    """Something a person can mend: one sentence that says what and where, and a hint that says what to do.
+    """An error that a person can fix: one sentence that says what and where, and a hint that says what to do.
 
-    ``exit_status`` is what a command leaves with that ends by it.
+    ``exit_status`` is the exit status of a command that ends with this error.
     """
 
     exit_status = 1

@@ -24,9 +24,9 @@ RETIRED_MODULES = {
 
 RETIRED_WORDS = {
     "acting", "asking", "briefing", "carrier", "carrying", "crumbs", "desk", "door", "drift", "errand", "fence",
-    "foreign", "hears", "held", "keeper", "lane", "lapsed", "latch", "lending", "lent", "lineage", "look", "meant",
-    "means", "patience", "roster", "sayable", "seed", "shares", "shelf", "sitting", "standing", "standins", "strand",
-    "tending", "wish", "wishes",
+    "foreign", "hears", "held", "homeless", "keeper", "lane", "lapsed", "latch", "lending", "lent", "lineage", "look",
+    "meant", "means", "patience", "roster", "sayable", "seed", "shares", "shelf", "sitting", "standing", "standins",
+    "strand", "tend", "tending", "wish", "wishes",
 }  # fmt: skip
 """Words that no class and no public function has in its name."""
 

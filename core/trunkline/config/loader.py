@@ -21,7 +21,7 @@ from trunkline.errors import ConfigError, StorageError
 
 HOME_VARIABLE = "TRUNKLINE_HOME"
 FILE_NAME = "trunkline.toml"
-_TOML_HINT = 'Mend that line. Text stands in quotes (key = "text"), and each [table] stands once.'
+_TOML_HINT = 'Correct that line. Text is in quotes (key = "text"), and each [table] appears once.'
 
 
 def resolve_home(environ: Mapping[str, str] | None = None) -> Path:

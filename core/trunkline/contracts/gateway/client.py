@@ -87,7 +87,7 @@ class GatewayClient:
         self._shows = shows
         self._channel = channel
         self._timeout = timeout
-        self._looks = PollLimiter()
+        self._poll_limiter = PollLimiter()
 
     async def send(self, message: SendMessage) -> MessageAccepted:
         """Send a message. When this method returns, the message is stored on disk. It counts once, however often it is
@@ -101,7 +101,7 @@ class GatewayClient:
 
     def watch(self, conversation: str, turn: str, *, after: str = "") -> FeedReader:
         """Return a reader of the turn's events after ``after``. Raises ValueError if ``after`` is not a position."""
-        return FeedReader(self._bus, conversation, turn, after=after, looks=self._looks)
+        return FeedReader(self._bus, conversation, turn, after=after, poll_limiter=self._poll_limiter)
 
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
         """End a turn. A turn that has ended stays as it is. Raises RemoteFault ``not_found`` if it does not exist."""

@@ -49,7 +49,7 @@ class TurnNotFound(RemoteFault, LookupError):
 class FeedReader:
     """A ``TurnStream``: iterate over it once. After ``idle_timeout`` seconds without an event the reader reads the
     journal. ``fresh`` means that the turn was accepted just now: nothing is read before an item turns out to be
-    missing. ``looks`` is the limiter shared with other readers, so that each polls less often if there are many.
+    missing. ``poll_limiter`` is the limiter shared with other readers, so that each polls less often if there are many.
 
     Raises ``ValueError`` if ``after`` is not a position, and ``TurnNotFound`` while iterating. If the bus is
     unavailable the reader waits for it.
@@ -64,7 +64,7 @@ class FeedReader:
         after: str = "",
         idle_timeout: float = 2.0,
         fresh: bool = False,
-        looks: PollLimiter | None = None,
+        poll_limiter: PollLimiter | None = None,
     ) -> None:
         self._chain = parse_position(after).chain
         self.position = after
@@ -72,7 +72,7 @@ class FeedReader:
         self._conversation = conversation
         self._turn = turn
         self._idle_timeout = idle_timeout
-        self._looks = looks or PollLimiter()
+        self._poll_limiter = poll_limiter or PollLimiter()
         self._fresh = fresh and not after
         self._merge = FeedMerge()
         self._live = _LiveItems()
@@ -101,10 +101,10 @@ class FeedReader:
         )
         try:
             if not self._fresh:
-                async with self._looks.catching_up:
+                async with self._poll_limiter.catching_up:
                     await self._load_stored()
             self._note_progress()
-            with self._looks.counted_reader():
+            with self._poll_limiter.counted_reader():
                 while True:
                     for position, event in self._merge.take():
                         self.position = position
@@ -152,7 +152,7 @@ class FeedReader:
     def _note_progress(self) -> None:
         self._silent_since = anyio.current_time()
         self._missing = False
-        self._due = self._silent_since + self._looks.interval(self._backoff.delay)
+        self._due = self._silent_since + self._poll_limiter.interval(self._backoff.delay)
 
     def _note_missing(self) -> None:
         """Schedule a poll at once if an item has just turned out to be missing."""
@@ -169,7 +169,7 @@ class FeedReader:
             self._note_missing()
         if not self._merge.is_ready and anyio.current_time() >= self._due:
             await self._poll_stream()
-            self._due = anyio.current_time() + self._looks.interval(self._backoff.advance())
+            self._due = anyio.current_time() + self._poll_limiter.interval(self._backoff.advance())
 
     async def _poll_stream(self) -> None:
         """Read the new items of the stream, or all items if some are missing; after ``idle_timeout`` seconds without

@@ -34,7 +34,7 @@ class AppState:
     metrics: "JournalMetrics"
     metrics_for: Literal["token", "open", "off"] = "token"
     hosts: tuple[str, ...] = ()
-    looks: PollLimiter = field(default_factory=PollLimiter)
+    poll_limiter: PollLimiter = field(default_factory=PollLimiter)
     closing: anyio.Event = field(default_factory=anyio.Event)
 
 

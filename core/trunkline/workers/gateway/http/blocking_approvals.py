@@ -44,7 +44,7 @@ async def watch_blocking_approvals(
     start, backoff = watch.position, Backoff(FIRST_CHECK, LONGEST_PAUSE)
     reported: set[object] = set()
     while True:
-        await anyio.sleep(parts.looks.interval(backoff.advance()))
+        await anyio.sleep(parts.poll_limiter.interval(backoff.advance()))
         if watch.position != start:
             return
         first = await _queue_head(parts.services.queue_heads, accepted)

@@ -99,7 +99,7 @@ def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = Fal
     parts, after = app_state_of(request), feed_position(request)
     try:
         bus, conversation, turn = parts.services.bus, accepted.conversation, accepted.turn
-        watch = FeedReader(bus, conversation, turn, after=after, fresh=fresh, looks=parts.looks)
+        watch = FeedReader(bus, conversation, turn, after=after, fresh=fresh, poll_limiter=parts.poll_limiter)
     except ValueError as error:
         name = "from" if request.query_params.get("from") else "Last-Event-ID"
         raise InvalidField(name, "It is the id of an event.") from error

@@ -92,7 +92,7 @@ async def chat_completions(request: Request) -> ASGIApp:
     )
     fresh = not accepted.duplicate
     watch = FeedReader(
-        parts.services.bus, accepted.conversation, accepted.turn, fresh=fresh, looks=parts.looks
+        parts.services.bus, accepted.conversation, accepted.turn, fresh=fresh, poll_limiter=parts.poll_limiter
     )
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
     if chat.stream:
