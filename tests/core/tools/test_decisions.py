@@ -66,7 +66,20 @@ class Shop:
                     if "which is the limit" in str(error):
                         return str(error)
 
-        return [note, wonder, pester, nag]
+        @trunkline.tool(effect="write")
+        async def compare(context: trunkline.ToolContext) -> str:
+            """Ask two questions at once."""
+            answers: dict[str, str] = {}
+
+            async def ask(question: str) -> None:
+                answers[question] = await context.person.ask(question)
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask, "Left?")
+                tasks.start_soon(ask, "Right?")
+            return f"{answers['Left?']} {answers['Right?']}"
+
+        return [note, wonder, pester, nag, compare]
 
 
 async def last_of(bus: Any, endpoint: Endpoint[CallTool, Any], request: CallTool) -> ToolOutcome:
@@ -232,6 +245,24 @@ async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
             outcome = await last_of(caller.bus, CALL_DECIDED_TOOL, call_request)
         assert outcome.status == "ok" and f"asked {MAX_QUESTIONS} times" in outcome.output
         assert len(call_request.answers) == MAX_QUESTIONS
+
+
+async def test_concurrent_questions_of_a_call_are_asked_in_turn(tools: Any) -> None:
+    """Each question is asked and gets its own answer, also in a call that must not run twice."""
+    async with tools(Shop(), config={"permissions.approvals": "none"}) as caller:
+        call_request = request("compare")
+        outcome = await last_of(caller.bus, CALL_TOOL, call_request)
+        asked: list[str] = []
+        while outcome.status == "approval":
+            asked.append(outcome.detail.text)
+            said = QuestionAnswer(
+                question=outcome.call_hash, by="owner", text=outcome.detail.text.strip("?").lower()
+            )
+            call_request = msgspec.structs.replace(
+                call_request, answers=(*call_request.answers, said), again=True
+            )
+            outcome = await last_of(caller.bus, CALL_DECIDED_TOOL, call_request)
+        assert (outcome.status, outcome.output, asked) == ("ok", "left right", ["Left?", "Right?"])
 
 
 async def test_a_waiting_call_repeats_its_question_up_to_the_limit(tools: Any) -> None:

@@ -46,16 +46,18 @@ class CallPerson(Person):
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """See ``Person.ask``."""
         run, outcome = self._run, _question_outcome(self._run, self._spec, question, tuple(options))
-        answer = run.answer_to(outcome.call_hash)
-        if answer is None and len(run.call.answers) + run.unanswered >= MAX_QUESTIONS:
-            raise NoAnswer(
-                f"This call has asked {MAX_QUESTIONS} times, which is the limit. Nobody was asked again."
-            )
-        if answer is None and self._spec.repeatable:
-            await run.suspend(outcome)
-        if answer is None:
-            with run.pause_timeout(), anyio.move_on_after(self._answer_wait):
-                answer = await run.wait_for_answer(msgspec.structs.replace(outcome, within=self._answer_wait))
+        async with run.asking:  # concurrent questions of one call are asked one after the other
+            answer = run.answer_to(outcome.call_hash)
+            if answer is None and len(run.call.answers) + run.unanswered >= MAX_QUESTIONS:
+                raise NoAnswer(
+                    f"This call has asked {MAX_QUESTIONS} times, which is the limit. Nobody was asked again."
+                )
+            if answer is None and self._spec.repeatable:
+                await run.suspend(outcome)
+            if answer is None:
+                asked = msgspec.structs.replace(outcome, within=self._answer_wait)
+                with run.pause_timeout(), anyio.move_on_after(self._answer_wait):
+                    answer = await run.wait_for_answer(asked)
         return _answer_text(answer)
 
     async def tell(self, channel: str, text: str) -> None:

@@ -54,66 +54,85 @@ class ToolSupply:
     own: tuple[Tool, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ChangingTools:
+    """The tools that change while the worker runs, as they were at ``versions``."""
+
+    versions: tuple[int, int, int]
+    isolated: tuple[OwnedItem[Tool], ...]
+    sources: tuple[OwnedItem[Tool], ...]
+    remote: tuple[OwnedItem[Tool], ...]
+
+
 class LiveCatalogue:
     """Keeps the catalogue, and builds a new one when the tool sources or the tools of remotes change."""
 
     def __init__(self, supply: ToolSupply, remotes: RemoteToolIndex) -> None:
         self._supply = supply
         self._remotes = remotes
-        self._remotes_version = remotes.version
         self._folders = supply.config.settings.runtime.tool_sources
         self._files = supply.plugins
-        self._stamps = tuple(_manifest_stamps(self._folders))
         self._lock = anyio.Lock()
-        self._index_versions = self._versions()
-        self._catalogue = self._build()
+        changing = self._changing_tools()
+        self._versions, self._stamps = changing.versions, tuple(_manifest_stamps(self._folders))
+        self._catalogue = self._build(changing, self._stamps)
 
     async def current(self) -> Catalogue:
-        """Return the current tools and guards."""
-        if self._index_versions != self._versions():
-            self._index_versions = self._versions()
-            self._catalogue = self._build()
-        if self._changed():
+        """Return the current tools and guards. Waits for a rebuild that is due."""
+        if self._is_stale():
             async with self._lock:
-                if self._changed():
-                    await anyio.to_thread.run_sync(self._renew)
+                if self._is_stale():
+                    # The tools and their versions are read together, on the event loop: a change during the rebuild
+                    # makes the new catalogue stale, and the next caller rebuilds it.
+                    await anyio.to_thread.run_sync(self._renew, self._changing_tools())
         return self._catalogue
 
-    def _versions(self) -> tuple[int, int]:
-        return self._supply.isolated.version, self._supply.sources.version
+    def _current_versions(self) -> tuple[int, int, int]:
+        return self._supply.isolated.version, self._supply.sources.version, self._remotes.version
 
-    def _changed(self) -> bool:
-        if self._remotes.version != self._remotes_version:
+    def _changing_tools(self) -> ChangingTools:
+        return ChangingTools(
+            versions=self._current_versions(),
+            isolated=tuple(self._supply.isolated.tools()),
+            sources=tuple(self._supply.sources.tools()),
+            remote=tuple(self._remotes.tools()),
+        )
+
+    def _is_stale(self) -> bool:
+        if self._current_versions() != self._versions:
             return True
         return bool(self._folders) and (
             self._files.is_outdated() or tuple(_manifest_stamps(self._folders)) != self._stamps
         )
 
-    def _renew(self) -> None:
-        self._stamps, self._remotes_version = tuple(_manifest_stamps(self._folders)), self._remotes.version
-        if self._folders and self._files.is_outdated():
-            self._files = Plugins.load(self._supply.config)
-        self._catalogue = self._build()
+    def _renew(self, changing: ChangingTools) -> None:
+        """Rebuild the catalogue. After a failure the former catalogue is used until the next change."""
+        stamps = tuple(_manifest_stamps(self._folders))
+        try:
+            if self._folders and self._files.is_outdated():
+                self._files = Plugins.load(self._supply.config)
+            self._catalogue = self._build(changing, stamps)
+        finally:
+            self._versions, self._stamps = changing.versions, stamps
 
-    def _build(self) -> Catalogue:
+    def _build(self, changing: ChangingTools, stamps: Sequence[ManifestStamp]) -> Catalogue:
         fixed, files = self._supply.plugins, self._files
         guards = _merge_owned(fixed.tool_middleware(), files.tool_middleware())
         tools = _merge_owned(fixed.tools(), files.tools())
         owned = (Guard(one.owner, one.item) for one in guards)
         dispatch = Dispatch((*self._supply.built_in, *owned), fixed.record_activity)
-        isolated = without_alias_clashes(tools, self._supply.isolated.tools())
+        isolated = without_alias_clashes(tools, changing.isolated)
         own = (OwnedItem(PLATFORM_OWNER, tool) for tool in self._supply.own)
-        tools_in_order = (*own, *tools, *isolated, *self._programs(), *self._remotes.tools())
-        return Catalogue(
-            (*tools_in_order, *with_distinct_names(tools_in_order, self._supply.sources.tools())), dispatch
-        )
+        tools_in_order = (*own, *tools, *isolated, *_programs(stamps), *changing.remote)
+        return Catalogue((*tools_in_order, *with_distinct_names(tools_in_order, changing.sources)), dispatch)
 
-    def _programs(self) -> Iterator[OwnedItem[Tool]]:
-        for file, *_ in self._stamps:
-            try:
-                yield OwnedItem(f"{FILE_OWNER_PREFIX}{file}", load_manifest_tool(file))
-            except PluginError as error:
-                log.error("a tool is left out: %s", error)
+
+def _programs(stamps: Sequence[ManifestStamp]) -> Iterator[OwnedItem[Tool]]:
+    for file, *_ in stamps:
+        try:
+            yield OwnedItem(f"{FILE_OWNER_PREFIX}{file}", load_manifest_tool(file))
+        except PluginError as error:
+            log.error("a tool is left out: %s", error)
 
 
 def _merge_owned(fixed: Sequence[OwnedItem[T]], files: Sequence[OwnedItem[T]]) -> list[OwnedItem[T]]:

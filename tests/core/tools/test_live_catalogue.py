@@ -1,0 +1,89 @@
+"""A catalogue that is built in a thread never replaces one that was built from newer tools."""
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import anyio
+import pytest
+
+from trunkline.contracts.tools.messages import ToolSpec
+from trunkline.contracts.tools.tool import Tool, ToolContext
+from trunkline.plugins import OwnedItem
+from trunkline.workers.tools.live_catalogue import LiveCatalogue, ToolSupply
+
+pytestmark = pytest.mark.anyio
+
+
+class Named(Tool):
+    def __init__(self, name: str) -> None:
+        self.spec = ToolSpec(
+            name=name, description="Look.", parameters={"type": "object", "properties": {}}, effect="read"
+        )
+
+    async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        return ""
+
+
+class Index:
+    """The tools of isolated plugins or of remotes. ``slow`` holds up a thread that has read them."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.found: tuple[str, ...] = ()
+        self.slow = False
+        self.reading, self.proceed = threading.Event(), threading.Event()
+
+    def set(self, *names: str) -> None:
+        self.found, self.version = names, self.version + 1
+
+    def tools(self) -> tuple[OwnedItem[Tool], ...]:
+        found = tuple(OwnedItem("one", cast(Tool, Named(name))) for name in self.found)
+        if self.slow and threading.current_thread() is not threading.main_thread():
+            self.slow = False
+            self.reading.set()
+            assert self.proceed.wait(10)
+        return found
+
+
+class NoPlugins:
+    record_activity = None
+
+    def tools(self) -> list[Any]:
+        return []
+
+    def tool_middleware(self) -> list[Any]:
+        return []
+
+    def is_outdated(self) -> bool:
+        return False
+
+
+def live_catalogue(isolated: Index, remotes: Index, folder: Path) -> LiveCatalogue:
+    settings = SimpleNamespace(runtime=SimpleNamespace(tool_sources=(folder,)))
+    supply = ToolSupply(
+        plugins=cast(Any, NoPlugins()),
+        config=cast(Any, SimpleNamespace(settings=settings)),
+        built_in=(),
+        isolated=cast(Any, isolated),
+        sources=cast(Any, Index()),
+    )
+    return LiveCatalogue(supply, cast(Any, remotes))
+
+
+async def test_a_slow_rebuild_does_not_replace_a_newer_catalogue(tmp_path: Path) -> None:
+    """A plugin publishes a tool while a rebuild, which has read the older tools, is still running."""
+    isolated, remotes = Index(), Index()
+    live = live_catalogue(isolated, remotes, tmp_path)
+    isolated.slow = True
+    remotes.set("far")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(live.current)
+        await anyio.to_thread.run_sync(isolated.reading.wait, 10)
+        isolated.set("near")
+        tasks.start_soon(live.current)
+        await anyio.sleep(0.1)
+        isolated.proceed.set()
+    names = {spec.name for spec in (await live.current()).specs()}
+    assert names == {"near", "far"}
