@@ -46,7 +46,7 @@ class CallPerson(Person):
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """See ``Person.ask``."""
         run, outcome = self._run, _question_outcome(self._run, self._spec, question, tuple(options))
-        async with run.asking:  # concurrent questions of one call are asked one after the other
+        async with run.question_lock:  # concurrent questions of one call are asked one after the other
             answer = run.answer_to(outcome.call_hash)
             if answer is None and len(run.call.answers) + run.unanswered >= MAX_QUESTIONS:
                 raise NoAnswer(

@@ -66,8 +66,8 @@ class ActiveCall:
     loads: tuple[str, ...] = ()
     derived: bool = False
     handed_back: bool = False
-    asking: anyio.Lock = field(default_factory=anyio.Lock)
-    """Held while the call asks one question: the caller learns of one question at a time."""
+    question_lock: anyio.Lock = field(default_factory=anyio.Lock)
+    """Locked while the call asks one question: the caller learns of one question at a time."""
     unanswered: int = 0
     """The number of questions that have no answer yet; the tool may ask them again."""
     _answered: anyio.Event = field(default_factory=anyio.Event)
