@@ -44,7 +44,7 @@ class PipedProcess(Protocol):
 
 
 class StdioTransport:
-    """The transport of one program. ``ended`` is set when it has closed its output, ``said`` gets its last words."""
+    """The transport of one program. ``ended`` is set when it has closed its output; ``stderr`` gets its last lines."""
 
     def __init__(self, process: PipedProcess, name: str, stderr: list[str]) -> None:
         self.ended = anyio.Event()
