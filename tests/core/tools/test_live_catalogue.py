@@ -87,3 +87,41 @@ async def test_a_slow_rebuild_does_not_replace_a_newer_catalogue(tmp_path: Path)
         isolated.proceed.set()
     names = {spec.name for spec in (await live.current()).specs()}
     assert names == {"near", "far"}
+
+
+SLOW_PLUGIN = '''
+import time
+
+import trunkline
+
+
+@trunkline.tool(effect="read")
+async def late() -> str:
+    """Look."""
+    return ""
+
+
+@trunkline.hookimpl
+def trunkline_tools():
+    time.sleep(0.5)
+    return [late]
+'''
+
+
+async def test_a_caller_during_a_rebuild_waits_for_it(tools: Any, tmp_path: Path) -> None:
+    """A plugin file whose hook takes long is in the catalogue of everyone who asks after it was written."""
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    async with tools(config={"runtime.tool_sources": [str(folder)]}) as caller:
+        await caller.catalogue()
+        (folder / "slow.py").write_text(SLOW_PLUGIN)
+        names: list[set[str]] = []
+
+        async def ask() -> None:
+            names.append({spec.name for spec in (await caller.catalogue()).tools})
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):
+                tasks.start_soon(ask)
+                await anyio.sleep(0.05)
+    assert all("late" in seen for seen in names)

@@ -75,7 +75,7 @@ class LiveCatalogue:
         self._lock = anyio.Lock()
         changing = self._changing_tools()
         self._versions, self._stamps = changing.versions, tuple(_manifest_stamps(self._folders))
-        self._catalogue = self._build(changing, self._stamps)
+        self._catalogue = self._build(changing, self._stamps, self._files)
 
     async def current(self) -> Catalogue:
         """Return the current tools and guards. Waits for a rebuild that is due."""
@@ -106,17 +106,20 @@ class LiveCatalogue:
         )
 
     def _renew(self, changing: ChangingTools) -> None:
-        """Rebuild the catalogue. After a failure the former catalogue is used until the next change."""
-        stamps = tuple(_manifest_stamps(self._folders))
-        try:
-            if self._folders and self._files.is_outdated():
-                self._files = Plugins.load(self._supply.config)
-            self._catalogue = self._build(changing, stamps)
-        finally:
-            self._versions, self._stamps = changing.versions, stamps
+        """Rebuild the catalogue. After a failure the former catalogue is used until the next change.
 
-    def _build(self, changing: ChangingTools, stamps: Sequence[ManifestStamp]) -> Catalogue:
-        fixed, files = self._supply.plugins, self._files
+        Until the new catalogue is in place the former one stays stale, so that callers during the rebuild wait for it.
+        """
+        stamps, files = tuple(_manifest_stamps(self._folders)), self._files
+        try:
+            if self._folders and files.is_outdated():
+                files = Plugins.load(self._supply.config)
+            self._catalogue = self._build(changing, stamps, files)
+        finally:
+            self._files, self._versions, self._stamps = files, changing.versions, stamps
+
+    def _build(self, changing: ChangingTools, stamps: Sequence[ManifestStamp], files: Plugins) -> Catalogue:
+        fixed = self._supply.plugins
         guards = _merge_owned(fixed.tool_middleware(), files.tool_middleware())
         tools = _merge_owned(fixed.tools(), files.tools())
         owned = (Guard(one.owner, one.item) for one in guards)
