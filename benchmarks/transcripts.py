@@ -2,9 +2,10 @@
 
 A real platform, whose workers are processes, and OpenAI's official client in front of it. The model is scripted, behind
 an endpoint that speaks Chat Completions or Responses and refuses whatever OpenAI refuses: a call without its result, a
-result without its call, ids that are there twice, arguments that are no JSON (``trunkline.testing.vendor_rules``). Each
-way in which a transcript comes to be odd is gone through. The table says how many requests left and what was wrong with
-them; the command fails if anything was. ``--json`` prints the same for programs.
+result without its call, ids that are there twice, arguments that are no JSON
+(``trunkline.testing.vendor_apis.openai_rules``). Each way in which a transcript comes to be odd is gone through. The
+table says how many requests left and what was wrong with them; the command fails if anything was. ``--json`` prints
+the same for programs.
 """
 
 import argparse

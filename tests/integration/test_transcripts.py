@@ -29,7 +29,7 @@ from trunkline.contracts.turns.messages import (
     TurnStarted,
 )
 from trunkline.errors import ErrorCode
-from trunkline.testing.vendor_rules import find_violations
+from trunkline.testing.vendor_apis.openai_rules import find_violations
 from trunkline.workers.monitor.transcript_repair import UNANSWERED, repair_transcript
 from trunkline.workers.monitor.turn import CallModel, Phase, Turn
 from trunkline.workers.monitor.turn_messages import append_request, new_messages

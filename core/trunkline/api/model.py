@@ -3,7 +3,10 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trunkline.contracts.conversations.messages import Document as Document
+    from trunkline.contracts.conversations.messages import ReasoningBlock as ReasoningBlock
     from trunkline.contracts.conversations.messages import Usage as Usage
+    from trunkline.contracts.models.adapter import Ability as Ability
     from trunkline.contracts.models.adapter import AskModel as AskModel
     from trunkline.contracts.models.adapter import Call as Call
     from trunkline.contracts.models.adapter import Finish as Finish
@@ -13,10 +16,15 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.adapter import ModelMiddleware as ModelMiddleware
     from trunkline.contracts.models.adapter import ModelRequest as ModelRequest
     from trunkline.contracts.models.adapter import Reasoning as Reasoning
+    from trunkline.contracts.models.adapter import ReasoningDone as ReasoningDone
+    from trunkline.contracts.models.adapter import ResponseFormat as ResponseFormat
     from trunkline.contracts.models.adapter import Text as Text
+    from trunkline.contracts.models.adapter import ToolChoice as ToolChoice
     from trunkline.contracts.models.adapter import ToolRan as ToolRan
     from trunkline.contracts.models.client import BlockCompleter as BlockCompleter
     from trunkline.contracts.models.messages import Completion as Completion
+    from trunkline.contracts.models.parameters import ModelParameter as ModelParameter
+    from trunkline.contracts.models.parameters import validate_parameters as validate_parameters
     from trunkline.contracts.models.program import program as program
     from trunkline.errors import ModelError as ModelError
     from trunkline.errors import ModelFault as ModelFault

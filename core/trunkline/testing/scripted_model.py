@@ -40,7 +40,7 @@ from trunkline.testing.script import (
     answer_by_message,
     pieces,
 )
-from trunkline.testing.vendor_rules import find_violations
+from trunkline.testing.vendor_apis.openai_rules import find_violations
 
 Item = ModelEvent | str | float | BaseException | Callable[[], Awaitable[Any]]
 """An item of a reply: an event; a text, sent word by word; seconds of silence; an exception to raise; or a function
@@ -56,7 +56,7 @@ class ScriptedModel(ModelAdapter):
     By default the last message is the program, in the language of ``trunkline.testing.script``. A reply without a
     ``Finish`` or an exception at its end gets a suitable ``Finish``. ``requests`` contains the requests. ``closed``
     counts the streams that were closed before their end. A request whose transcript violates OpenAI's rules
-    (``trunkline.testing.vendor_rules``) fails.
+    (``trunkline.testing.vendor_apis.openai_rules``) fails.
 
     ::
 

@@ -19,7 +19,7 @@ As a separate process (which prints its address, and with ``--until-eof`` ends w
 each answer ended; ``DELETE /_requests`` also deletes the list. After a complete stream the connection can be used
 again, as with real servers.
 
-Every request is checked by the vendor's rules (``trunkline.testing.vendor_rules``). A request that OpenAI would
+Every request is checked by the vendor's rules (``trunkline.testing.vendor_apis``). A request that the vendor would
 refuse is refused with status 400, and the server ends with an error.
 """
 
@@ -34,7 +34,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import anyio
 import anyio.lowlevel
@@ -64,33 +64,23 @@ from trunkline.testing.script import (
     answer_in_order,
     pieces,
 )
-from trunkline.testing.vendor_rules import RuleViolation, find_violations
-from trunkline.testing.wire_formats import ChatWireFormat, EngineWireFormat, ResponsesWireFormat, WireFormat
+from trunkline.testing.vendor_apis.agent_loop import AgentLoopApi
+from trunkline.testing.vendor_apis.openai import OpenAIApi
+from trunkline.testing.vendor_apis.vendor_api import (
+    Outcome,
+    RecordedRequest,
+    RuleViolation,
+    VendorApi,
+    WireFormat,
+)
 
-WIRES: dict[str, type[WireFormat]] = {
-    "/chat/completions": ChatWireFormat,
-    "/responses": ResponsesWireFormat,
-    "/engine/chat": EngineWireFormat,
-}
+APIS: tuple[VendorApi, ...] = (OpenAIApi(), AgentLoopApi())
+"""The APIs that every scripted provider serves, on the paths of the vendors."""
+
 MAX_HEAD = 64 * 1024
 LINGER = 60.0
 """Seconds that a connection stays open after an answer. Clients close idle connections earlier, so a connection is
 not closed at the moment when a client uses it again."""
-
-Outcome = Literal["running", "finished", "broken", "abandoned"]
-
-
-class RecordedRequest(msgspec.Struct):
-    """A received request. ``outcome``: still running, finished, broken by the script, or abandoned by the client.
-    ``faults`` are the vendor's rules that it violates.
-    """
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: Any
-    outcome: Outcome = "running"
-    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +161,7 @@ class ScriptedProvider:
             yield self
             tasks.cancel_scope.cancel()
         if self.faults:
-            raise AssertionError(f"OpenAI would have refused requests: {'; '.join(self.faults[:5])}")
+            raise AssertionError(f"vendors would have refused requests: {'; '.join(self.faults[:5])}")
 
     def forget(self) -> None:
         """Delete the recorded requests and the counts that ``once:`` uses."""
@@ -205,17 +195,22 @@ class ScriptedProvider:
             await _send_json(stream, 200, self._listing(request.method))
             return
         record = self._record(request, path)
-        wire = next((wire for end, wire in WIRES.items() if path.endswith(end)), None)
-        if request.method == "GET" and path.endswith("/models"):
-            await _send_json(stream, 200, self._model_list())
-            record.outcome = "finished"
-        elif wire is None or request.method != "POST" or not isinstance(record.body, dict):
+        for api in APIS:
+            wire = api.wire_format(record) if isinstance(record.body, dict) else None
+            if wire is not None:
+                if violations := tuple(api.violations(record, request.content)):
+                    await _send_json(stream, 400, self._refused(record, api, violations))
+                else:
+                    await self._play(stream, reader, record, wire)
+                return
+            document = api.document(record, self._models)
+            if document is not None:
+                break
+        record.outcome = "finished"
+        if document is None:
             await _send_json(stream, 404, {"error": {"message": "Not found.", "code": "not_found"}})
-            record.outcome = "finished"
-        elif faults := find_violations(path, record.body):
-            await _send_json(stream, 400, self._refused(record, faults))
         else:
-            await self._play(stream, reader, record, wire)
+            await _send_json(stream, 200, document)
 
     def _listing(self, method: str) -> list[Any]:
         listed = [msgspec.to_builtins(request) for request in self.requests]
@@ -233,19 +228,11 @@ class ScriptedProvider:
             self.requests.append(record)
         return record
 
-    def _refused(self, record: RecordedRequest, faults: Sequence[RuleViolation]) -> dict[str, Any]:
-        record.outcome, record.faults = "finished", tuple(map(str, faults))
+    def _refused(self, record: RecordedRequest, api: VendorApi, violations: Sequence[RuleViolation]) -> Any:
+        record.outcome, record.faults = "finished", tuple(map(str, violations))
         with self._lock:
-            self.faults += record.faults
-        first = faults[0]
-        error = {"message": str(first), "type": "invalid_request_error", "param": first.param, "code": None}
-        return {"error": error}
-
-    def _model_list(self) -> dict[str, Any]:
-        data = [
-            {"id": name, "object": "model", "created": 0, "owned_by": "trunkline"} for name in self._models
-        ]
-        return {"object": "list", "data": data}
+            self.faults += (f"{api.vendor}: {fault}" for fault in record.faults)
+        return api.refusal(violations[0])
 
     async def _play(
         self,
@@ -254,10 +241,10 @@ class ScriptedProvider:
         record: RecordedRequest,
         kind: type[WireFormat],
     ) -> None:
-        heard = self._counted(kind.hear(record.body))
+        heard = self._counted(kind.hear(record))
         wire = kind(heard, len(self.requests))
         reply = wire.reply(self._script)
-        streaming = record.body.get("stream", kind is EngineWireFormat)
+        streaming = kind.streams(record)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_watch, stream, reader, record, tasks.cancel_scope)
             player = _Player(stream, wire, reply, streaming)
@@ -302,7 +289,7 @@ class _Player:
         return "finished"
 
     async def _stream_reply(self) -> Outcome:
-        head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {self._wire.content_type}\r\nCache-Control: no-cache\r\n"
         await self._stream.send(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
         for step in self._reply:
             if isinstance(step, CutConnection):

@@ -16,7 +16,7 @@ from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest
 from trunkline.testing.script import answer as reply
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.testing.vendor_rules import find_violations
+from trunkline.testing.vendor_apis.openai_rules import find_violations
 from trunkline.workers.monitor.tool_command import CommandError, find_command, format_listing, parse_command
 from trunkline.workers.monitor.turn_messages import SHOWN_TO_PERSON
 

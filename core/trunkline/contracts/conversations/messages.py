@@ -37,14 +37,18 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens as the provider counted them. Cached tokens are part of the input, reasoning tokens are part of the
-    output.
+    """Tokens as the provider counted them.
+
+    ``input_tokens`` includes ``cached_tokens``, which the provider read from its prompt cache, and
+    ``cache_write_tokens``, which the provider wrote to its prompt cache. ``output_tokens`` includes
+    ``reasoning_tokens``.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -52,6 +56,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
         )
 
 
@@ -64,10 +69,34 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
 
 
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """A document for a model. ``media_type`` is the type of the file, such as ``application/pdf``; ``name`` is the
+    file's name; ``data`` is the file's bytes.
+    """
+
+    media_type: str
+    name: str
+    data: bytes
+
+
+class ReasoningBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """A block of reasoning that a vendor requires back unchanged, such as a signed or encrypted block.
+
+    ``vendor`` is the vendor of the adapter that received the block (``ModelAdapter.vendor``), ``model`` the model that
+    wrote it. ``data`` is the block as the vendor's API has it. Only an adapter of the same vendor reads the block.
+    """
+
+    vendor: str
+    model: str
+    data: dict[str, Any]
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of a conversation.
 
-    ``images`` are images for a model, in a user message that a tool builds; conversations never store them.
+    ``images`` and ``documents`` are files for a model, in a user message that a tool builds. ``reasoning`` is the
+    reasoning of an assistant message of the running turn, for the model's vendor. Conversations never store these
+    three.
     ``tool_calls`` belong to an assistant message, whose ``content`` keeps the text of the same answer.
     ``tool_call_id`` and ``name`` belong to a tool result. ``error`` marks a failed tool result and ``error_kind`` is
     its kind (``TOOL_ERROR_KINDS``), "" in messages of an earlier version. ``partial`` marks the text of a model call
@@ -88,6 +117,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     partial: bool = False
     derived: bool | None = None
     images: tuple[Image, ...] = ()
+    documents: tuple[Document, ...] = ()
+    reasoning: tuple[ReasoningBlock, ...] = ()
     metadata: dict[str, Any] = {}
 
 

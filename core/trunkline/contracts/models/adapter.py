@@ -2,13 +2,39 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
-from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.conversations.messages import Message, ReasoningBlock, ToolCall, Usage
+from trunkline.contracts.models.parameters import ModelParameter
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.errors import ErrorCode, ModelError
+
+
+class ToolChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The tool calls that an answer may or must make, as in OpenAI's ``tool_choice``.
+
+    ``mode`` is ``auto`` (the model decides), ``required`` (at least one call) or ``none`` (no call). ``tools`` are the
+    names of the tools that the model may call; empty for all offered tools. One name with ``required`` forces this
+    tool.
+    """
+
+    mode: Literal["auto", "required", "none"] = "auto"
+    tools: tuple[str, ...] = ()
+
+
+class ResponseFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """The form of the answer's text: a JSON object. ``schema`` is a JSON Schema for the object, None for any object.
+
+    ``name`` names the schema, ``description`` tells the model what the schema is for. With ``strict`` the vendor must
+    enforce the schema; without it the schema is a hint.
+    """
+
+    name: str = "answer"
+    description: str = ""
+    schema: dict[str, Any] | None = None
+    strict: bool = True
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,16 +43,21 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     ``messages`` is a transcript that every vendor accepts: each tool call has one result, directly after the message
     with the call and in the order of the calls; each result has a call; the ids of calls are unique. ``model`` is the
     vendor's name of the model, "" for the adapter's default. ``partial`` is the beginning of an answer that was
-    interrupted; only an adapter with ``continues`` receives one. ``block``, ``conversation``, ``turn``, ``actor``,
-    ``purpose`` and ``adapter`` (the adapter's name) describe the call to middleware and traces; an adapter never
-    sends them. ``purpose`` is ``turn`` or the purpose given to ``Completer.complete``.
+    interrupted; only an adapter with ``continues`` receives one. ``response_format`` is set only for an adapter with
+    ``structured``. ``parameters`` are parameters of the adapter's table (``ModelAdapter.parameters``), validated; they
+    override those of the adapter's settings. ``block``, ``conversation``, ``turn``, ``actor``, ``purpose`` and
+    ``adapter`` (the adapter's name) describe the call to middleware and traces; an adapter never sends them.
+    ``purpose`` is ``turn`` or the purpose given to ``Completer.complete``.
     """
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] = ()
+    tool_choice: ToolChoice = ToolChoice()
+    response_format: ResponseFormat | None = None
     model: str = ""
     max_tokens: int | None = None
     temperature: float | None = None
+    parameters: dict[str, Any] = {}
     partial: str = ""
     block: str = ""
     conversation: str = ""
@@ -46,6 +77,16 @@ class Reasoning(msgspec.Struct, frozen=True):
     """A part of the reasoning that the vendor discloses."""
 
     text: str
+
+
+class ReasoningDone(msgspec.Struct, frozen=True):
+    """A complete block of reasoning that the vendor requires back in the next request of the turn.
+
+    The block arrives again in ``Message.reasoning`` of the answer that it belongs to, also after a restart. Its text
+    was yielded as ``Reasoning`` before, if the vendor discloses it.
+    """
+
+    block: ReasoningBlock
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -72,14 +113,23 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
 
 
-ModelEvent = Text | Reasoning | Call | ToolRan | Finish
+ModelEvent = Text | Reasoning | ReasoningDone | Call | ToolRan | Finish
+
+
+Ability = Literal["tools", "images", "documents", "reasoning", "structured", "embeddings"]
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that an adapter offers. ``context_window`` is in tokens, 0 if unknown."""
+    """A model that an adapter offers.
+
+    ``context_window`` and ``max_output`` (of an answer) are in tokens, 0 if unknown. ``abilities`` is None if the
+    vendor does not list what the model can do.
+    """
 
     id: str
     context_window: int = 0
+    max_output: int = 0
+    abilities: frozenset[Ability] | None = None
 
 
 class ModelAdapter(ABC):
@@ -102,6 +152,15 @@ class ModelAdapter(ABC):
 
     sees: bool = False
     """Whether the adapter sends the images of messages (``Message.images``). Other adapters receive no images."""
+
+    reads: bool = False
+    """Whether the adapter sends the documents of messages (``Message.documents``). Other adapters receive none."""
+
+    structured: bool = False
+    """Whether the vendor enforces ``ModelRequest.response_format``."""
+
+    parameters: tuple[ModelParameter, ...] = ()
+    """The vendor's parameters that settings and requests may set. Trunkline refuses any other parameter."""
 
     derived: bool = False
     """Whether the answers only repeat what memory and tools gave, so that no search of memory returns them."""
@@ -133,6 +192,12 @@ class ModelAdapter(ABC):
         answer or refuses.
         """
         return ()
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        """Return the number of input tokens of the request as the vendor counts them; None if the vendor has no such
+        call. Raise ModelError.
+        """
+        return None
 
     embeds: bool = False
     """Whether the adapter implements ``embed``."""

@@ -17,7 +17,13 @@ from trunkline.contracts.approvals.messages import (
     approval_id,
     describe_decider,
 )
-from trunkline.contracts.conversations.messages import ForkedFrom, Message, ToolCall, Usage
+from trunkline.contracts.conversations.messages import (
+    ForkedFrom,
+    Message,
+    ReasoningBlock,
+    ToolCall,
+    Usage,
+)
 from trunkline.contracts.tools.messages import StoredResult, ToolOutcome, ToolSchema
 from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
@@ -191,7 +197,8 @@ class ModelCallFinished(
 
     ``first_chunk`` is the time to the first piece of the answer in seconds, 0 if unknown. ``commanded`` is true if no
     model was called because a person's command determined the step. ``cost`` is the tokens multiplied by the
-    configured price, in millionths of a US dollar; None if the model has no price.
+    configured price, in millionths of a US dollar; None if the model has no price. ``reasoning_blocks`` is the part of
+    the reasoning that the vendor requires back with the next step.
     """
 
     step: int
@@ -204,6 +211,7 @@ class ModelCallFinished(
     first_chunk: float = 0.0
     commanded: bool = False
     cost: int | None = None
+    reasoning_blocks: tuple[ReasoningBlock, ...] = ()
 
 
 class ModelCallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_failed"):

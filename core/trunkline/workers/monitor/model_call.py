@@ -13,7 +13,7 @@ from opentelemetry import trace
 
 from trunkline._util.json_safe import json_problem
 from trunkline._util.text import printable
-from trunkline.contracts.conversations.messages import RAW_ARGUMENTS, ToolCall
+from trunkline.contracts.conversations.messages import RAW_ARGUMENTS, ReasoningBlock, ToolCall
 from trunkline.contracts.models.adapter import (
     AskModel,
     Call,
@@ -21,6 +21,7 @@ from trunkline.contracts.models.adapter import (
     ModelEvent,
     ModelRequest,
     Reasoning,
+    ReasoningDone,
     Text,
     ToolRan,
 )
@@ -68,6 +69,7 @@ class AnswerBuilder:
         self._room = limit - len(stream.text.encode())
         self.calls: list[ToolCall] = []
         self.ran: list[ProviderToolResult] = []
+        self.reasoning_blocks: list[ReasoningBlock] = []
         self.finish: Finish | None = None
         self.first_chunk = 0.0
         """Seconds until the first event."""
@@ -86,6 +88,9 @@ class AnswerBuilder:
                 self.stream.add(self._truncate(text))
             case Reasoning(text):
                 self.stream.add(self._truncate(text), reasoning=True)
+            case ReasoningDone(block):
+                if not json_problem(block.data) and self._fits(block):
+                    self.reasoning_blocks.append(block)
             case Call(call):
                 call = json_safe_call(call)
                 if self._fits(call):
@@ -113,6 +118,7 @@ class AnswerBuilder:
             finish_reason=_finish_reason(self.finish.reason),
             usage=self.finish.usage,
             first_chunk=self.first_chunk,
+            reasoning_blocks=tuple(self.reasoning_blocks),
         )
 
     def _truncate(self, text: str) -> str:
@@ -123,9 +129,9 @@ class AnswerBuilder:
         self._room -= len(whole)
         return fitting.decode(errors="ignore")
 
-    def _fits(self, call: ToolCall) -> bool:
-        """Report whether there is room for the call, and use that room."""
-        self._room -= len(msgspec.json.encode(call))
+    def _fits(self, part: ToolCall | ReasoningBlock) -> bool:
+        """Report whether there is room for this part of the answer, and use that room."""
+        self._room -= len(msgspec.json.encode(part))
         return not self.is_full
 
 

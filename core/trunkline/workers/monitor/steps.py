@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from trunkline.contracts.conversations.messages import Message, ToolCall
+from trunkline.contracts.conversations.messages import Message, ReasoningBlock, ToolCall
 from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome
 from trunkline.contracts.turns.messages import ApprovalAsked, ApprovalRecorded, ProviderToolResult
 
@@ -65,6 +65,7 @@ class Step:
         commanded: bool = False,
         derived: bool = False,
         steered: list[Message] | None = None,
+        reasoning_blocks: tuple[ReasoningBlock, ...] = (),
     ) -> None:
         self.number = number
         self.text = text
@@ -76,6 +77,7 @@ class Step:
         self.derived = derived
         """True when the text only repeats input of the model."""
         self.steered = steered or []
+        self.reasoning_blocks = reasoning_blocks
         self.messages: tuple[Message, ...] | None = None
         """The messages of the step, cached once another step follows and they cannot change."""
         self.due: dict[str, ToolAction] = {}

@@ -291,6 +291,7 @@ def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
         commanded=entry.commanded,
         derived=_derived(turn),
         steered=messages,
+        reasoning_blocks=entry.reasoning_blocks,
     )
     turn.steps.append(step)
     turn.usage = turn.usage + entry.usage

@@ -96,12 +96,17 @@ def append_request(turn: Turn) -> AppendConversation:
     return AppendConversation(
         block=request.block,
         conversation=request.conversation,
-        messages=(*(request.history or ()), *new_messages(turn, closing=True)),
+        messages=(*(request.history or ()), *map(_as_stored, new_messages(turn, closing=True))),
         actor=request.actor,
         turn=request.turn,
         forked_from=request.fork.origin if request.fork else None,
         one_shot=bool(request.one_shot),
     )
+
+
+def _as_stored(message: Message) -> Message:
+    """Return the message without the vendor's blocks of reasoning, which only the running turn needs."""
+    return msgspec.structs.replace(message, reasoning=()) if message.reasoning else message
 
 
 def last_answer_id(messages: Iterable[Message]) -> str | None:
@@ -123,6 +128,7 @@ def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
             partial=step.partial,
             metadata={DISPLAY_ONLY: True} if step.commanded and text else {},
             derived=step.derived or bool(step.commanded and text) or None,
+            reasoning=step.reasoning_blocks,
         )
     for action in step.actions:
         if action.outcome is not None:

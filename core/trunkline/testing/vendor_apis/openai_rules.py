@@ -7,23 +7,15 @@ every request, so every request of a test is one that the vendor accepts. Pure f
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from trunkline.testing.vendor_apis.vendor_api import RuleViolation
 
 CHAT_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 INPUT_ROLES = frozenset({"system", "developer", "user", "assistant"})
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 CHAT_ID, INPUT_ID = 40, 64
 """Largest number of characters of a call's id."""
-
-
-class RuleViolation(NamedTuple):
-    """A violated rule. ``param`` names the field in the vendor's notation."""
-
-    param: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.param}: {self.message}"
 
 
 def find_violations(path: str, body: Any) -> tuple[RuleViolation, ...]:
