@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trunkline.contracts.conversations.messages import Document as Document
+    from trunkline.contracts.conversations.messages import DocumentFile as DocumentFile
     from trunkline.contracts.conversations.messages import ReasoningBlock as ReasoningBlock
     from trunkline.contracts.conversations.messages import Usage as Usage
     from trunkline.contracts.models.adapter import Ability as Ability
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.parameters import ModelParameter as ModelParameter
     from trunkline.contracts.models.parameters import validate_parameters as validate_parameters
     from trunkline.contracts.models.program import program as program
+    from trunkline.contracts.models.translation import CallIds as CallIds
+    from trunkline.contracts.models.translation import is_complete as is_complete
+    from trunkline.contracts.models.translation import model_error as model_error
+    from trunkline.contracts.models.translation import os_error_text as os_error_text
+    from trunkline.contracts.models.translation import overflow_error as overflow_error
+    from trunkline.contracts.models.translation import parse_arguments as parse_arguments
     from trunkline.errors import ModelError as ModelError
     from trunkline.errors import ModelFault as ModelFault
 else:

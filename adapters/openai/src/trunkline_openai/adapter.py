@@ -14,9 +14,9 @@ import anyio
 import msgspec
 
 from trunkline import ConfigError
-from trunkline.api.model import ModelAdapter, ModelEvent, ModelInfo, ModelRequest
+from trunkline.api.model import ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
 from trunkline_openai.chat_completions import ChatCompletions
-from trunkline_openai.errors import from_exception, model_error
+from trunkline_openai.errors import from_exception
 from trunkline_openai.protocol import ApiProtocol
 from trunkline_openai.responses import Responses
 from trunkline_openai.settings import DEFAULT_MODEL, OpenAISettings

@@ -1,16 +1,11 @@
 """From what can go wrong to the fixed codes. No vendor exception and no key gets past here."""
 
 import json
-import os
 from typing import Any
 
 import msgspec
 
-from trunkline import ErrorCode
-from trunkline.api.model import ModelError, ModelFault
-from trunkline.api.text import truncate_words
-
-MAX_DETAIL = 500
+from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error
 
 OVERFLOW_CODES = ("context_length_exceeded", "exceed_context_size_error", "context_window_exceeded")
 OVERFLOW_WORDS = (
@@ -35,16 +30,6 @@ OVERFLOW_WORDS = (
     "exceeded model token limit",  # Moonshot
     "maximum prompt length is",  # xAI
 )
-
-
-def model_error(fault: ModelFault, detail: str) -> ModelError:
-    """A model error with the general code."""
-    return ModelError(ErrorCode.PROVIDER_ERROR, fault, truncate_words(detail, MAX_DETAIL))
-
-
-def overflow_error(detail: str) -> ModelError:
-    """The error of a request that does not fit the model's window."""
-    return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", truncate_words(detail, MAX_DETAIL))
 
 
 def from_status(status: int, body: Any, key: str) -> ModelError:
@@ -101,23 +86,11 @@ def _from_connection(cause: BaseException | None, began: bool) -> ModelError:
 
     kind = type(cause).__name__
     if isinstance(cause, httpx2.ConnectError):
-        return model_error("unavailable", f"the server cannot be reached: {_os_error_text(cause) or cause}")
+        return model_error("unavailable", f"the server cannot be reached: {os_error_text(cause) or cause}")
     broken = isinstance(cause, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError)
     if began or broken:
         return model_error("interrupted", f"the connection broke ({kind})")
     return model_error("unavailable", f"the request could not be sent ({kind})")
-
-
-def _os_error_text(error: BaseException | None) -> str:
-    """Return the operating system's own message, such as "Connection refused", from a library's error that wraps it."""
-    if error is None:
-        return ""
-    inner = [error.__cause__, error.__context__, *getattr(error, "exceptions", ())]
-    said = next(filter(None, map(_os_error_text, inner)), "")
-    if said or not isinstance(error, OSError):
-        return said
-    number = error.errno or 0
-    return os.strerror(number) if number > 0 else error.strerror or ""
 
 
 def _code_and_message(body: Any) -> tuple[str, str]:

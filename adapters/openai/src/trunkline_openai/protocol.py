@@ -8,10 +8,17 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 
 from trunkline import ToolCall
-from trunkline.api.model import Call, Finish, ModelEvent, ModelRequest, Usage
-from trunkline_openai.errors import model_error
+from trunkline.api.model import (
+    Call,
+    CallIds,
+    Finish,
+    ModelEvent,
+    ModelRequest,
+    Usage,
+    is_complete,
+    model_error,
+)
 from trunkline_openai.settings import OpenAISettings
-from trunkline_openai.tool_calls import CallIds, is_complete
 
 T = TypeVar("T")
 

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from trunkline import Message, ToolCall
-from trunkline.api.model import ModelEvent, ModelRequest, Reasoning, Text, Usage
+from trunkline.api.model import ModelEvent, ModelRequest, Reasoning, Text, Usage, model_error, parse_arguments
 from trunkline.api.tool import ToolSchema
 from trunkline_openai.chat_completions import data_url, tool_parameters
-from trunkline_openai.errors import from_stream_error, model_error
+from trunkline_openai.errors import from_stream_error
 from trunkline_openai.protocol import AnswerReader, ApiProtocol, decode_event
 from trunkline_openai.settings import OpenAISettings
-from trunkline_openai.tool_calls import openai_id, openai_name, parse_arguments
+from trunkline_openai.tool_calls import openai_id, openai_name
 
 MAX_ID_CHARS = 64
 """The largest number of characters in a call id of this protocol."""

@@ -2,35 +2,10 @@
 
 import hashlib
 import re
-import uuid
 from dataclasses import dataclass, field
-from typing import Any
-
-import msgspec
 
 from trunkline import ToolCall
-from trunkline.api.model import ModelRequest
-from trunkline_openai.errors import model_error
-
-
-def parse_arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call.
-
-    Text that is no JSON object is kept under the key ``""``, so that the tools worker or the client sees what the model
-    wrote and can mend or refuse it; no tool has a parameter of that name.
-    """
-    if not text.strip():
-        return {}
-    try:
-        arguments = msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return {"": text}
-    return {"": text} if "" in arguments else arguments
-
-
-def is_complete(call: ToolCall) -> bool:
-    """Report whether the arguments were a JSON object; a call that was cut off is not."""
-    return "" not in call.arguments
+from trunkline.api.model import CallIds, model_error, parse_arguments
 
 
 def openai_name(name: str) -> str:
@@ -41,19 +16,6 @@ def openai_name(name: str) -> str:
 def openai_id(id: str, longest: int) -> str:
     """The id of a call as OpenAI takes it: another vendor's, or an imported one, may be longer."""
     return id if len(id) <= longest else hashlib.sha256(id.encode()).hexdigest()[:longest]
-
-
-class CallIds:
-    """Sees to it that every call of a turn has an id of its own. Some servers give none, or the tool's name."""
-
-    def __init__(self, request: ModelRequest) -> None:
-        self._taken = {call.id for message in request.messages for call in message.tool_calls}
-
-    def unique(self, id: str | None) -> str:
-        """The given id, or a new one when it is empty or taken."""
-        chosen = id if id and id not in self._taken else f"call_{uuid.uuid4().hex[:24]}"
-        self._taken.add(chosen)
-        return chosen
 
 
 @dataclass(slots=True)

@@ -69,7 +69,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentFile(msgspec.Struct, frozen=True, kw_only=True):
     """A document for a model. ``media_type`` is the type of the file, such as ``application/pdf``; ``name`` is the
     file's name; ``data`` is the file's bytes.
     """
@@ -117,7 +117,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     partial: bool = False
     derived: bool | None = None
     images: tuple[Image, ...] = ()
-    documents: tuple[Document, ...] = ()
+    documents: tuple[DocumentFile, ...] = ()
     reasoning: tuple[ReasoningBlock, ...] = ()
     metadata: dict[str, Any] = {}
 

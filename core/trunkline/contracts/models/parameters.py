@@ -45,10 +45,11 @@ class ModelParameter(msgspec.Struct, frozen=True, kw_only=True):
             return f"must be of type {self.type}"
         if self.choices and value not in self.choices:
             return f"must be one of {', '.join(self.choices)}"
-        if self.minimum is not None and value < self.minimum:
-            return f"must be at least {self.minimum:g}"
-        if self.maximum is not None and value > self.maximum:
-            return f"must be at most {self.maximum:g}"
+        if isinstance(value, int | float):
+            if self.minimum is not None and value < self.minimum:
+                return f"must be at least {self.minimum:g}"
+            if self.maximum is not None and value > self.maximum:
+                return f"must be at most {self.maximum:g}"
         return ""
 
 

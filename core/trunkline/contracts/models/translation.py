@@ -1,0 +1,70 @@
+"""Functions that adapters share to translate a vendor's answers: arguments, ids of tool calls, and errors."""
+
+import os
+import uuid
+from typing import Any
+
+import msgspec
+
+from trunkline._util.text import truncate_words
+from trunkline.contracts.conversations.messages import RAW_ARGUMENTS, ToolCall
+from trunkline.contracts.models.adapter import ModelRequest
+from trunkline.errors import ErrorCode, ModelError, ModelFault
+
+MAX_DETAIL = 500
+"""Largest number of characters of an error's detail."""
+
+
+def parse_arguments(text: str) -> dict[str, Any]:
+    """Return the arguments of a tool call from their JSON text.
+
+    Text that is no JSON object is kept under the key ``""`` (``RAW_ARGUMENTS``), so that the tools worker or the client
+    gets the model's text and can repair or refuse it. No tool has a parameter of that name.
+    """
+    if not text.strip():
+        return {}
+    try:
+        arguments = msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return {RAW_ARGUMENTS: text}
+    return {RAW_ARGUMENTS: text} if RAW_ARGUMENTS in arguments else arguments
+
+
+def is_complete(call: ToolCall) -> bool:
+    """Report whether the arguments were a JSON object. Those of a call that was cut off are not."""
+    return RAW_ARGUMENTS not in call.arguments
+
+
+class CallIds:
+    """Gives every tool call of a turn a unique id. Some vendors give no ids, or the tool's name."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self._taken = {call.id for message in request.messages for call in message.tool_calls}
+
+    def unique(self, id: str | None) -> str:
+        """Return the id, or a new id if it is empty or taken."""
+        chosen = id if id and id not in self._taken else f"call_{uuid.uuid4().hex[:24]}"
+        self._taken.add(chosen)
+        return chosen
+
+
+def model_error(fault: ModelFault, detail: str) -> ModelError:
+    """Return a model error with the code ``provider_error``."""
+    return ModelError(ErrorCode.PROVIDER_ERROR, fault, truncate_words(detail, MAX_DETAIL))
+
+
+def overflow_error(detail: str) -> ModelError:
+    """Return the error of a request that exceeds the model's context window."""
+    return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", truncate_words(detail, MAX_DETAIL))
+
+
+def os_error_text(error: BaseException | None) -> str:
+    """Return the operating system's own message, such as "Connection refused", from a library's error that wraps it."""
+    if error is None:
+        return ""
+    inner = [error.__cause__, error.__context__, *getattr(error, "exceptions", ())]
+    said = next(filter(None, map(os_error_text, inner)), "")
+    if said or not isinstance(error, OSError):
+        return said
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or ""
