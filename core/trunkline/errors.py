@@ -104,13 +104,18 @@ class ModelError(Exception):
 
     ``code`` is sent to clients (``provider_error`` or ``context_overflow``). ``fault`` is the finer reason for
     logs, traces and middleware that retries. ``detail`` is raw text for the log and is not sent to clients.
+    ``retry_after`` is the number of seconds after which the vendor accepts another request; None if the vendor does not
+    say.
     """
 
-    def __init__(self, code: ErrorCode, fault: ModelFault, detail: str = "") -> None:
+    def __init__(
+        self, code: ErrorCode, fault: ModelFault, detail: str = "", *, retry_after: float | None = None
+    ) -> None:
         super().__init__(f"{code} ({fault}): {detail}")
         self.code = code
         self.fault: ModelFault = fault
         self.detail = detail
+        self.retry_after = retry_after
 
 
 ToolErrorKind = Literal[

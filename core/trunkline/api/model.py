@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.adapter import Text as Text
     from trunkline.contracts.models.adapter import ToolChoice as ToolChoice
     from trunkline.contracts.models.adapter import ToolRan as ToolRan
+    from trunkline.contracts.models.circuits import CIRCUIT_BUCKET as CIRCUIT_BUCKET
+    from trunkline.contracts.models.circuits import Circuit as Circuit
     from trunkline.contracts.models.client import BlockCompleter as BlockCompleter
     from trunkline.contracts.models.messages import Completion as Completion
     from trunkline.contracts.models.parameters import ModelParameter as ModelParameter

@@ -5,6 +5,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from trunkline.contracts.gateway.subjects import REQUEST_BUCKET, TRANSCRIPT_BUCKET
+from trunkline.contracts.models.circuits import CIRCUIT_BUCKET
 from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
 from trunkline.contracts.streams import (
     APPROVAL_STREAM,
@@ -45,6 +46,9 @@ Storage = Literal["file", "memory"]
 """The storage type of a stream."""
 
 
+BUCKETS = (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET, TRANSCRIPT_BUCKET, REQUEST_BUCKET, CIRCUIT_BUCKET)
+
+
 def topology(
     *,
     replicas: int = 1,
@@ -78,10 +82,7 @@ def topology(
             LEARNER_CONSUMER,
             DEADLINE_CONSUMER,
         ),
-        buckets=tuple(
-            replace(bucket, replicas=replicas)
-            for bucket in (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET, TRANSCRIPT_BUCKET, REQUEST_BUCKET)
-        ),
+        buckets=tuple(replace(bucket, replicas=replicas) for bucket in BUCKETS),
         objects=tuple(
             replace(store, replicas=replicas)
             for store in (

@@ -142,7 +142,8 @@ def _of_distribution(dist: Distribution) -> Iterator[Candidate]:
 def _load_of(point: EntryPoint, needs: tuple[str, ...]) -> Callable[[], object]:
     def load() -> object:
         check_platform_version(needs, trunkline.__version__)
-        return point.load()
+        loaded = point.load()
+        return loaded() if isinstance(loaded, type) else loaded  # each worker has its own instance of a class
 
     return load
 

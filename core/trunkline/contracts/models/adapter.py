@@ -46,8 +46,9 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     interrupted; only an adapter with ``continues`` receives one. ``response_format`` is set only for an adapter with
     ``structured``. ``parameters`` are parameters of the adapter's table (``ModelAdapter.parameters``), validated; they
     override those of the adapter's settings. ``block``, ``conversation``, ``turn``, ``actor``, ``purpose`` and
-    ``adapter`` (the adapter's name) describe the call to middleware and traces; an adapter never sends them.
-    ``purpose`` is ``turn`` or the purpose given to ``Completer.complete``.
+    ``adapter`` (the adapter's name) describe the call to middleware and traces; an adapter never sends them. A
+    middleware may name another ``adapter``, which then receives the request. ``purpose`` is ``turn`` or the purpose
+    given to ``Completer.complete``.
     """
 
     messages: tuple[Message, ...]
@@ -105,12 +106,28 @@ class ToolRan(msgspec.Struct, frozen=True):
     error: bool = False
 
 
+class AnswerSource(msgspec.Struct, frozen=True, kw_only=True):
+    """The adapter that answered, its vendor, and the model that the request named ("" for the adapter's default)."""
+
+    adapter: str
+    vendor: str
+    requested: str
+
+    @property
+    def label(self) -> str:
+        """``adapter/model``, as preferences and prices write it."""
+        return f"{self.adapter}/{self.requested}" if self.requested else self.adapter
+
+
 class Finish(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer is complete. ``reason`` is stop, tool_calls, max_tokens or content_filter."""
+    """The answer is complete. ``reason`` is stop, tool_calls, max_tokens or content_filter. Trunkline sets ``source``;
+    an adapter leaves it out.
+    """
 
     reason: str = "stop"
     usage: Usage = Usage()
     model: str = ""
+    source: AnswerSource | None = None
 
 
 ModelEvent = Text | Reasoning | ReasoningDone | Call | ToolRan | Finish

@@ -1,6 +1,7 @@
 """The monitors' endpoints: a model call outside a turn, and the model that answers in a block."""
 
 from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
+from trunkline.contracts.models.circuits import CIRCUIT_BUCKET as CIRCUIT_BUCKET
 from trunkline.contracts.models.messages import Complete, Completion
 from trunkline_bus import Endpoint, Subject
 

@@ -114,7 +114,7 @@ class CompletionHandler:
         entry = await caller.call(model_request, 0, TextStream(_DiscardingSink(), 0, FLUSH_SECONDS), set())
         if isinstance(entry, ModelCallFailed):
             raise _refused(entry.code)
-        return self._completion(question, choice, caller.model, entry)
+        return self._completion(question, choice, caller, entry)
 
     async def _choose(self, question: Complete, block: str) -> SelectedModel:
         try:
@@ -143,11 +143,12 @@ class CompletionHandler:
         return choice
 
     def _completion(
-        self, question: Complete, choice: SelectedModel, model: str, entry: ModelCallFinished
+        self, question: Complete, choice: SelectedModel, caller: ModelCaller, entry: ModelCallFinished
     ) -> Completion:
-        name = f"{choice.adapter.name}/{model}"
-        rate = self._call_config.prices.find_rate(choice.label, name)
-        self._remember_model(choice, name)
+        rate = self._call_config.prices.find_rate(*caller.labels)
+        name = caller.labels[1]
+        if caller.source.adapter == choice.adapter.name:
+            self._remember_model(choice, name)
         if rate is None:
             self._warn_once(f'{name} has no price and counts as free; set one in [models.prices."{name}"]')
         elif not entry.usage.input_tokens:
@@ -156,8 +157,8 @@ class CompletionHandler:
         trace.get_current_span().set_attributes({semconv.COST: cost, semconv.PURPOSE: question.purpose})
         return Completion(
             text=entry.text,
-            adapter=choice.adapter.name,
-            model=model,
+            adapter=caller.source.adapter,
+            model=caller.model,
             purpose=question.purpose,
             usage=entry.usage,
             cost=cost,

@@ -15,6 +15,7 @@ from trunkline._util.json_safe import json_problem
 from trunkline._util.text import printable
 from trunkline.contracts.conversations.messages import RAW_ARGUMENTS, ReasoningBlock, ToolCall
 from trunkline.contracts.models.adapter import (
+    AnswerSource,
     AskModel,
     Call,
     Finish,
@@ -197,8 +198,12 @@ class ModelCaller:
         self._ask = ask
         self._choice = choice
         self._call_config = call_config
+        self.source = AnswerSource(
+            adapter=choice.adapter.name, vendor=choice.adapter.vendor, requested=choice.model
+        )
+        """The adapter and model that were called; after the answer, those that answered."""
         self.model = choice.model
-        """The model that was called. When the request names no model, it is set after the answer."""
+        """The model that answered, as the vendor names it; before the answer, the model that was chosen."""
 
     async def call(
         self, request: ModelRequest, step: int, stream: TextStream, used: set[str]
@@ -228,16 +233,20 @@ class ModelCaller:
                 return self._failed(fault, step, stream, span)
             if answer.finish is not None and answer.finish.model:
                 self.model = answer.finish.model
-                response_attributes = self._response_attributes(request, answer.finish.model)
+                self.source = answer.finish.source or self.source
+                response_attributes = self._response_attributes()
                 span.set_attributes(response_attributes)
                 outer_span.set_attributes(response_attributes)
             span.set_attribute(semconv.GEN_AI_INPUT_TOKENS, entry.usage.input_tokens)
             span.set_attribute(semconv.GEN_AI_OUTPUT_TOKENS, entry.usage.output_tokens)
             span.set_attribute(semconv.GEN_AI_FINISH_REASONS, [entry.finish_reason])
-            rate = self._call_config.prices.find_rate(
-                self._choice.label, f"{self._choice.adapter.name}/{self.model}"
-            )
+            rate = self._call_config.prices.find_rate(*self.labels)
             return entry if rate is None else msgspec.structs.replace(entry, cost=rate.cost(entry.usage))
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """``adapter/model`` of the model that was requested and of the model that answered."""
+        return self.source.label, f"{self.source.adapter}/{self.model}"
 
     async def _collect(
         self, request: ModelRequest, answer: AnswerBuilder, used: set[str], span: trace.Span
@@ -287,10 +296,11 @@ class ModelCaller:
             semconv.PURPOSE: request.purpose,
         }
 
-    def _response_attributes(self, request: ModelRequest, model: str) -> dict[str, str]:
-        """Return the attributes of the model that answered; the adapter may have chosen it."""
-        asked = model_attributes(request.adapter, self._choice.adapter.vendor, request.model or model)
-        return {**asked, semconv.GEN_AI_RESPONSE_MODEL: model}
+    def _response_attributes(self) -> dict[str, str]:
+        """Return the attributes of the model that answered; the adapter or a middleware may have chosen it."""
+        source = self.source
+        asked = model_attributes(source.adapter, source.vendor, source.requested or self.model)
+        return {**asked, semconv.GEN_AI_RESPONSE_MODEL: self.model}
 
     def _failed(self, error: ModelError, step: int, stream: TextStream, span: trace.Span) -> ModelCallFailed:
         log.warning("model call failed: %s", error)

@@ -2,13 +2,16 @@
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import msgspec
+from msgspec.structs import replace
 
 from trunkline.contracts.models.adapter import (
+    AnswerSource,
     AskModel,
+    Finish,
     ModelAdapter,
     ModelEvent,
     ModelMiddleware,
@@ -79,13 +82,35 @@ class ModelRegistry:
         The transcript is repaired after the middleware, so the adapter always gets a valid one. While the kill switch
         is engaged no model is called, and the call fails with a ModelError.
         """
-        ask: AskModel = choice.adapter.stream
+        ask: AskModel = self._route
         if self._capture is not None:
             ask = self._capture.wrap(ask)
         ask = _with_repaired_transcript(ask)
         for middleware in reversed(self._middleware):
             ask = _wrap_middleware(middleware, ask)
         return lambda request: _refuse_stopped() if self._stopped() else ask(request)
+
+    async def _route(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Send the request to the adapter that it names, which a middleware may have changed.
+
+        Raises:
+          ModelError: there is no such adapter, or it does not send the files of the messages.
+        """
+        adapter = self._adapters.get(request.adapter)
+        if adapter is None:
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", f"no adapter named {request.adapter}")
+        if not adapter.sees and any(message.images for message in request.messages):
+            raise ModelError(
+                ErrorCode.PROVIDER_ERROR, "refused", f"the adapter {adapter.name} sends no images"
+            )
+        if not adapter.reads and any(message.documents for message in request.messages):
+            raise ModelError(
+                ErrorCode.PROVIDER_ERROR, "refused", f"the adapter {adapter.name} sends no documents"
+            )
+        source = AnswerSource(adapter=adapter.name, vendor=adapter.vendor, requested=request.model)
+        async with aclosing(adapter.stream(request)) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield replace(event, source=source) if isinstance(event, Finish) else event
 
     def _stopped(self) -> bool:
         return self._kill_switch is not None and self._kill_switch.is_engaged
@@ -100,7 +125,7 @@ class ModelRegistry:
 
 
 def _with_repaired_transcript(ask: AskModel) -> AskModel:
-    return lambda request: ask(msgspec.structs.replace(request, messages=repair_transcript(request.messages)))
+    return lambda request: ask(replace(request, messages=repair_transcript(request.messages)))
 
 
 def _wrap_middleware(

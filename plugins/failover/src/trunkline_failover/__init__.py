@@ -1,0 +1,1 @@
+"""Retries and fallbacks of model calls."""

@@ -1,0 +1,155 @@
+"""Model middleware: another attempt, then another model, until the first event of an answer arrives."""
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import anyio
+from msgspec.structs import replace
+from opentelemetry import trace
+
+from trunkline import ErrorCode
+from trunkline.api.model import AskModel, Finish, ModelError, ModelEvent, ModelRequest, Reasoning, Text
+from trunkline_failover.circuits import CircuitBreaker
+from trunkline_failover.settings import FailoverSettings
+
+RETRIED = frozenset({"rate_limited", "unavailable", "timeout", "interrupted", "bad_response"})
+"""Faults after which the same model may answer the same request. ``authentication`` and ``refused`` stay as they are,
+so only another model can help."""
+
+RETRY_EVENT = "trunkline.model.retry"
+FALLBACK_EVENT = "trunkline.model.fallback"
+"""Names of events in the span of the model call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model that may answer the request."""
+
+    adapter: str
+    model: str
+
+    @classmethod
+    def parse(cls, label: str) -> "Candidate":
+        """Return the candidate of ``adapter/model`` or ``adapter``."""
+        adapter, _, model = label.partition("/")
+        return cls(adapter, model)
+
+    @property
+    def label(self) -> str:
+        """``adapter/model``, or ``adapter`` for its default model."""
+        return f"{self.adapter}/{self.model}" if self.model else self.adapter
+
+
+class Budget:
+    """The seconds that one model call may still spend on pauses."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+
+class FailoverMiddleware:
+    """Repeats a model call that failed before its first event, and then calls the fallbacks.
+
+    Nothing that a person saw is repeated: after the first event every error is raised. A request that exceeds the
+    context window is never repeated, because other attempts would exceed it too.
+    """
+
+    def __init__(
+        self, settings: FailoverSettings, circuits: CircuitBreaker, rng: random.Random | None = None
+    ) -> None:
+        self._settings = settings
+        self._circuits = circuits
+        self._random = rng or random.Random()
+
+    async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
+        """Yield the events of the first model that answers. Raise the last model's ModelError if none does."""
+        budget = Budget(self._settings.max_wait)
+        candidates = await self._candidates(request)
+        for number, candidate in enumerate(candidates):
+            last = number == len(candidates) - 1
+            if number:
+                _note(FALLBACK_EVENT, model=candidate.label)
+            target = replace(request, adapter=candidate.adapter, model=candidate.model)
+            began = False
+            try:
+                async with aclosing(self._attempts(target, candidate, proceed, budget)) as events:  # type: ignore[type-var]
+                    async for event in events:
+                        began = True
+                        yield event
+            except ModelError as error:
+                if began or last or error.code is not ErrorCode.PROVIDER_ERROR:
+                    raise
+            else:
+                return
+
+    async def _candidates(self, request: ModelRequest) -> Sequence[Candidate]:
+        """Return the models to call, in order: those whose circuit permits a call. If none does, return the model whose
+        circuit closes first, so that a call never fails without an attempt."""
+        first = Candidate(request.adapter, request.model)
+        others = map(Candidate.parse, self._settings.fallbacks_of(first.adapter, first.model))
+        every = list(dict.fromkeys((first, *others)))
+        if len(every) == 1:
+            return every
+        permitted = [one for one in every if await self._circuits.claim_probe(one.label, self._settings)]
+        if permitted:
+            return permitted
+        until = {one: self._circuits.open_until(one.label) for one in every}
+        return [min(every, key=lambda one: (until[one] is not None, until[one]))]
+
+    async def _attempts(
+        self, request: ModelRequest, candidate: Candidate, proceed: AskModel, budget: Budget
+    ) -> AsyncIterator[ModelEvent]:
+        """Yield the events of one model. Raise the last attempt's ModelError."""
+        for attempt in range(1, self._settings.attempts + 1):
+            began = False
+            try:
+                async with aclosing(self._attempt(request, proceed)) as events:  # type: ignore[type-var]
+                    async for event in events:
+                        began = True
+                        yield event
+            except ModelError as error:
+                await self._count(candidate, error)
+                pause = self._pause(attempt, error)
+                final = (
+                    attempt == self._settings.attempts or error.fault not in RETRIED or pause > budget.left
+                )
+                if began or final or error.code is not ErrorCode.PROVIDER_ERROR:
+                    raise
+                budget.left -= pause
+                _note(RETRY_EVENT, model=candidate.label, fault=error.fault, pause=pause)
+                await anyio.sleep(pause)
+            else:
+                await self._circuits.record_success(candidate.label)
+                return
+
+    async def _attempt(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
+        """Yield the events of one attempt. An answer without text, reasoning and calls fails (MN-F11)."""
+        empty = True
+        async with aclosing(proceed(request)) as events:  # type: ignore[type-var]
+            async for event in events:
+                if isinstance(event, Text | Reasoning) and not event.text:
+                    continue
+                if isinstance(event, Finish) and empty and event.reason == "stop":
+                    raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", "the answer is empty")
+                empty = False
+                yield event
+
+    async def _count(self, candidate: Candidate, error: ModelError) -> None:
+        """Count the failure in the model's circuit, unless the request is at fault."""
+        if error.code is ErrorCode.PROVIDER_ERROR and error.fault != "refused":
+            await self._circuits.record_failure(
+                candidate.label, error.fault, error.retry_after, self._settings
+            )
+
+    def _pause(self, attempt: int, error: ModelError) -> float:
+        """Return the seconds before the next attempt. Jitter keeps many workers from calling at the same moment."""
+        longest = min(self._settings.max_delay, self._settings.first_delay * 2.0 ** (attempt - 1))
+        return max(error.retry_after or 0.0, longest * self._random.uniform(0.5, 1.0))
+
+
+def _note(event: str, **attributes: str | float) -> None:
+    trace.get_current_span().add_event(
+        event, {f"trunkline.{name}": value for name, value in attributes.items()}
+    )

@@ -1,0 +1,84 @@
+"""Circuits that several processes share over a real server."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from trunkline import LifespanContext
+from trunkline.api.model import CIRCUIT_BUCKET
+from trunkline_bus import BusSettings, EmbeddedServer, connect
+from trunkline_failover.circuits import CircuitBreaker
+from trunkline_failover.settings import FailoverSettings
+
+pytestmark = pytest.mark.anyio
+
+SETTINGS = FailoverSettings(open_after=2, open_seconds=0.3)
+
+
+@asynccontextmanager
+async def shared(server: EmbeddedServer) -> AsyncIterator[CircuitBreaker]:
+    """The circuits of one monitor."""
+    circuits = CircuitBreaker()
+    settings = BusSettings(url=server.url, user=server.user, password=server.password)
+    async with connect(settings) as bus:
+        await bus.kv(CIRCUIT_BUCKET).ensure()
+        async with circuits.lifespan(LifespanContext("monitor", bus, "trunkline-failover")):
+            yield circuits
+
+
+async def opened(circuits: CircuitBreaker, *, is_open: bool = True) -> None:
+    """Wait until the circuit of ``a/big`` is open, or closed."""
+    with anyio.fail_after(60):
+        while (circuits.open_until("a/big") is not None) is not is_open:  # noqa: ASYNC110  another process acts
+            await anyio.sleep(0.01)
+
+
+async def test_a_circuit_opens_and_closes_for_all_monitors(nats_server: EmbeddedServer) -> None:
+    """Two failures in one monitor open the circuit in the other; a success there closes it here."""
+    async with shared(nats_server) as one, shared(nats_server) as other:
+        for _ in range(2):
+            await one.record_failure("a/big", "unavailable", None, SETTINGS)
+        await opened(other)
+        await other.record_success("a/big")
+        await opened(one, is_open=False)
+
+
+async def test_one_monitor_sends_the_probe(nats_server: EmbeddedServer) -> None:
+    """When the time of an open circuit is over, ten monitors ask and one may call."""
+    async with shared(nats_server) as one, shared(nats_server) as other:
+        for _ in range(2):
+            await one.record_failure("a/big", "unavailable", None, SETTINGS)
+        await opened(other)
+        assert not await other.claim_probe("a/big", SETTINGS)
+        await anyio.sleep(0.35)
+        claims: list[bool] = []
+
+        async def claim(circuits: CircuitBreaker) -> None:
+            claims.append(await circuits.claim_probe("a/big", SETTINGS))
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(10):
+                tasks.start_soon(claim, one if number % 2 else other)
+        assert sum(claims) == 1
+
+
+async def test_a_monitor_that_starts_later_knows_the_open_circuits(nats_server: EmbeddedServer) -> None:
+    """A restart does not call a model again that the others pass over."""
+    lasting = FailoverSettings(open_after=1, open_seconds=600)
+    async with shared(nats_server) as one:
+        await one.record_failure("a/big", "authentication", None, lasting)
+        async with shared(nats_server) as later:
+            await opened(later)
+            assert not await later.claim_probe("a/big", lasting)
+
+
+async def test_without_a_bus_circuits_hold_in_the_process() -> None:
+    """A bus that is away delays no model call."""
+    circuits = CircuitBreaker()
+    with anyio.fail_after(1):
+        for _ in range(2):
+            await circuits.record_failure("a/big", "unavailable", None, SETTINGS)
+    assert circuits.open_until("a/big") is not None
+    assert not await circuits.claim_probe("a/big", SETTINGS)
