@@ -1,6 +1,5 @@
 """The page of the configuration: every section and key with type, default and meaning."""
 
-import importlib
 import tomllib
 import typing
 from importlib.metadata import distribution
@@ -231,6 +230,8 @@ def _declared() -> list[ConfigSection]:
     for file in sorted(ROOT.glob("[apc]*/*/pyproject.toml")):
         name = tomllib.loads(file.read_text())["project"]["name"]
         for point in distribution(name).entry_points.select(group="trunkline"):
-            declare = getattr(importlib.import_module(point.value), "trunkline_config", None)
+            loaded = point.load()
+            plugin = loaded() if isinstance(loaded, type) else loaded
+            declare = getattr(plugin, "trunkline_config", None)
             found += declare() if declare else []
     return sorted(found, key=lambda section: (section.table, section.name))
