@@ -44,6 +44,9 @@ FAULTS = {
 }
 """What the provider does, and the code for it."""
 
+ONE_ATTEMPT = {"plugins.failover.attempts": 1}
+"""Every fault reaches the client, instead of the answer of another attempt."""
+
 REASONS = {
     "status:401": "authentication",
     "status:429": "rate_limited",
@@ -98,7 +101,7 @@ async def test_ARCH_5_ARCH_6_faults_at_the_gateway(
     """Each fault of the provider ends the turn with its code. The finer reason is in the log. Text that had come is
     kept. The message is the code's sentence; why is in ``metadata.detail``, without keys, addresses, paths and
     traces (ADR 0055)."""
-    async with open_platform({"monitor.model_idle_timeout": 1.0}) as running:
+    async with open_platform({**ONE_ATTEMPT, "monitor.model_idle_timeout": 1.0}) as running:
         client = running.client
         for program, code in FAULTS.items():
             caplog.clear()
@@ -122,7 +125,7 @@ async def test_ARCH_5_ARCH_6_faults_at_the_gateway(
 async def test_ARCH_5_ARCH_6_faults_at_the_loop(open_platform: OpenPlatform) -> None:
     """The same at ``/engine/chat``."""
     async with (
-        open_platform({"monitor.model_idle_timeout": 1.0, "monitor.engine": True}) as running,
+        open_platform({**ONE_ATTEMPT, "monitor.model_idle_timeout": 1.0, "monitor.engine": True}) as running,
         httpx.AsyncClient(base_url=running.platform.engine_url, timeout=100) as http,
     ):
         http.headers["authorization"] = f"Bearer {running.platform.token}"
@@ -144,7 +147,7 @@ async def test_ARCH_5_ARCH_6_faults_at_the_loop(open_platform: OpenPlatform) -> 
 async def test_ARCH_5_ARCH_6_faults_of_the_openai_endpoint(open_platform: OpenPlatform) -> None:
     """The same through the official client, which sees one code a cause, in a stream too, and sends nothing twice."""
     async with (
-        open_platform({"monitor.model_idle_timeout": 1.0}) as running,
+        open_platform({**ONE_ATTEMPT, "monitor.model_idle_timeout": 1.0}) as running,
         openai.AsyncOpenAI(base_url=f"{running.platform.url}/v1", api_key=running.platform.token) as client,
     ):
         received = ""

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 DELEGATIONS = ("external.main", "external.garden", "claude.main")
 STREAMS = ("INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD", "APPROVALS", "TIMERS", "AUDIT")
 BUCKETS = (
-    "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests",
+    "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits",
     "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results",
 )  # fmt: skip
 VERBS = (
@@ -95,7 +95,7 @@ def published() -> Iterator[str]:
     """Return every subject that a client could try to publish to."""
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
-    yield from ("$KV.quotas.key", "$KV.transcripts.key", "$KV.requests.key")
+    yield from ("$KV.quotas.key", "$KV.transcripts.key", "$KV.requests.key", "$KV.circuits.key")
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
     yield from (f"_INBOX_{user}.forged.1" for user in USERS)
     yield from ("_INBOX.forged.1", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING", "anything")
@@ -212,10 +212,10 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
         *memory("write-many"), *LEARNS, "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
         *CHANNEL_READER, *looks("FACTS", "TIMERS"), *reads("SPANS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING,
-        "$KV.pulse.key",
+        "$KV.pulse.key", "$KV.circuits.key",
         "$JS.API.STREAM.INFO.INBOX", "trunkline.ctl.panic.stopped",
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
-        *reads("KV_workers"), *CLAIMS, *inboxes("gateway", "tools", "operator"),
+        *reads("KV_workers", "KV_circuits"), *CLAIMS, *inboxes("gateway", "tools", "operator"),
         "trunkline.evt.audit.main.noted", *looks("AUDIT"),  # how a call ended that no tools worker had
     },
     "delegate-external": {
@@ -249,7 +249,7 @@ PUBLISH: dict[str, set[str]] = {
         *memory("chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats"),
         "trunkline.cmd.remote.laptop.list", "trunkline.cmd.tools.list", *CHANNEL_READER,
         "trunkline.ctl.panic", "trunkline.evt.audit.main.noted",
-        *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "OBJ_results"),
+        *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "KV_circuits", "OBJ_results"),
         "$JS.API.STREAM.MSG.DELETE.DEAD",
         "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory"),
     },

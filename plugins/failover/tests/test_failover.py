@@ -52,14 +52,16 @@ class Models:
 
 
 @pytest.fixture
-def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+async def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses between attempts, which do not happen."""
     made: list[float] = []
 
     async def sleep(seconds: float) -> None:
         made.append(seconds)
 
+    began = anyio.current_time()
     monkeypatch.setattr(anyio, "sleep", sleep)
+    monkeypatch.setattr(anyio, "current_time", lambda: began + sum(made))
     return made
 
 
@@ -135,7 +137,7 @@ async def test_a_pause_beyond_the_limit_goes_to_the_fallback(pauses: list[float]
 
 
 async def test_pauses_together_keep_to_the_limit(pauses: list[float]) -> None:
-    """``max_wait`` bounds the sum of all pauses, of fallbacks too."""
+    """``max_wait`` bounds the time of repetitions, of fallbacks too; the requested model's error is raised."""
     script: Script = {"a/big": [[failed("unavailable")]] * 9, "b": [[failed("unavailable")]] * 9}
     with pytest.raises(ModelError):
         await answer(
@@ -170,6 +172,29 @@ async def test_the_most_specific_fallbacks_hold(
     """The model's own list, else its adapter's, else that of every model."""
     script: Script = {"a/big": [[failed("authentication")]], "b": [ANSWER], "c": [ANSWER], "d": [ANSWER]}
     assert (await answer(script, fallbacks=fallbacks))[1] == ["a/big", called]
+
+
+async def test_the_requested_models_error_is_raised(pauses: list[float]) -> None:
+    """The person chose that model, and the reason names it."""
+    with pytest.raises(ModelError) as raised:
+        await answer(
+            {"a/big": [[failed("authentication")]], "b": [[failed("refused")]]}, fallbacks={"a": ("b",)}
+        )
+    assert raised.value.fault == "authentication"
+
+
+async def test_a_model_that_was_silent_for_long_is_not_retried(pauses: list[float]) -> None:
+    """The time of a failed attempt counts, so nobody waits several times for a model that hangs."""
+    models = Models({"a/big": [[failed("timeout")]], "b": [ANSWER]})
+
+    async def slow(request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        pauses.append(120.0 if request.adapter == "a" else 0.0)
+        async for event in models.ask(request):
+            yield event
+
+    middleware = FailoverMiddleware(FailoverSettings(fallbacks={"*": ("b",)}), CircuitBreaker())
+    assert [event async for event in middleware(REQUEST, slow)] == list(ANSWER)
+    assert models.called == ["a/big", "b"]
 
 
 async def test_every_fallback_is_called_in_order(pauses: list[float]) -> None:

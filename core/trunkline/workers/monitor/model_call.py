@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -51,11 +50,9 @@ FINISH_REASONS: tuple[FinishReason, ...] = ("stop", "tool_calls", "max_tokens", 
 class ModelCallConfig:
     """The limits and prices of every model call.
 
-    ``silence`` is the number of seconds without an event after which a call fails, ``max_answer`` the largest
-    answer in bytes. ``explainer`` formats the reason of a failure.
+    ``max_answer`` is the largest answer in bytes. ``explainer`` formats the reason of a failure.
     """
 
-    silence: float
     max_answer: int
     prices: PriceTable
     explainer: ModelErrorFormatter
@@ -267,7 +264,7 @@ class ModelCaller:
     async def _events(self, request: ModelRequest, answer: AnswerBuilder, span: trace.Span) -> None:
         started_at = anyio.current_time()
         async with aclosing(self._ask(request)) as events:  # type: ignore[type-var]
-            while (event := await self._next(events)) is not None:
+            async for event in events:
                 if not answer.first_chunk:
                     span.add_event(semconv.FIRST_TOKEN)
                     answer.first_chunk = round(anyio.current_time() - started_at, 6) or 1e-6
@@ -279,12 +276,6 @@ class ModelCaller:
                     return
                 if isinstance(event, ToolRan):
                     await answer.stream.emit(*provider_tool_events(step=answer.step, ran=answer.ran[-1]))
-
-    async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
-        """Return the next event, None at the end. Raises ModelError when the model is silent for too long."""
-        with anyio.move_on_after(self._call_config.silence):
-            return await anext(events, None)
-        raise ModelError(ErrorCode.PROVIDER_ERROR, "timeout", f"silent for {self._call_config.silence:g} s")
 
     def _attributes(self, request: ModelRequest, step: int) -> dict[str, str | int]:
         conversation = {semconv.GEN_AI_CONVERSATION_ID: request.conversation} if request.conversation else {}

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import anyio
 from msgspec.structs import replace
 
 from trunkline.contracts.models.adapter import (
@@ -42,6 +43,7 @@ class ModelRegistry:
     """The adapters of this monitor and the middleware around every call.
 
     ``named`` are the models that the settings of adapters name, for preferences that name only an adapter.
+    ``idle_timeout`` is the number of seconds without an event after which an adapter's answer fails.
     """
 
     def __init__(
@@ -52,6 +54,8 @@ class ModelRegistry:
         middleware: Sequence[ModelMiddleware] = (),
         kill_switch: KillSwitch | None = None,
         capture: ContentCapture | None = None,
+        *,
+        idle_timeout: float,
     ) -> None:
         self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
         self._default = default
@@ -59,6 +63,7 @@ class ModelRegistry:
         self._middleware = tuple(middleware)
         self._kill_switch = kill_switch
         self._capture = capture
+        self._idle_timeout = idle_timeout
 
     def choose(self, preference: str | None) -> SelectedModel:
         """Return the choice for ``adapter/model``, ``adapter`` or a model of the default adapter.
@@ -109,8 +114,18 @@ class ModelRegistry:
             )
         source = AnswerSource(adapter=adapter.name, vendor=adapter.vendor, requested=request.model)
         async with aclosing(adapter.stream(request)) as events:  # type: ignore[type-var]
-            async for event in events:
+            while (event := await self._next(events)) is not None:
                 yield replace(event, source=source) if isinstance(event, Finish) else event
+
+    async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
+        """Return the next event, None at the end. Raises ModelError when the model is silent for too long.
+
+        The limit is here, closest to the adapter, so that a middleware may pause, and may call another model in place
+        of a silent one.
+        """
+        with anyio.move_on_after(self._idle_timeout):
+            return await anext(events, None)
+        raise ModelError(ErrorCode.PROVIDER_ERROR, "timeout", f"silent for {self._idle_timeout:g} s")
 
     def _stopped(self) -> bool:
         return self._kill_switch is not None and self._kill_switch.is_engaged

@@ -61,9 +61,16 @@ class MonitorWorker(Worker):
         capture = ContentCapture() if context.config.settings.telemetry.capture_content else None
         default = default_adapter(context.config, context.plugins)
         named = {adapter.name: adapter_model(context.config, adapter.name) for adapter in adapters}
-        self._models = ModelRegistry(adapters, default, named, middleware, self._kill_switch, capture)
+        self._models = ModelRegistry(
+            adapters,
+            default,
+            named,
+            middleware,
+            self._kill_switch,
+            capture,
+            idle_timeout=self._settings.model_idle_timeout,
+        )
         self._call_config = ModelCallConfig(
-            silence=self._settings.model_idle_timeout,
             max_answer=self._settings.max_answer,
             prices=PriceTable(context.config.settings.models.prices),
             explainer=ModelErrorFormatter(context.config.redactor()),

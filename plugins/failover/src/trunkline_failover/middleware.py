@@ -1,9 +1,10 @@
 """Model middleware: another attempt, then another model, until the first event of an answer arrives."""
 
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import anyio
 from msgspec.structs import replace
@@ -18,21 +19,24 @@ RETRIED = frozenset({"rate_limited", "unavailable", "timeout", "interrupted", "b
 """Faults after which the same model may answer the same request. ``authentication`` and ``refused`` stay as they are,
 so only another model can help."""
 
+NEVER = datetime.max.replace(tzinfo=UTC)
+"""Later than any circuit closes."""
+
 RETRY_EVENT = "trunkline.model.retry"
 FALLBACK_EVENT = "trunkline.model.fallback"
 """Names of events in the span of the model call."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FallbackModel:
     """A model that may answer the request."""
 
     adapter: str
     model: str
 
     @classmethod
-    def parse(cls, label: str) -> "Candidate":
-        """Return the candidate of ``adapter/model`` or ``adapter``."""
+    def parse(cls, label: str) -> "FallbackModel":
+        """Return the model of ``adapter/model`` or ``adapter``."""
         adapter, _, model = label.partition("/")
         return cls(adapter, model)
 
@@ -40,13 +44,6 @@ class Candidate:
     def label(self) -> str:
         """``adapter/model``, or ``adapter`` for its default model."""
         return f"{self.adapter}/{self.model}" if self.model else self.adapter
-
-
-class Budget:
-    """The seconds that one model call may still spend on pauses."""
-
-    def __init__(self, seconds: float) -> None:
-        self.left = seconds
 
 
 class FailoverMiddleware:
@@ -64,42 +61,44 @@ class FailoverMiddleware:
         self._random = rng or random.Random()
 
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
-        """Yield the events of the first model that answers. Raise the last model's ModelError if none does."""
-        budget = Budget(self._settings.max_wait)
-        candidates = await self._candidates(request)
-        for number, candidate in enumerate(candidates):
-            last = number == len(candidates) - 1
-            if number:
-                _note(FALLBACK_EVENT, model=candidate.label)
-            target = replace(request, adapter=candidate.adapter, model=candidate.model)
+        """Yield the events of the first model that answers. If none does, raise the ModelError of the requested model,
+        or of the first fallback when the requested model's circuit is open."""
+        deadline = anyio.current_time() + self._settings.max_wait
+        failure: ModelError | None = None
+        async for model in self._permitted(request):
+            if (model.adapter, model.model) != (request.adapter, request.model):
+                _note(FALLBACK_EVENT, model=model.label)
+            target = replace(request, adapter=model.adapter, model=model.model)
             began = False
             try:
-                async with aclosing(self._attempts(target, candidate, proceed, budget)) as events:  # type: ignore[type-var]
+                async with aclosing(self._attempts(target, model, proceed, deadline)) as events:  # type: ignore[type-var]
                     async for event in events:
                         began = True
                         yield event
-            except ModelError as error:
-                if began or last or error.code is not ErrorCode.PROVIDER_ERROR:
-                    raise
-            else:
                 return
+            except ModelError as error:
+                if began or error.code is not ErrorCode.PROVIDER_ERROR:
+                    raise
+                failure = failure or error
+        assert failure is not None  # at least one model is permitted
+        raise failure
 
-    async def _candidates(self, request: ModelRequest) -> Sequence[Candidate]:
-        """Return the models to call, in order: those whose circuit permits a call. If none does, return the model whose
-        circuit closes first, so that a call never fails without an attempt."""
-        first = Candidate(request.adapter, request.model)
-        others = map(Candidate.parse, self._settings.fallbacks_of(first.adapter, first.model))
-        every = list(dict.fromkeys((first, *others)))
-        if len(every) == 1:
-            return every
-        permitted = [one for one in every if await self._circuits.claim_probe(one.label, self._settings)]
-        if permitted:
-            return permitted
-        until = {one: self._circuits.open_until(one.label) for one in every}
-        return [min(every, key=lambda one: (until[one] is not None, until[one]))]
+    async def _permitted(self, request: ModelRequest) -> AsyncIterator[FallbackModel]:
+        """Yield the models to call, in order: those whose circuit permits a call. If none does, yield the model whose
+        circuit closes first, so that no call fails without an attempt."""
+        first = FallbackModel(request.adapter, request.model)
+        others = map(FallbackModel.parse, self._settings.fallbacks_of(first.adapter, first.model))
+        chain = list(dict.fromkeys((first, *others)))
+        none_permitted = True
+        for model in chain:
+            if len(chain) == 1 or await self._circuits.claim_probe(model.label, self._settings):
+                none_permitted = False
+                yield model
+        if none_permitted:
+            yield min(chain, key=lambda model: self._circuits.open_until(model.label) or NEVER)
 
     async def _attempts(
-        self, request: ModelRequest, candidate: Candidate, proceed: AskModel, budget: Budget
+        self, request: ModelRequest, model: FallbackModel, proceed: AskModel, deadline: float
     ) -> AsyncIterator[ModelEvent]:
         """Yield the events of one model. Raise the last attempt's ModelError."""
         for attempt in range(1, self._settings.attempts + 1):
@@ -110,18 +109,16 @@ class FailoverMiddleware:
                         began = True
                         yield event
             except ModelError as error:
-                await self._count(candidate, error)
+                await self._count(model, error)
                 pause = self._pause(attempt, error)
-                final = (
-                    attempt == self._settings.attempts or error.fault not in RETRIED or pause > budget.left
-                )
+                too_late = anyio.current_time() + pause > deadline
+                final = attempt == self._settings.attempts or error.fault not in RETRIED or too_late
                 if began or final or error.code is not ErrorCode.PROVIDER_ERROR:
                     raise
-                budget.left -= pause
-                _note(RETRY_EVENT, model=candidate.label, fault=error.fault, pause=pause)
+                _note(RETRY_EVENT, model=model.label, fault=error.fault, pause=pause)
                 await anyio.sleep(pause)
             else:
-                await self._circuits.record_success(candidate.label)
+                await self._circuits.record_success(model.label)
                 return
 
     async def _attempt(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
@@ -136,12 +133,10 @@ class FailoverMiddleware:
                 empty = False
                 yield event
 
-    async def _count(self, candidate: Candidate, error: ModelError) -> None:
+    async def _count(self, model: FallbackModel, error: ModelError) -> None:
         """Count the failure in the model's circuit, unless the request is at fault."""
         if error.code is ErrorCode.PROVIDER_ERROR and error.fault != "refused":
-            await self._circuits.record_failure(
-                candidate.label, error.fault, error.retry_after, self._settings
-            )
+            await self._circuits.record_failure(model.label, error.fault, error.retry_after, self._settings)
 
     def _pause(self, attempt: int, error: ModelError) -> float:
         """Return the seconds before the next attempt. Jitter keeps many workers from calling at the same moment."""

@@ -18,11 +18,11 @@ class FailoverSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     A model is called up to ``attempts`` times in one model call. The pause before the second attempt is ``first_delay``
     seconds, doubles with each attempt up to ``max_delay``, and is shortened at random by up to half. If the vendor asks
-    for a longer pause (``Retry-After``), that pause holds. All pauses of one model call together last at most
-    ``max_wait`` seconds. ``fallbacks`` lists the models that are called instead, in their order: the key is the model
-    that failed (``adapter/model``), an adapter for all its models, or ``*`` for every other model. After ``open_after``
-    failures without a success a model's circuit opens for ``open_seconds``: while a fallback can be called, the model
-    is not.
+    for a longer pause (``Retry-After``), that pause holds. An attempt is repeated only within the first ``max_wait``
+    seconds of the model call; a fallback always gets one attempt. ``fallbacks`` lists the models that are called
+    instead, in their order: the key is the model that failed (``adapter/model``), an adapter for all its models, or
+    ``*`` for every other model. After ``open_after`` failures without a success a model's circuit opens for
+    ``open_seconds``: while a fallback can be called, the model is not.
     """
 
     attempts: PositiveInt = 3
