@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.adapter import ModelRequest as ModelRequest
     from trunkline.contracts.models.adapter import Reasoning as Reasoning
     from trunkline.contracts.models.adapter import ReasoningDone as ReasoningDone
-    from trunkline.contracts.models.adapter import ResponseFormat as ResponseFormat
     from trunkline.contracts.models.adapter import Text as Text
-    from trunkline.contracts.models.adapter import ToolChoice as ToolChoice
     from trunkline.contracts.models.adapter import ToolRan as ToolRan
     from trunkline.contracts.models.circuits import CIRCUIT_BUCKET as CIRCUIT_BUCKET
     from trunkline.contracts.models.circuits import Circuit as Circuit
     from trunkline.contracts.models.client import BlockCompleter as BlockCompleter
+    from trunkline.contracts.models.constraints import ResponseFormat as ResponseFormat
+    from trunkline.contracts.models.constraints import ToolChoice as ToolChoice
     from trunkline.contracts.models.messages import Completion as Completion
     from trunkline.contracts.models.parameters import ModelParameter as ModelParameter
     from trunkline.contracts.models.parameters import validate_parameters as validate_parameters

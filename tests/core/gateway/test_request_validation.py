@@ -42,6 +42,14 @@ BODIES: tuple[tuple[str, str, Any, str], ...] = (
     ("post", "/api/blocks/{name}/reset", {"hard": "yes"}, "/hard"),
 )
 
+TOOLS = [{"type": "function", "function": {"name": "a"}}]
+
+
+def schema_format(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a response format with this schema."""
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+
+
 CHATS: tuple[tuple[Any, str | None], ...] = (
     ({"messages": []}, "messages"),
     ({"messages": [{"role": "assistant", "content": "x"}]}, "messages[0].role"),
@@ -53,12 +61,24 @@ CHATS: tuple[tuple[Any, str | None], ...] = (
      "messages[0].content[1].type"),
     ({"messages": [{"role": "assistant", "tool_calls": [{"id": "c"}]}, *HI]}, "messages[0].tool_calls[0].function"),
     ({"messages": HI, "n": 2}, "n"),
-    ({"messages": HI, "response_format": {"type": "json_object"}}, "response_format.type"),
+    ({"messages": HI, "response_format": {"type": "yaml"}}, "response_format.type"),
+    ({"messages": HI, "response_format": {"type": "json_schema"}}, "response_format.json_schema"),
+    ({"messages": HI, "response_format": {"type": "json_schema", "json_schema": {"name": "a b", "schema": {}}}},
+     "response_format.json_schema.name"),
+    ({"messages": HI, "response_format": schema_format({"type": "robot"})}, "response_format.json_schema.schema"),
+    ({"messages": HI, "response_format": schema_format({"$ref": "http://127.0.0.1:1/x"})},
+     "response_format.json_schema.schema"),
+    ({"messages": HI, "response_format": schema_format({"pattern": "(?=a)b"})}, "response_format.json_schema.schema"),
     ({"messages": HI, "tools": [{"type": "function"}]}, "tools[0].function.name"),
     ({"messages": HI, "tools": [{"type": "web_search"}]}, "tools[0].type"),
     ({"messages": HI, "tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name"),
     ({"messages": HI, "tools": [{"type": "function", "function": {"name": "a"}}] * 2}, "tools[1].function.name"),
     ({"messages": HI, "tool_choice": "required"}, "tool_choice"),
+    ({"messages": HI, "tools": TOOLS, "tool_choice": "sometimes"}, "tool_choice"),
+    ({"messages": HI, "tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "b"}}},
+     "tool_choice.function.name"),
+    ({"messages": HI, "tools": TOOLS, "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto",
+      "tools": [{"type": "function", "function": {"name": "b"}}]}}}, "tool_choice.allowed_tools.tools"),
     ({"messages": HI, "temperature": 3}, "temperature"),
     ({"messages": HI, "max_tokens": 0}, "max_tokens"),
     ({"messages": HI, "max_completion_tokens": 0}, "max_completion_tokens"),

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from trunkline.contracts.conversations.messages import ConversationSummary, Message, Usage
+from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
@@ -17,9 +18,9 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     turn.
 
     Without a ``conversation`` a new conversation starts in ``block``; None selects the block that the gateway's rules
-    choose. ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens``, ``temperature`` and ``shows`` are
-    as in ``TurnRequested``; a channel's client adds ``shows``. ``preceding`` are messages before ``content``.
-    ``content`` may be empty if the last of ``preceding`` is a tool's result.
+    choose. ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens``, ``temperature``, ``tool_choice``,
+    ``response_format`` and ``shows`` are as in ``TurnRequested``; a channel's client adds ``shows``. ``preceding`` are
+    messages before ``content``. ``content`` may be empty if the last of ``preceding`` is a tool's result.
     """
 
     content: str
@@ -34,6 +35,8 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     model: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    tool_choice: ToolChoice | None = None
+    response_format: ResponseFormat | None = None
     shows: str = ""
     steer: str | None = None
     """The turn to add this message to, if that turn still runs; None starts or queues a new turn."""

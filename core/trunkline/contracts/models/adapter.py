@@ -7,34 +7,10 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from trunkline.contracts.conversations.messages import Message, ReasoningBlock, ToolCall, Usage
+from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.models.parameters import ModelParameter
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.errors import ErrorCode, ModelError
-
-
-class ToolChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The tool calls that an answer may or must make, as in OpenAI's ``tool_choice``.
-
-    ``mode`` is ``auto`` (the model decides), ``required`` (at least one call) or ``none`` (no call). ``tools`` are the
-    names of the tools that the model may call; empty for all offered tools. One name with ``required`` forces this
-    tool.
-    """
-
-    mode: Literal["auto", "required", "none"] = "auto"
-    tools: tuple[str, ...] = ()
-
-
-class ResponseFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """The form of the answer's text: a JSON object. ``schema`` is a JSON Schema for the object, None for any object.
-
-    ``name`` names the schema, ``description`` tells the model what the schema is for. With ``strict`` the vendor must
-    enforce the schema; without it the schema is a hint.
-    """
-
-    name: str = "answer"
-    description: str = ""
-    schema: dict[str, Any] | None = None
-    strict: bool = True
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):

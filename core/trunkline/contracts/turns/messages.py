@@ -24,6 +24,7 @@ from trunkline.contracts.conversations.messages import (
     ToolCall,
     Usage,
 )
+from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.tools.messages import StoredResult, ToolOutcome, ToolSchema
 from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
@@ -62,8 +63,10 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     turn's tool calls; unset in a record of an earlier version.
 
     ``model`` (``adapter/model``), ``max_tokens`` (of one answer), ``temperature`` and ``shows`` hold for this turn
-    only; None selects the configured value. ``shows`` is the channel's description of the form in which a person sees
-    an answer; unset if the channel gives none. ``traceparent`` is the W3C trace context of the request.
+    only; None selects the configured value. ``tool_choice`` holds for the turn's first model call and names tools of
+    the client; ``response_format`` holds for every model call. Both are unset if the client gives none. ``shows`` is
+    the channel's description of the form in which a person sees an answer; unset if the channel gives none.
+    ``traceparent`` is the W3C trace context of the request.
     """
 
     turn: str
@@ -82,6 +85,8 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     model: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    tool_choice: ToolChoice | msgspec.UnsetType = msgspec.UNSET
+    response_format: ResponseFormat | msgspec.UnsetType = msgspec.UNSET
     shows: str | msgspec.UnsetType = msgspec.UNSET
     traceparent: str | None = None
     fork: Fork | None = None

@@ -139,6 +139,7 @@ class MessageService:
             model=command.model or model_used(state),
             max_tokens=origin.max_tokens,
             temperature=origin.temperature,
+            response_format=origin.response_format or None,
         )
         if command.content is not None:
             self._check(message)
@@ -255,6 +256,8 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
         model=message.model,
         max_tokens=message.max_tokens,
         temperature=message.temperature,
+        tool_choice=message.tool_choice or msgspec.UNSET,
+        response_format=message.response_format or msgspec.UNSET,
         shows=message.shows or msgspec.UNSET,
         traceparent=current_traceparent(),
     )

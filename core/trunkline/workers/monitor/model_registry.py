@@ -21,6 +21,7 @@ from trunkline.contracts.models.adapter import (
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
 from trunkline.workers.monitor.content_capture import ContentCapture
+from trunkline.workers.monitor.structured_output import ask_in_format
 from trunkline.workers.monitor.transcript_repair import repair_transcript
 
 log = logging.getLogger(__name__)
@@ -112,6 +113,15 @@ class ModelRegistry:
             raise ModelError(
                 ErrorCode.PROVIDER_ERROR, "refused", f"the adapter {adapter.name} sends no documents"
             )
+        if request.response_format is not None and not adapter.structured:
+            answer = ask_in_format(request, lambda request: self._stream(adapter, request))
+        else:
+            answer = self._stream(adapter, request)
+        async with aclosing(answer) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield event
+
+    async def _stream(self, adapter: ModelAdapter, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         source = AnswerSource(adapter=adapter.name, vendor=adapter.vendor, requested=request.model)
         async with aclosing(adapter.stream(request)) as events:  # type: ignore[type-var]
             while (event := await self._next(events)) is not None:

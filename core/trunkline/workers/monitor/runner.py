@@ -18,6 +18,7 @@ from opentelemetry import trace
 
 from trunkline.contracts.conversations.messages import AppendConversation, utc_now
 from trunkline.contracts.models.adapter import ModelRequest
+from trunkline.contracts.models.constraints import ToolChoice
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
 from trunkline.contracts.turns.messages import (
@@ -292,6 +293,8 @@ class TurnRunner:
             model=choice.model,
             max_tokens=request.max_tokens,
             temperature=request.temperature,
+            tool_choice=(request.tool_choice or ToolChoice()) if self.turn.step == 0 else ToolChoice(),
+            response_format=request.response_format or None,
             partial=partial_text,
             block=request.block,
             conversation=request.conversation,

@@ -1,12 +1,15 @@
 """Conversion between OpenAI's transcripts and Trunkline's messages. Pure. Unsupported content is refused."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from trunkline._util.json_schema import find_schema_problem
 from trunkline.contracts.conversations.messages import RAW_ARGUMENTS, Message, Role, ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.workers.gateway.errors import InvalidField
@@ -23,7 +26,8 @@ from trunkline.workers.gateway.http.openai_schemas import (
 from trunkline_bus import new_id
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-NAME_RULE = "A function's name has 1 to 64 letters, digits, _ and -."
+NAME_RULE = "A name has 1 to 64 letters, digits, _ and -."
+TOOL_CHOICE_RULE = "It is auto, none, required, a function, or allowed_tools."
 
 FINISH_REASONS: dict[FinishReason, str] = {
     "stop": "stop",
@@ -56,26 +60,25 @@ def split_transcript(chat: ChatRequest) -> tuple[list[Message], list[Message]]:
 def to_message(chat: ChatRequest, messages: Sequence[Message]) -> SendMessage:
     """Return the messages since the last answer as one message. The caller handles the history before it."""
     _check(chat)
+    choice = parse_tool_choice(chat)
     block, _, model = chat.model.partition(":")
     words = messages[-1].role == "user"
     return SendMessage(
         content=messages[-1].content if words else "",
         block=block or None,
         preceding=tuple(messages[:-1] if words else messages),
-        client_tools=_tools(chat),
+        client_tools=_client_tools(chat, choice),
         model=model or None,
         max_tokens=chat.max_completion_tokens or chat.max_tokens,
         temperature=chat.temperature,
+        tool_choice=choice if choice.mode == "required" else None,
+        response_format=parse_response_format(chat.response_format),
     )
 
 
 def _check(chat: ChatRequest) -> None:
     if chat.n not in (None, 1):
         raise InvalidField(("n",), "There is one choice: it is 1.")
-    if (chat.response_format or {}).get("type", "text") != "text":
-        raise InvalidField(("response_format", "type"), "It is text.")
-    if chat.tool_choice not in (None, "auto", "none"):
-        raise InvalidField(("tool_choice",), "It is auto or none.")
     if chat.temperature is not None and not 0 <= chat.temperature <= 2:
         raise InvalidField(("temperature",), "It is from 0 to 2.")
     for name, limit in (
@@ -122,8 +125,68 @@ def _arguments(text: str) -> dict[str, object]:
     return {RAW_ARGUMENTS: text} if RAW_ARGUMENTS in arguments else arguments
 
 
-def _tools(chat: ChatRequest) -> tuple[ToolSchema, ...]:
-    return () if chat.tool_choice == "none" else tuple(map(_tool, _functions(chat.tools or ())))
+def parse_tool_choice(chat: ChatRequest) -> ToolChoice:
+    """Return the tool choice, with the names of the client's tools that it permits. Raises InvalidField."""
+    names = tuple(tool.function.name for tool in _functions(chat.tools or ()) if tool.function is not None)
+    at: tuple[str, ...]
+    match chat.tool_choice:
+        case None | "auto":
+            return ToolChoice(tools=names)
+        case "none":
+            return ToolChoice(mode="none")
+        case "required":
+            choice, at = ToolChoice(mode="required", tools=names), ("tool_choice",)
+        case {"type": "function", "function": {"name": str(name)}}:
+            choice, at = ToolChoice(mode="required", tools=(name,)), ("tool_choice", "function", "name")
+        case {
+            "type": "allowed_tools",
+            "allowed_tools": {"mode": "auto" | "required" as mode, "tools": list(tools)},
+        }:
+            chosen = tuple(map(_allowed_name, tools))
+            choice, at = ToolChoice(mode=mode, tools=chosen), ("tool_choice", "allowed_tools", "tools")
+        case _:
+            raise InvalidField(("tool_choice",), TOOL_CHOICE_RULE)
+    if not choice.tools or not set(choice.tools) <= set(names):
+        raise InvalidField(at, "It names a function of tools.")
+    return choice
+
+
+def _allowed_name(tool: object) -> str:
+    match tool:
+        case {"type": "function", "function": {"name": str(name)}}:
+            return name
+    return ""
+
+
+def parse_response_format(given: Mapping[str, Any] | None) -> ResponseFormat | None:
+    """Return the response format, None for text. Raises InvalidField."""
+    match given:
+        case None | {"type": "text"}:
+            return None
+        case {"type": "json_object"}:
+            return ResponseFormat()
+        case {"type": "json_schema", "json_schema": {"name": str(name), "schema": dict(schema)} as described}:
+            if not NAME.fullmatch(name):
+                raise InvalidField(("response_format", "json_schema", "name"), NAME_RULE)
+            if problem := find_schema_problem(schema):
+                raise InvalidField(
+                    ("response_format", "json_schema", "schema"), f"It is no JSON Schema: {problem}"
+                )
+            return ResponseFormat(
+                name=name,
+                description=str(described.get("description") or ""),
+                schema=schema,
+                strict=described.get("strict") is True,
+            )
+        case {"type": "json_schema"}:
+            raise InvalidField(("response_format", "json_schema"), "It has a name and a schema.")
+    raise InvalidField(("response_format", "type"), "It is text, json_object or json_schema.")
+
+
+def _client_tools(chat: ChatRequest, choice: ToolChoice) -> tuple[ToolSchema, ...]:
+    """Return the client's tools that the choice permits. Trunkline's own tools are always offered."""
+    tools = map(_tool, _functions(chat.tools or ()))
+    return tuple(tool for tool in tools if tool.name in choice.tools)
 
 
 def _functions(tools: Sequence[ToolIn]) -> Sequence[ToolIn]:

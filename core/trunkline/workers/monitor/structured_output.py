@@ -1,0 +1,103 @@
+"""Answers in a response format by adapters whose vendors do not enforce one: instruction, validation, one repair."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from trunkline._util.json_schema import find_schema_violation
+from trunkline.contracts.conversations.messages import Message, Usage
+from trunkline.contracts.models.adapter import AskModel, Call, Finish, ModelEvent, ModelRequest, Text
+from trunkline.contracts.models.constraints import ResponseFormat
+from trunkline.errors import ErrorCode, ModelError
+
+FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
+"""A JSON text that a model put into a fenced block of Markdown."""
+
+MAX_PROBLEM = 300
+"""Largest number of characters of the validator's message that the model receives."""
+
+
+async def ask_in_format(request: ModelRequest, ask: AskModel) -> AsyncIterator[ModelEvent]:
+    """Yield the events of an answer whose text is valid in ``request.response_format``.
+
+    The text arrives in one piece, after it was validated. An answer with tool calls, and an answer that was cut off,
+    are not validated. If the text is invalid, the model gets the reason and answers once more; the usage is that of
+    both answers.
+
+    Raises:
+        ModelError: as ``ask``; with ``bad_response`` if the second answer is invalid, too.
+    """
+    format = request.response_format
+    assert format is not None
+    asked, usage, problem = _instructed(request, format), Usage(), ""
+    for _ in range(2):
+        text, finish, calls = "", Finish(), False
+        async with aclosing(ask(asked)) as events:  # type: ignore[type-var]
+            async for event in events:
+                match event:
+                    case Text(piece):
+                        text += piece
+                    case Finish():
+                        finish = event
+                    case _:
+                        calls = calls or isinstance(event, Call)
+                        yield event
+        usage += finish.usage
+        done = replace(finish, usage=usage)
+        if calls or finish.reason != "stop":
+            yield Text(text)
+            yield done
+            return
+        document = _without_fence(text)
+        problem = await anyio.to_thread.run_sync(find_problem, document, format)
+        if not problem:
+            yield Text(document)
+            yield done
+            return
+        asked = _with_repair(asked, text, problem)
+    raise ModelError(
+        ErrorCode.PROVIDER_ERROR, "bad_response", f"the answer is not in the response format: {problem}"
+    )
+
+
+def find_problem(text: str, format: ResponseFormat) -> str:
+    """Return why the text is not valid in the format, "" if it is valid."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return f"It is not JSON: {error}"[:MAX_PROBLEM]
+    if format.schema is None:
+        return "" if isinstance(document, dict) else "It is not a JSON object."
+    violation = find_schema_violation(document, format.schema)
+    return violation[:MAX_PROBLEM]
+
+
+def _without_fence(text: str) -> str:
+    fenced = FENCE.match(text)
+    return fenced[1] if fenced else text.strip()
+
+
+def _instructed(request: ModelRequest, format: ResponseFormat) -> ModelRequest:
+    """Return the request with the instruction at the end of the system messages, which stay the same between turns."""
+    purpose = f" {format.description}" if format.description else ""
+    schema = json.dumps(format.schema) if format.schema is not None else ""
+    rule = f" that is valid against this JSON Schema:\n{schema}" if schema else "."
+    text = f"Answer with a JSON object and nothing else.{purpose} The answer is a JSON object{rule}"
+    messages = list(request.messages)
+    systems = [number for number, message in enumerate(messages) if message.role == "system"]
+    at = systems[-1] + 1 if systems else 0
+    messages.insert(at, Message(id="response_format", role="system", content=text))
+    return replace(request, messages=tuple(messages), response_format=None)
+
+
+def _with_repair(request: ModelRequest, text: str, problem: str) -> ModelRequest:
+    said = "Your answer is not valid. Answer again with the corrected JSON object and nothing else."
+    messages: list[Message] = [*request.messages]
+    if text.strip():
+        messages.append(Message(id="response_format_answer", role="assistant", content=text))
+    messages.append(Message(id="response_format_repair", role="user", content=f"{said} {problem}"))
+    return replace(request, messages=tuple(messages))
