@@ -188,7 +188,7 @@ class ModelAdapter(ABC):
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         """Return the number of input tokens of the request as the vendor counts them; None if the vendor has no such
-        call. Raise ModelError.
+        call. Raises ModelError if the vendor does not answer or refuses.
         """
         return None
 

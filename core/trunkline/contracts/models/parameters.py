@@ -25,6 +25,10 @@ class ModelParameter(msgspec.Struct, frozen=True, kw_only=True):
 
     ``choices`` are the permitted values of a string, empty for any. ``minimum`` and ``maximum`` bound a number, both
     inclusive.
+
+    Guarantees: the methods do not change the parameter, and call nobody.
+
+    Not guaranteed: that the vendor accepts a permitted value; the vendor may change its models.
     """
 
     name: str
@@ -36,11 +40,13 @@ class ModelParameter(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ("*",)
 
     def takes(self, model: str) -> bool:
-        """Report whether the model takes the parameter. An unnamed model ("") takes every parameter."""
+        """Report whether the model takes the parameter. An unnamed model ("") takes every parameter. Raises
+        nothing.
+        """
         return not model or any(fnmatchcase(model, pattern) for pattern in self.models)
 
     def problem(self, value: Any) -> str:
-        """Return why the value is not permitted, "" if it is permitted."""
+        """Return why the value is not permitted, "" if it is permitted. Raises nothing."""
         if not isinstance(value, _TYPES[self.type]) or (isinstance(value, bool) and self.type != "boolean"):
             return f"must be of type {self.type}"
         if self.choices and value not in self.choices:
@@ -54,7 +60,7 @@ class ModelParameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def validate_parameters(
-    table: Sequence[ModelParameter], given: Mapping[str, Any], *, model: str = "", place: str
+    table: Sequence[ModelParameter], values: Mapping[str, Any], *, model: str = "", place: str
 ) -> None:
     """Refuse parameters that are not in the table, that the model does not take, or whose value is not permitted.
 
@@ -64,7 +70,7 @@ def validate_parameters(
         ConfigError: for the first such parameter. The hint lists the parameters that the model takes.
     """
     known = {parameter.name: parameter for parameter in table if parameter.takes(model)}
-    for name, value in given.items():
+    for name, value in values.items():
         parameter = known.get(name)
         if parameter is None:
             listed = ", ".join(sorted(known)) or "none"

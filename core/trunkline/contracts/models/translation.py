@@ -36,21 +36,27 @@ def is_complete(call: ToolCall) -> bool:
 
 
 class CallIds:
-    """Gives every tool call of a turn a unique id. Some vendors give no ids, or the tool's name."""
+    """Gives every tool call of a turn a unique id. Some vendors give no ids, or the tool's name.
+
+    Guarantees: no id is that of a call in the request, nor one that was returned before.
+
+    Not guaranteed: that the same answer gets the same ids again.
+    """
 
     def __init__(self, request: ModelRequest) -> None:
         self._taken = {call.id for message in request.messages for call in message.tool_calls}
 
     def unique(self, id: str | None) -> str:
-        """Return the id, or a new id if it is empty or taken."""
+        """Return the id, or a new id if it is empty or taken. Raises nothing."""
         chosen = id if id and id not in self._taken else f"call_{uuid.uuid4().hex[:24]}"
         self._taken.add(chosen)
         return chosen
 
 
-def model_error(fault: ModelFault, detail: str) -> ModelError:
-    """Return a model error with the code ``provider_error``."""
-    return ModelError(ErrorCode.PROVIDER_ERROR, fault, truncate_words(detail, MAX_DETAIL))
+def model_error(fault: ModelFault, detail: str, *, retry_after: float | None = None) -> ModelError:
+    """Return a model error with the code ``provider_error``. The detail is shortened to ``MAX_DETAIL`` characters."""
+    detail = truncate_words(detail, MAX_DETAIL)
+    return ModelError(ErrorCode.PROVIDER_ERROR, fault, detail, retry_after=retry_after)
 
 
 def overflow_error(detail: str) -> ModelError:

@@ -158,9 +158,9 @@ def _allowed_name(tool: object) -> str:
     return ""
 
 
-def parse_response_format(given: Mapping[str, Any] | None) -> ResponseFormat | None:
+def parse_response_format(value: Mapping[str, Any] | None) -> ResponseFormat | None:
     """Return the response format, None for text. Raises InvalidField."""
-    match given:
+    match value:
         case None | {"type": "text"}:
             return None
         case {"type": "json_object"}:
