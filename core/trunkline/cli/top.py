@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Group as Shown
 
     from trunkline.config import Config
+    from trunkline.contracts.models.circuits import Circuit
     from trunkline.contracts.workers.messages import WorkerHeartbeat
     from trunkline.runtime.overview import PartitionState, PlatformOverview
     from trunkline_bus.streams.admin import StreamState
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
               help="The period in which turns and errors are counted.")  # fmt: skip
 def command(once: bool, as_json: bool, minutes: float) -> None:
     """Watch the running platform: workers, owners of partitions, waiting messages and their age, running and recently
-    failed turns, stream usage, and dead letters.
+    failed turns, models that fail, stream usage, and dead letters.
 
     Ctrl-C ends the display.
     """
@@ -158,6 +159,9 @@ def _tables(seen: "PlatformOverview") -> "Iterator[tuple[str, Sequence[str], Row
     streams = [_stream(one, seen.time) for one in seen.streams]
     yield "WORKERS", ("KIND", "HOST", "PID", "UP", "STATE", "ID"), workers
     yield "INBOX", ("PART", "WAITS", "WITH MONITOR", "CONVERSATIONS", "OLDEST", "MONITOR"), partitions
+    if seen.circuits:
+        models = [_circuit(one, seen.time) for one in seen.circuits]
+        yield "MODELS THAT FAILED", ("MODEL", "FAILURES", "LAST FAULT", "CIRCUIT"), models
     yield "STREAMS", ("NAME", "MESSAGES", "SIZE", "AT MOST", "OLDEST", "KEPT FOR"), streams
 
 
@@ -180,6 +184,13 @@ def _partition(one: "PartitionState", holders: dict[str, str]) -> tuple[str, ...
     holder = holders.get(one.pin, f"pin {one.pin[:8]}") if one.pin else "none"
     waits = one.messages - one.claimed
     return str(one.partition), str(waits), str(one.claimed), str(one.conversations), oldest, holder
+
+
+def _circuit(one: "Circuit", now: "datetime") -> tuple[str, ...]:
+    """Return the row of a model. A circuit whose time is over waits for the next call, the probe."""
+    left = (one.open_until - now).total_seconds() if one.open_until is not None else None
+    state = "closed" if left is None else f"open for {_span(left)}" if left > 0 else "open until a probe"
+    return one.model, str(one.failures), one.fault, state
 
 
 def _stream(one: "StreamState", now: "datetime") -> tuple[str, ...]:

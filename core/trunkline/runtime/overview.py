@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import anyio
 import msgspec
 
+from trunkline.contracts.models.circuits import CIRCUIT_BUCKET, Circuit
 from trunkline.contracts.streams import DEAD_STREAM, INBOX_STREAM, STREAMS, inbox_consumer
 from trunkline.contracts.turns.messages import TurnFact
 from trunkline.contracts.turns.subjects import INBOX, TURN_FACT
@@ -55,8 +56,9 @@ class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
 class PlatformOverview(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a platform at ``time`` (UTC) by the server's clock, because the reader's clock may be wrong.
 
-    ``panic`` is the time when the kill switch was engaged, "" when it is released. ``in_flight`` is the number of
-    conversations with a message at a monitor; each conversation runs one turn at a time.
+    ``circuits`` are those of models that failed since they last answered. ``panic`` is the time when the kill switch
+    was engaged, "" when it is released. ``in_flight`` is the number of conversations with a message at a monitor; each
+    conversation runs one turn at a time.
     """
 
     time: datetime
@@ -68,6 +70,7 @@ class PlatformOverview(msgspec.Struct, frozen=True, kw_only=True):
     streams: tuple[StreamState, ...]
     dead_letters: int
     lately: RecentTurns
+    circuits: tuple[Circuit, ...] = ()
     panic: str = ""
 
 
@@ -96,6 +99,7 @@ class OverviewReader:
             streams=streams,
             dead_letters=next(one.messages for one in streams if one.name == DEAD_STREAM),
             lately=await self._lately(now),
+            circuits=await self._circuits(),
             panic=self._panic(),
         )
 
@@ -109,6 +113,11 @@ class OverviewReader:
         return tuple(
             sorted(heartbeats, key=lambda heartbeat: (heartbeat.kind, heartbeat.started_at, heartbeat.id))
         )
+
+    async def _circuits(self) -> tuple[Circuit, ...]:
+        entries = await self._bus.kv(CIRCUIT_BUCKET).entries()
+        circuits = [entry.value for entry in entries if entry.value is not None and entry.value.failures]
+        return tuple(sorted(circuits, key=lambda circuit: circuit.model))
 
     async def _partitions(self, now: datetime) -> tuple[PartitionState, ...]:
         counts = await subject_counts(self._bus, INBOX_STREAM, INBOX.stored_subject.wildcard_filter())

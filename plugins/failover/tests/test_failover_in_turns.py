@@ -1,12 +1,16 @@
 """Fallbacks in turns of a real platform: the answer, its trace and its price."""
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
 
 import pytest
 
 import trunkline
 from trunkline import ErrorCode
 from trunkline.api.model import Finish, ModelAdapter, ModelError, ModelEvent, ModelRequest, Text, Usage
+from trunkline.cli.checks.check import CheckContext
+from trunkline.cli.checks.turn_checks import models_circuits
+from trunkline.runtime.overview import OverviewReader
 from trunkline.testing.platform import platform
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +54,10 @@ class Vendors:
 
 
 async def test_a_failing_provider_ends_no_conversation() -> None:
-    """The fallback answers; the cost is by its price, and later turns do not wait for the provider that is down."""
+    """The fallback answers; the cost is by its price, and later turns do not wait for the provider that is down.
+
+    ``top`` and ``doctor`` show the circuit.
+    """
     vendors = Vendors()
     config = {
         "runtime.provider_adapter": "down",
@@ -68,6 +75,11 @@ async def test_a_failing_provider_ends_no_conversation() -> None:
     async with platform(plugins=[vendors], config=config) as running:
         first = await running.say("hello")
         again = await running.say("again", conversation=first.accepted.conversation)
+        (circuit,) = (await OverviewReader(running.bus).read()).circuits
+        context = CheckContext(running.config, running.home, False, AsyncExitStack(), bus=running.bus)
+        report = await models_circuits(context)
     assert first.text == again.text == "small says hello"
     assert first.ended.cost == 1_000 * 2 + 10 * 10
     assert vendors.down.calls == 2
+    assert (circuit.model, circuit.failures, circuit.fault) == ("down", 2, "unavailable")
+    assert report is not None and report.status == "warning" and "down (unavailable)" in report.summary

@@ -56,6 +56,7 @@ CHECKS: dict[str, Check] = {
     "tools.manifests": plugin_checks.tools_manifests,
     "adapter.configured": plugin_checks.adapter_configured,
     "adapter.reachable": plugin_checks.adapter_reachable,
+    "models.circuits": turn_checks.models_circuits,
     "tools.always_send": turn_checks.tools_always_send,
     "turns.limits": turn_checks.turns_limits,
     "panic.released": host_checks.panic_released,

@@ -1,4 +1,4 @@
-"""Checks of a turn's limits, and of the tools in its requests."""
+"""Checks of turns: of their limits, of the tools in their requests, and of the models that they call."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,6 +10,7 @@ from trunkline.cli.checks.check import CheckContext, ok, warning
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.paths import block_file_path
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
+from trunkline.contracts.models.circuits import CIRCUIT_BUCKET
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.tools.messages import ListTools, ToolCatalogue
 from trunkline.contracts.tools.subjects import LIST_TOOLS
@@ -47,6 +48,22 @@ async def tools_always_send(context: CheckContext) -> HealthResult | None:
         hint = "Use the names that the agent's discover_tools lists. The other tools are still sent."
         return warning(f"always_send names tools that do not exist: {'; '.join(wrong)}", hint)
     return ok("Every tool in always_send exists")
+
+
+async def models_circuits(context: CheckContext) -> HealthResult | None:
+    """models.circuits: no model's circuit is open."""
+    if context.bus is None:
+        return None
+    try:
+        entries = await context.bus.kv(CIRCUIT_BUCKET).entries()
+    except BusError:
+        return None
+    circuits = [entry.value for entry in entries if entry.value is not None]
+    failing = sorted(f"{one.model} ({one.fault})" for one in circuits if one.open_until is not None)
+    if failing:
+        hint = "`trunkline logs` has the reasons. The fallbacks of [plugins.failover] answer meanwhile."
+        return warning(f"These models fail and their circuits are open: {', '.join(failing)}", hint)
+    return ok("No model's circuit is open")
 
 
 def _always_send(root: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
