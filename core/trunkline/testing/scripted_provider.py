@@ -1,10 +1,10 @@
 """A model provider on the loopback interface that answers by a script: a real HTTP server, only for tests and
 benchmarks.
 
-It serves OpenAI's Chat Completions, Responses and ``/models``, and the agent loop's ``/engine/chat``, with or without
-streaming, and can simulate the failures of providers. By default the person's last message is the program, in the
-language of ``trunkline.testing.script``, so any process can use the server and the same conversation always gets the
-same answer. In a test::
+It serves OpenAI's Chat Completions, Responses and ``/models``, Anthropic's Messages, ``/models`` and token counts, and
+the agent loop's ``/engine/chat``, with or without streaming, and can simulate the failures of providers. By default
+the person's last message is the program, in the language of ``trunkline.testing.script``, so any process can use the
+server and the same conversation always gets the same answer. In a test::
 
     with ScriptedProvider() as provider:
         adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url, model="scripted"))
@@ -65,6 +65,7 @@ from trunkline.testing.script import (
     pieces,
 )
 from trunkline.testing.vendor_apis.agent_loop import AgentLoopApi
+from trunkline.testing.vendor_apis.anthropic import AnthropicApi
 from trunkline.testing.vendor_apis.openai import OpenAIApi
 from trunkline.testing.vendor_apis.vendor_api import (
     Outcome,
@@ -74,8 +75,10 @@ from trunkline.testing.vendor_apis.vendor_api import (
     WireFormat,
 )
 
-APIS: tuple[VendorApi, ...] = (OpenAIApi(), AgentLoopApi())
-"""The APIs that every scripted provider serves, on the paths of the vendors."""
+APIS: tuple[VendorApi, ...] = (AnthropicApi(), OpenAIApi(), AgentLoopApi())
+"""The APIs that every scripted provider serves, on the paths of the vendors. Anthropic's ``/v1/models`` is that of
+requests with its version header, so it precedes OpenAI's.
+"""
 
 MAX_HEAD = 64 * 1024
 LINGER = 60.0
@@ -223,7 +226,10 @@ class ScriptedProvider:
             body = json.loads(request.content) if request.content else None
         except ValueError:
             body = request.content.decode(errors="replace")
-        record = RecordedRequest(method=request.method, path=path, headers=request.headers, body=body)
+        query = request.path.partition("?")[2]
+        record = RecordedRequest(
+            method=request.method, path=path, headers=request.headers, body=body, query=query
+        )
         with self._lock:
             self.requests.append(record)
         return record

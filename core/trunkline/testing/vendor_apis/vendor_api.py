@@ -24,7 +24,7 @@ Outcome = Literal["running", "finished", "broken", "abandoned"]
 
 class RecordedRequest(msgspec.Struct):
     """A received request. ``outcome``: still running, finished, broken by the script, or abandoned by the client.
-    ``faults`` are the vendor's rules that it violates.
+    ``faults`` are the vendor's rules that it violates. ``query`` is the part of the address after ``?``.
     """
 
     method: str
@@ -33,6 +33,7 @@ class RecordedRequest(msgspec.Struct):
     body: Any
     outcome: Outcome = "running"
     faults: tuple[str, ...] = ()
+    query: str = ""
 
 
 class RuleViolation(NamedTuple):
