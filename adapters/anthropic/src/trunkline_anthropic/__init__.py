@@ -1,0 +1,1 @@
+"""The model adapter for Anthropic and the servers that offer its Messages API."""
