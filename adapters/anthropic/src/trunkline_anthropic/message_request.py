@@ -29,7 +29,7 @@ CACHED_TURNS = 2
 the four marks that the vendor permits.
 """
 
-CONTINUE = "Your answer was interrupted there. Continue it exactly where it stops, and repeat nothing of what it says already."
+CONTINUE = "Your answer was interrupted there. Continue it exactly where it stops, and repeat nothing."
 """The user's message that continues an answer if the model does not continue a final assistant message."""
 
 JSON_ONLY = "Answer with one JSON object and nothing else."
