@@ -15,11 +15,11 @@ import msgspec
 
 from trunkline import ConfigError
 from trunkline.api.model import Ability, ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
-from trunkline_anthropic.answer_reader import LAST_EVENT, AnswerReader
+from trunkline_anthropic.claude_models import traits_of
 from trunkline_anthropic.errors import from_exception
 from trunkline_anthropic.message_content import VENDOR
 from trunkline_anthropic.message_request import build_request, count_request
-from trunkline_anthropic.model_traits import traits_of
+from trunkline_anthropic.message_stream import LAST_EVENT, MessageStreamReader
 from trunkline_anthropic.settings import PARAMETERS, AnthropicSettings
 
 if TYPE_CHECKING:
@@ -40,20 +40,20 @@ PAGE, MAX_PAGES = 1000, 20
 """The number of models that a page of the list may have, and the number of pages that are read."""
 
 
-class _Capability(msgspec.Struct):
+class _SupportedCapability(msgspec.Struct):
     supported: bool = False
 
 
-class _Capabilities(msgspec.Struct):
-    image_input: _Capability = msgspec.field(default_factory=_Capability)
-    pdf_input: _Capability = msgspec.field(default_factory=_Capability)
-    structured_outputs: _Capability = msgspec.field(default_factory=_Capability)
-    thinking: _Capability = msgspec.field(default_factory=_Capability)
+class _ModelCapabilities(msgspec.Struct):
+    image_input: _SupportedCapability = msgspec.field(default_factory=_SupportedCapability)
+    pdf_input: _SupportedCapability = msgspec.field(default_factory=_SupportedCapability)
+    structured_outputs: _SupportedCapability = msgspec.field(default_factory=_SupportedCapability)
+    thinking: _SupportedCapability = msgspec.field(default_factory=_SupportedCapability)
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        listed: dict[Ability, _Capability] = {
-            "tools": _Capability(supported=True),  # all models of the Messages API
+        listed: dict[Ability, _SupportedCapability] = {
+            "tools": _SupportedCapability(supported=True),  # all models of the Messages API
             "images": self.image_input,
             "documents": self.pdf_input,
             "structured": self.structured_outputs,
@@ -62,11 +62,11 @@ class _Capabilities(msgspec.Struct):
         return frozenset(ability for ability, capability in listed.items() if capability.supported)
 
 
-class _ListedModel(msgspec.Struct):
+class _ClaudeListing(msgspec.Struct):
     id: str
     max_input_tokens: int | None = None
     max_tokens: int | None = None
-    capabilities: _Capabilities | None = None
+    capabilities: _ModelCapabilities | None = None
 
     @property
     def info(self) -> ModelInfo:
@@ -80,7 +80,7 @@ class _ListedModel(msgspec.Struct):
 
 
 class _ModelPage(msgspec.Struct):
-    data: list[_ListedModel] | None = None
+    data: list[_ClaudeListing] | None = None
     has_more: bool = False
     last_id: str | None = None
 
@@ -112,7 +112,7 @@ class AnthropicAdapter(ModelAdapter):
         key = self._key()
         model = request.model or await self._default_model()
         body, headers = build_request(request, model, self._settings)
-        reader = AnswerReader(request, model, key)
+        reader = MessageStreamReader(request, model, key)
         async with aclosing(self._events(body, headers, key)) as events:
             async for event in events:
                 try:
@@ -240,7 +240,7 @@ def _stream_type() -> "type[anthropic.AsyncStream[str]]":
     """Return the SDK's stream of events as text, without its types for the events."""
     import anthropic
 
-    class Texts(anthropic.AsyncStream[str]):
+    class EventTexts(anthropic.AsyncStream[str]):
         async def __stream__(self) -> AsyncIterator[str]:
             events = self._iter_events()
             async for event in events:
@@ -252,7 +252,7 @@ def _stream_type() -> "type[anthropic.AsyncStream[str]]":
                 async for _ in events:
                     pass
 
-    return Texts
+    return EventTexts
 
 
 def _new_client(settings: AnthropicSettings, key: str) -> "anthropic.AsyncAnthropic":

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from trunkline.api.model import ModelRequest
 from trunkline.api.tool import ToolSchema
+from trunkline_anthropic.claude_models import EFFORTS, ModelTraits, traits_of
 from trunkline_anthropic.message_content import (
     Block,
     conversation,
@@ -13,7 +14,6 @@ from trunkline_anthropic.message_content import (
     text_blocks,
     tool_name,
 )
-from trunkline_anthropic.model_traits import EFFORTS, ModelTraits, traits_of
 from trunkline_anthropic.output_schema import enforceable
 from trunkline_anthropic.settings import MIN_THINKING_BUDGET, AnthropicSettings
 
@@ -42,7 +42,7 @@ UNCOUNTED = frozenset(
 
 
 class ThinkingPlan(NamedTuple):
-    """How a request asks for thinking: the fields ``thinking`` and ``output_config.effort``, and whether blocks of
+    """The request for thinking: the fields ``thinking`` and ``output_config.effort``, and whether blocks of
     thinking belong to the conversation.
     """
 

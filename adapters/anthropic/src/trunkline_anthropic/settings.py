@@ -6,7 +6,7 @@ import msgspec
 
 from trunkline import ConfigError, Secret
 from trunkline.api.model import ModelParameter, validate_parameters
-from trunkline_anthropic.model_traits import EFFORTS
+from trunkline_anthropic.claude_models import EFFORTS
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 DEFAULT_KEY = Secret(env="ANTHROPIC_API_KEY")

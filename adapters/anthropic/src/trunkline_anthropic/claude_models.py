@@ -1,4 +1,4 @@
-"""What Anthropic's models take: the forms of thinking, the levels of effort, the limits. No I/O."""
+"""The properties of Anthropic's models: forms of thinking, levels of effort, limits. No I/O."""
 
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -13,7 +13,7 @@ LARGEST_DEFAULT = 64_000
 
 
 class ModelTraits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the models whose names match one of ``patterns`` take.
+    """Properties of the models whose names match one of ``patterns``.
 
     ``thinking`` is the form in which thinking is requested: ``adaptive`` (with a level of effort), ``budget`` (with a
     number of tokens) or ``none``. ``off`` is the type of ``thinking`` that switches it off: "" if the model always

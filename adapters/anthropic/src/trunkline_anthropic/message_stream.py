@@ -45,21 +45,21 @@ MAX_ARGUMENTS = 4_000_000
 LAST_EVENT = "message_stop"
 
 
-class _OutputDetails(msgspec.Struct):
+class _OutputCounts(msgspec.Struct):
     thinking_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _MessageUsage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
-    output_tokens_details: _OutputDetails | None = None
+    output_tokens_details: _OutputCounts | None = None
 
 
-class _Message(msgspec.Struct):
+class _StartedMessage(msgspec.Struct):
     model: str | None = None
-    usage: _Usage | None = None
+    usage: _MessageUsage | None = None
 
 
 class _ContentBlock(msgspec.Struct):
@@ -73,7 +73,7 @@ class _ContentBlock(msgspec.Struct):
     data: str | None = None
 
 
-class _Delta(msgspec.Struct):
+class _ContentDelta(msgspec.Struct):
     type: str = ""
     text: str | None = None
     thinking: str | None = None
@@ -82,20 +82,20 @@ class _Delta(msgspec.Struct):
     stop_reason: str | None = None
 
 
-class _Event(msgspec.Struct):
+class _StreamEvent(msgspec.Struct):
     """The part of an event that is read. Servers leave out fields and add some, so nothing is required."""
 
     type: str = ""
     index: int = 0
-    message: _Message | None = None
+    message: _StartedMessage | None = None
     content_block: _ContentBlock | None = None
-    delta: _Delta | None = None
-    usage: _Usage | None = None
+    delta: _ContentDelta | None = None
+    usage: _MessageUsage | None = None
     error: Any = None
 
 
 @dataclass(slots=True)
-class _OpenBlock:
+class _OpenContentBlock:
     """A content block as far as it has arrived."""
 
     block: _ContentBlock
@@ -113,7 +113,7 @@ class _OpenBlock:
         return parse_arguments(text)
 
 
-class AnswerReader:
+class MessageStreamReader:
     """Reads the events of one answer. ``key`` is taken out of every text that an error would carry."""
 
     def __init__(self, request: ModelRequest, model: str, key: str) -> None:
@@ -124,9 +124,9 @@ class AnswerReader:
         self._key = key
         self._seen = False
         self._reason: str | None = None
-        self._usage = _Usage()
-        self._blocks: dict[int, _OpenBlock] = {}
-        self._calls: list[_OpenBlock] = []
+        self._usage = _MessageUsage()
+        self._blocks: dict[int, _OpenContentBlock] = {}
+        self._calls: list[_OpenContentBlock] = []
         self._text_chars = len(request.partial)
         self._room = MAX_ARGUMENTS
         self._reasoned = False
@@ -182,7 +182,7 @@ class AnswerReader:
         yield Finish(reason=reason, usage=_converted(self._usage), model=self._model)
 
     def _begin(self, index: int, block: _ContentBlock) -> Iterator[ModelEvent]:
-        opened = _OpenBlock(block, after_text=self._text_chars, after_calls=len(self._calls))
+        opened = _OpenContentBlock(block, after_text=self._text_chars, after_calls=len(self._calls))
         opened.signature = block.signature or ""
         self._blocks[index] = opened
         if block.type == "tool_use":
@@ -194,7 +194,7 @@ class AnswerReader:
         if block.thinking:
             yield from self._think(opened, block.thinking)
 
-    def _continue(self, index: int, delta: _Delta) -> Iterator[ModelEvent]:
+    def _continue(self, index: int, delta: _ContentDelta) -> Iterator[ModelEvent]:
         opened = self._blocks.get(index)
         if delta.text:
             yield from self._say(delta.text)
@@ -229,12 +229,12 @@ class AnswerReader:
             self._text_chars += len(text)
             yield Text(text)
 
-    def _think(self, opened: _OpenBlock, text: str) -> Iterator[ModelEvent]:
+    def _think(self, opened: _OpenContentBlock, text: str) -> Iterator[ModelEvent]:
         self._keep(opened, text)
         self._reasoned = True
         yield Reasoning(text)
 
-    def _keep(self, opened: _OpenBlock, text: str) -> None:
+    def _keep(self, opened: _OpenContentBlock, text: str) -> None:
         self._room -= len(text)
         if self._room < 0:
             raise model_error("bad_response", f"calls and thinking have more than {MAX_ARGUMENTS} characters")
@@ -256,14 +256,14 @@ class AnswerReader:
         ]
         return [call for call in calls if is_complete(call)] if cut else calls
 
-    def _count(self, usage: _Usage | None) -> None:
+    def _count(self, usage: _MessageUsage | None) -> None:
         """Take the counts of an event. Those of a later event include the earlier ones."""
-        for name in _Usage.__struct_fields__ if usage else ():
+        for name in _MessageUsage.__struct_fields__ if usage else ():
             if (value := getattr(usage, name)) is not None:
                 setattr(self._usage, name, value)
 
 
-def _converted(usage: _Usage) -> Usage:
+def _converted(usage: _MessageUsage) -> Usage:
     """Return the counts as Trunkline has them. The vendor's input tokens leave out those of the cache."""
     read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
     return Usage(
@@ -271,18 +271,18 @@ def _converted(usage: _Usage) -> Usage:
         output_tokens=usage.output_tokens or 0,
         cached_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=(usage.output_tokens_details or _OutputDetails()).thinking_tokens or 0,
+        reasoning_tokens=(usage.output_tokens_details or _OutputCounts()).thinking_tokens or 0,
     )
 
 
-_event = msgspec.json.Decoder(_Event)
+_event = msgspec.json.Decoder(_StreamEvent)
 
 
-def _decode(event: str) -> _Event:
+def _decode(event: str) -> _StreamEvent:
     """Decode an event. Some servers send half characters (lone surrogates), which msgspec refuses."""
     try:
         return _event.decode(event)
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        return msgspec.convert(json.loads(event), _Event)
+        return msgspec.convert(json.loads(event), _StreamEvent)
