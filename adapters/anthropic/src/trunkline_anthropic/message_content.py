@@ -12,7 +12,7 @@ from trunkline.api.model import DocumentFile, ReasoningBlock, model_error
 Block = dict[str, Any]
 
 VENDOR = "anthropic"
-MAX_NAME_CHARS = 128
+MAX_NAME_CHARS = 64
 ID = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 AFTER_TEXT, AFTER_CALLS = "after_text", "after_calls"

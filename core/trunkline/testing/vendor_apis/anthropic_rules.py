@@ -14,7 +14,7 @@ from trunkline.testing.vendor_apis.vendor_api import RuleViolation
 
 ROLES = frozenset({"user", "assistant"})
 ID = re.compile(r"[a-zA-Z0-9_-]+")
-NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 MAX_CACHE_MARKS = 4
 MIN_THINKING_BUDGET = 1024
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
