@@ -73,7 +73,7 @@ async def test_tool_results_reach_the_model() -> None:
     assert text_of(events) == "look said: waves\nlisten said: a breeze"
 
 
-async def test_all_results_of_an_answer_are_in_one_message_directly_after_it() -> None:
+async def test_all_results_of_an_answer_follow_it_in_one_message() -> None:
     """What the person says after them is in the same message, after the results."""
     messages = (*conversation_after_calls(), user("roles"))
     _, request = await ask(ModelRequest(messages=messages))
@@ -355,7 +355,7 @@ def test_the_budget_of_thinking_leaves_half_of_the_limit() -> None:
     assert "thinking" not in body(said("x", parameters=parameters, max_tokens=1000), "claude-haiku-4-5")
 
 
-def test_dropping_changed_blocks_is_asked_for_with_its_beta_header_only_at_anthropic() -> None:
+def test_changed_blocks_are_dropped_at_anthropic_only() -> None:
     """Other servers do not know the field."""
     here = build_request(said("x"), "claude-sonnet-5-5", AnthropicSettings())
     assert here.headers == {"anthropic-beta": "thinking-binding-controls-2026-08-01"}
@@ -545,7 +545,7 @@ async def test_usage_includes_what_the_cache_read_and_wrote() -> None:
 # Continuing --------------------------------------------------------------------------------------------------
 
 
-async def test_a_partial_answer_is_the_last_message_of_a_model_that_continues_it() -> None:
+async def test_a_partial_answer_is_the_last_message() -> None:
     """Without the white space at its end, which the vendor refuses; the model's own is left out then."""
     request = said("say:  calm", partial="The harbour is \n", model="claude-haiku-4-5")
     events, sent = await ask(request)

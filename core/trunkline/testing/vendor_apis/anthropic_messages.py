@@ -58,8 +58,8 @@ def hear_messages(body: dict[str, Any]) -> ScriptedRequest:
 class MessagesWireFormat(WireFormat):
     """Anthropic Messages."""
 
-    def __init__(self, heard: ScriptedRequest, number: int) -> None:
-        super().__init__(heard, number)
+    def __init__(self, request: ScriptedRequest, number: int) -> None:
+        super().__init__(request, number)
         self._index = -1
         self._open = ""
         self._thinking = ""
