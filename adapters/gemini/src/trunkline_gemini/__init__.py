@@ -1,0 +1,1 @@
+"""The model adapter for Google's Gemini API."""
