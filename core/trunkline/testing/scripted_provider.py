@@ -1,10 +1,15 @@
 """A model provider on the loopback interface that answers by a script: a real HTTP server, only for tests and
 benchmarks.
 
-It serves OpenAI's Chat Completions, Responses and ``/models``, Anthropic's Messages, ``/models`` and token counts, and
-the agent loop's ``/engine/chat``, with or without streaming, and can simulate the failures of providers. By default
-the person's last message is the program, in the language of ``trunkline.testing.script``, so any process can use the
-server and the same conversation always gets the same answer. In a test::
+It serves these APIs, with or without streaming, and can simulate the failures of providers:
+
+* OpenAI's Chat Completions, Responses and ``/models``
+* Anthropic's Messages, ``/models`` and token counts
+* Gemini's generated content, ``/models``, token counts and embeddings
+* the agent loop's ``/engine/chat``
+
+By default the person's last message is the program, in the language of ``trunkline.testing.script``, so any process can
+use the server and the same conversation always gets the same answer. In a test::
 
     with ScriptedProvider() as provider:
         adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url, model="scripted"))
@@ -66,6 +71,7 @@ from trunkline.testing.script import (
 )
 from trunkline.testing.vendor_apis.agent_loop import AgentLoopApi
 from trunkline.testing.vendor_apis.anthropic import AnthropicApi
+from trunkline.testing.vendor_apis.gemini import GeminiApi
 from trunkline.testing.vendor_apis.openai import OpenAIApi
 from trunkline.testing.vendor_apis.vendor_api import (
     Outcome,
@@ -75,9 +81,9 @@ from trunkline.testing.vendor_apis.vendor_api import (
     WireFormat,
 )
 
-APIS: tuple[VendorApi, ...] = (AnthropicApi(), OpenAIApi(), AgentLoopApi())
-"""The APIs that every scripted provider serves, on the paths of the vendors. Anthropic's ``/v1/models`` is that of
-requests with its version header, so it precedes OpenAI's.
+APIS: tuple[VendorApi, ...] = (AnthropicApi(), GeminiApi(), OpenAIApi(), AgentLoopApi())
+"""The APIs that every scripted provider serves, on the paths of the vendors. The ``/models`` of Anthropic and Gemini are
+those of requests with their headers, so they precede OpenAI's.
 """
 
 MAX_HEAD = 64 * 1024

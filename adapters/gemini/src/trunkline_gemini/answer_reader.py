@@ -171,7 +171,9 @@ class AnswerReader:
         if signature or part.function_call:
             self._room -= size
             if self._room < 0:
-                raise model_error("bad_response", f"calls and signatures have more than {MAX_KEPT} characters")
+                raise model_error(
+                    "bad_response", f"calls and signatures have more than {MAX_KEPT} characters"
+                )
         place: dict[str, Any]
         if part.function_call:
             call = self._call(part.function_call)

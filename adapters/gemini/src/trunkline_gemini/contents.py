@@ -126,9 +126,7 @@ def _answer(message: Message, reasoning: Sequence[ReasoningBlock]) -> Iterator[P
 
 
 def _call(call: ToolCall, signature: str | None) -> Part:
-    part: Part = {
-        "functionCall": {"id": call.id, "name": function_name(call.name), "args": call.arguments}
-    }
+    part: Part = {"functionCall": {"id": call.id, "name": function_name(call.name), "args": call.arguments}}
     return part if signature is None else {**part, SIGNATURE: signature}
 
 

@@ -54,7 +54,9 @@ def from_stream_error(body: Any, key: str) -> ModelError:
     """Return the error that a server reports within its answer. An unknown code counts as the server's failure."""
     error = _google_error(body)
     code = error.get("code")
-    known = code if isinstance(code, int) and 400 <= code < 600 else STATUS_OF.get(str(error.get("status")), 500)
+    known = (
+        code if isinstance(code, int) and 400 <= code < 600 else STATUS_OF.get(str(error.get("status")), 500)
+    )
     return from_status(known, error, key)
 
 

@@ -76,9 +76,7 @@ def _end_conversation(contents: list[Content], partial: str) -> None:
         contents.append({"role": "user", "parts": text_parts(CONTINUE)})
 
 
-def _config(
-    request: ModelRequest, model: str, parameters: Mapping[str, Any]
-) -> tuple[dict[str, Any], str]:
+def _config(request: ModelRequest, model: str, parameters: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """Return ``generationConfig``, and instructions for what it cannot express."""
     config: dict[str, Any] = {
         field: parameters[name] for name, field in CONFIG_NAMES.items() if name in parameters

@@ -6,7 +6,9 @@ from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, 
 from trunkline.api.model import ModelAdapter, ModelError
 from trunkline_gemini.settings import GeminiSettings
 
-CONFIGURE = "export GEMINI_API_KEY=..., or set base_url in [adapters.gemini] for a server with the Gemini API."
+CONFIGURE = (
+    "export GEMINI_API_KEY=..., or set base_url in [adapters.gemini] for a server with the Gemini API."
+)
 
 
 @hookimpl

@@ -45,7 +45,9 @@ PARAMETERS = (
         doc="Whether the answer shows a summary of the thinking; true if it is left out.",
     ),
     ModelParameter(
-        name="stop_sequences", type="array", doc="Texts at which the model stops, as a list of at most 5 strings."
+        name="stop_sequences",
+        type="array",
+        doc="Texts at which the model stops, as a list of at most 5 strings.",
     ),
     ModelParameter(
         name="top_p",
