@@ -82,8 +82,8 @@ from trunkline.testing.vendor_apis.vendor_api import (
 )
 
 APIS: tuple[VendorApi, ...] = (AnthropicApi(), GeminiApi(), OpenAIApi(), AgentLoopApi())
-"""The APIs that every scripted provider serves, on the paths of the vendors. The ``/models`` of Anthropic and Gemini are
-those of requests with their headers, so they precede OpenAI's.
+"""The APIs that every scripted provider serves, on the paths of the vendors. The ``/models`` of Anthropic and Gemini
+are those of requests with their headers, so they precede OpenAI's.
 """
 
 MAX_HEAD = 64 * 1024

@@ -7,7 +7,7 @@ messages, refuse fields that they do not know, and continue an answer with furth
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from urllib.parse import urlencode
 
 import anyio
@@ -25,6 +25,8 @@ from trunkline_gemini.settings import PARAMETERS, GeminiSettings
 if TYPE_CHECKING:
     import httpx2
     from google.genai._api_client import BaseApiClient
+
+T = TypeVar("T")
 
 LIST_TIMEOUT = 10.0
 """Seconds within which a server must have listed its models or counted tokens."""
@@ -158,8 +160,8 @@ class GeminiAdapter(ModelAdapter):
         body = count_request(request, model, self._settings)
         try:
             with anyio.fail_after(LIST_TIMEOUT):
-                path = f"{resource(model)}:countTokens"
-                return (await self._ask("post", path, body, _TokenCount, key)).total_tokens
+                count = await self._ask("post", f"{resource(model)}:countTokens", body, _TokenCount, key)
+                return count.total_tokens
         except TimeoutError:
             raise model_error("timeout", "the server did not count the tokens in time") from None
 
@@ -184,7 +186,7 @@ class GeminiAdapter(ModelAdapter):
             client.api.close()  # the SDK's synchronous client, which is never used
             await client.http.aclose()
 
-    async def _ask(self, method: str, path: str, body: dict[str, Any], kind: type[Any], key: str) -> Any:
+    async def _ask(self, method: str, path: str, body: dict[str, Any], kind: type[T], key: str) -> T:
         """Send a request and return the document that answers it. Raise ModelError."""
         client = await self._open(key)
         try:
@@ -203,8 +205,9 @@ class GeminiAdapter(ModelAdapter):
         try:
             path = f"{resource(model)}:streamGenerateContent?alt=sse"
             sent = client.api._build_request("post", path, body)
-            response = (await client.api._async_request_once(sent, stream=True)).response_stream
-            async with aclosing(cast("AsyncGenerator[bytes]", response.aiter_bytes())) as chunks:
+            answer = await client.api._async_request_once(sent, stream=True)
+            response = cast("httpx2.Response", answer.response_stream)
+            async with aclosing(response.aiter_bytes()) as chunks:
                 async for chunk in chunks:
                     for event in splitter.feed(chunk):
                         yield event

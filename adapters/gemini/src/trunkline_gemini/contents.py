@@ -4,8 +4,8 @@ Gemini signs parts of an answer: function calls, pieces of text and thoughts. A 
 holds one signature and says to which part it belongs:
 
 * ``{"part": "functionCall", "id": ID, "thoughtSignature": ...}``: the call with this id
-* ``{"part": "text", "start": N, "end": N, "thoughtSignature": ...}``: the characters of the answer's text from ``start``
-  to ``end``, which may be none
+* ``{"part": "text", "start": N, "end": N, "thoughtSignature": ...}``: the characters of the answer's text from
+  ``start`` to ``end``, which may be none
 * ``{"part": "thought", "text": ..., "at": N, "thoughtSignature": ...}``: a thought after ``at`` characters of text
 """
 
