@@ -182,7 +182,7 @@ async def test_images_and_documents_precede_the_text() -> None:
 )
 def test_files_that_the_vendor_does_not_read_are_refused(message: Message) -> None:
     """Before anything is sent, with the type."""
-    with pytest.raises(ModelError, match="image/gif|application/zip") as caught:
+    with pytest.raises(ModelError, match=r"image/gif|application/zip") as caught:
         body(ModelRequest(messages=(message,)))
     assert caught.value.fault == "refused"
 

@@ -30,8 +30,8 @@ STATUSES = {
     504: "DEADLINE_EXCEEDED",
 }
 
-WITH_IDS = ("gemini-3*", "gemini-4*")
-"""The models that give function calls an id."""
+SIGNING = ("gemini-3*", "gemini-4*")
+"""The models that sign every answer and give function calls an id."""
 
 OVERFLOW_MESSAGE = "The input token count (9) exceeds the maximum number of tokens allowed (8)."
 
@@ -72,6 +72,7 @@ class ContentWireFormat(WireFormat):
         self._said = ""
         self._thought_words = 0
         self._unsigned = False
+        self._last: dict[str, Any] | None = None
         self._malformed = ""
 
     @staticmethod
@@ -88,6 +89,7 @@ class ContentWireFormat(WireFormat):
     def text(self, piece: str) -> bytes:
         self.output_words += len(piece.split())
         self._said += piece
+        self._unsigned = self._unsigned or self._model_is(SIGNING)
         return self._event([{"text": piece}])
 
     def reasoning(self, piece: str) -> bytes:
@@ -97,7 +99,9 @@ class ContentWireFormat(WireFormat):
 
     def calls(self, calls: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
         for part in self._call_parts(calls):
-            yield self._event([part])
+            if self._last is not None:
+                yield self._event([self._last])
+            self._last = part  # the vendor's last event carries the last part and the finish reason
 
     def stop(self, reason: str) -> bytes:
         if self._malformed:
@@ -125,6 +129,7 @@ class ContentWireFormat(WireFormat):
         if said := self.said(reply):
             parts.append({"text": said})
             self.output_words, self._said = len(said.split()), said
+            self._unsigned = self._unsigned or self._model_is(SIGNING)
         parts += [*self._call_parts(calls_of(reply)), *(self._last_parts() or ())]
         reason = "MALFORMED_FUNCTION_CALL" if self._malformed else FINISH_REASONS[reason_of(reply)]
         return self._response({"content": {"parts": parts, "role": "model"}, "finishReason": reason})
@@ -139,14 +144,19 @@ class ContentWireFormat(WireFormat):
                 self._malformed = f"Malformed function call: {call.name}({call.arguments})"
                 return
             given: dict[str, Any] = {"name": call.name, "args": call.arguments}
-            if any(fnmatchcase(str(self.heard.body.get("model")), pattern) for pattern in WITH_IDS):
+            if self._model_is(SIGNING):
                 given["id"] = self.call_id(number)
             self._unsigned = False
             signed = {} if number else {"thoughtSignature": sign("call", call.name, call.arguments)}
             yield {"functionCall": given, **signed}
 
+    def _model_is(self, patterns: Iterable[str]) -> bool:
+        return any(fnmatchcase(str(self.heard.body.get("model")), pattern) for pattern in patterns)
+
     def _last_parts(self) -> list[dict[str, Any]] | None:
-        """Return the parts of the last event: an empty text with the signature of the answer, if it has none yet."""
+        """Return the parts of the last event: the last call, or an empty text with the signature of the answer."""
+        if self._last is not None:
+            return [self._last]
         if not self._unsigned or not self._said:
             return None
         return [{"text": "", "thoughtSignature": sign("text", "", self._said)}]

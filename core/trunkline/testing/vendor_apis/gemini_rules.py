@@ -190,8 +190,9 @@ def _contents(contents: Any, model: str) -> Iterator[RuleViolation]:
         )
     if contents[-1].get("role") == "model":
         yield RuleViolation(f"contents[{len(contents) - 1}].role", "the last content must have the user role")
+    joined = list(_joined(contents))
     before: Mapping[str, Any] = {}
-    for number, content in enumerate(contents):
+    for number, content in joined:
         at = f"contents[{number}]"
         if content.get("role") not in ("user", "model"):
             yield RuleViolation(f"{at}.role", "Please use a valid role: user, model.")
@@ -203,7 +204,23 @@ def _contents(contents: Any, model: str) -> Iterator[RuleViolation]:
         before = content
     yield from _turn(before, {}, f"contents[{len(contents)}]")
     if not _matches(model, UNSIGNED):
-        yield from _missing_signatures(contents)
+        yield from _missing_signatures(joined)
+
+
+def _joined(contents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the contents with their numbers. Contents of the model in a row are one, as the pieces of a stream are."""
+    number = 0
+    while number < len(contents):
+        content, begin = contents[number], number
+        number += 1
+        while (
+            content.get("role") == "model"
+            and number < len(contents)
+            and contents[number].get("role") == "model"
+        ):
+            content = {**content, "parts": [*content.get("parts", ()), *contents[number].get("parts", ())]}
+            number += 1
+        yield begin, content
 
 
 def _part(part: Mapping[str, Any], content: Mapping[str, Any], at: str) -> Iterator[RuleViolation]:
@@ -283,18 +300,15 @@ def _turn(before: Mapping[str, Any], content: Mapping[str, Any], at: str) -> Ite
         )
 
 
-def _missing_signatures(contents: Sequence[Mapping[str, Any]]) -> Iterator[RuleViolation]:
+def _missing_signatures(contents: Sequence[tuple[int, Mapping[str, Any]]]) -> Iterator[RuleViolation]:
     """Check the first call of each answer of the running turn, which begins with the user's last words."""
-    begin = max(
-        (
-            number
-            for number, content in enumerate(contents)
-            if content.get("role") == "user"
-            and any("functionResponse" not in part for part in content.get("parts") or ())
-        ),
-        default=0,
-    )
-    for number, content in enumerate(contents[begin:], begin):
+    running: list[tuple[int, Mapping[str, Any]]] = []
+    for number, content in contents:
+        parts = content.get("parts") or ()
+        if content.get("role") == "user" and any("functionResponse" not in part for part in parts):
+            running.clear()
+        running.append((number, content))
+    for number, content in running:
         calls = [part for part in content.get("parts") or () if "functionCall" in part]
         if calls and "thoughtSignature" not in calls[0]:
             yield RuleViolation(
