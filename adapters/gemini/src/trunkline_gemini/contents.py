@@ -22,7 +22,9 @@ Part = dict[str, Any]
 Content = dict[str, Any]
 
 VENDOR = "gcp.gemini"
-MAX_NAME_CHARS = 128
+MAX_NAME_CHARS = 64
+"""The largest number of characters in a name. Newer models take 128."""
+
 
 SIGNATURE = "thoughtSignature"
 SKIP_SIGNATURE = "skip_thought_signature_validator"
