@@ -20,8 +20,8 @@ from trunkline.testing.adapter_suite import conversation_after_calls
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.testing.vendor_apis.vendor_api import RecordedRequest
 from trunkline_gemini.adapter import GeminiAdapter
+from trunkline_gemini.content_request import CONTINUE, JSON_ONLY, build_request
 from trunkline_gemini.contents import OPENING, SKIP_SIGNATURE
-from trunkline_gemini.generate_request import CONTINUE, JSON_ONLY, build_request
 from trunkline_gemini.settings import GeminiSettings
 
 pytestmark = pytest.mark.anyio
@@ -313,7 +313,7 @@ async def test_a_response_format_is_enforced_by_the_vendor() -> None:
     assert "responseJsonSchema" not in request.body["generationConfig"]
 
 
-async def test_older_models_with_tools_get_the_response_format_as_an_instruction() -> None:
+async def test_older_models_with_tools_get_the_format_as_an_instruction() -> None:
     """They refuse the JSON type together with tools. Without tools the vendor enforces it."""
     wanted = ResponseFormat(schema=SCHEMA)
     _, request = await ask(said("say:x", tools=(LOOK,), response_format=wanted, model="gemini-2.5-flash"))
@@ -404,7 +404,7 @@ async def test_texts_are_embedded_in_their_order() -> None:
     ]
 
 
-def test_calls_of_another_model_in_the_running_turn_are_signed_as_documented() -> None:
+def test_calls_of_another_model_have_the_documented_signature() -> None:
     """Only the first call of each answer after the person's last words, and only for models that check it."""
     contents = body(ModelRequest(messages=conversation_after_calls()))["contents"]
     assert [part.get("thoughtSignature") for part in contents[1]["parts"]] == [None, SKIP_SIGNATURE, None]

@@ -32,7 +32,7 @@ def client(provider: ScriptedProvider) -> genai.Client:
     return genai.Client(vertexai=False, api_key="a-key", http_options=options)
 
 
-def test_the_sdk_streams_thoughts_calls_and_the_answer_after_the_results() -> None:
+def test_the_sdk_streams_thoughts_and_calls_and_sends_results() -> None:
     """A conversation of the SDK's own chat sends back the signatures; the scripted rules accept it."""
     program = (
         'think:Boats rest. ;; say:I look. ;; parallel:look {"at": "sea"} look {"at": "sky"}'
@@ -186,7 +186,7 @@ def test_contents_that_the_vendor_refuses_are_found(contents: list[Any], told: s
     assert told in " ".join(violations(contents=contents))
 
 
-def test_signatures_are_checked_in_the_running_turn_of_newer_models_only() -> None:
+def test_only_newer_models_check_signatures_of_the_running_turn() -> None:
     """Calls before the user's last words, and those of older models, need none."""
     unsigned = [text("x"), asked("look", signature=None), answered("look")]
     assert violations(contents=[*unsigned, text("y")]) == []

@@ -125,7 +125,7 @@ def test_the_vendors_own_variable_precedes_the_general_one(monkeypatch: pytest.M
 
 
 @pytest.mark.anyio
-async def test_the_keys_of_the_environment_are_not_sent_in_place_of_the_named_one(
+async def test_the_variables_of_the_sdk_do_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The SDK reads variables of its own for keys, addresses and the cloud; none of them counts."""

@@ -11,8 +11,8 @@ from trunkline.api.tool import ToolSchema
 from trunkline.testing.vendor_apis.gemini_rules import find_violations
 from trunkline.testing.vendor_apis.vendor_api import RecordedRequest
 from trunkline.workers.monitor.transcript_repair import repair_transcript
+from trunkline_gemini.content_request import build_request
 from trunkline_gemini.contents import SKIP_SIGNATURE
-from trunkline_gemini.generate_request import build_request
 from trunkline_gemini.settings import GeminiSettings
 
 MODELS = (

@@ -17,8 +17,8 @@ from trunkline.api.model import (
 from trunkline.api.tool import ToolSchema
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_gemini.adapter import GeminiAdapter
+from trunkline_gemini.content_request import build_request
 from trunkline_gemini.contents import SKIP_SIGNATURE
-from trunkline_gemini.generate_request import build_request
 from trunkline_gemini.settings import GeminiSettings
 
 TOOLS = tuple(ToolSchema(name=name) for name in ("look", "listen"))

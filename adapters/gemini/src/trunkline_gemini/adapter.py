@@ -15,11 +15,11 @@ import msgspec
 
 from trunkline import ConfigError
 from trunkline.api.model import Ability, ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
-from trunkline_gemini.answer_reader import AnswerReader
+from trunkline_gemini.content_request import build_request, count_request, embedding_request, resource
+from trunkline_gemini.content_stream import ContentStreamReader
 from trunkline_gemini.contents import VENDOR
 from trunkline_gemini.errors import from_exception
 from trunkline_gemini.event_stream import EventSplitter
-from trunkline_gemini.generate_request import build_request, count_request, embedding_request, resource
 from trunkline_gemini.settings import PARAMETERS, GeminiSettings
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ SPECIAL = ("image", "tts", "audio", "live", "robotics", "computer-use", "veo", "
 """Parts of the names of Gemini models without the abilities of the others."""
 
 
-class _ListedModel(msgspec.Struct, rename="camel"):
+class _GeminiListing(msgspec.Struct, rename="camel"):
     name: str
     input_token_limit: int = 0
     output_token_limit: int = 0
@@ -74,24 +74,24 @@ class _ListedModel(msgspec.Struct, rename="camel"):
         return abilities | {"reasoning"} if self.thinking else abilities
 
 
-class _ModelPage(msgspec.Struct, rename="camel"):
-    models: list[_ListedModel] = []
+class _GeminiPage(msgspec.Struct, rename="camel"):
+    models: list[_GeminiListing] = []
     next_page_token: str = ""
 
 
-class _TokenCount(msgspec.Struct, rename="camel"):
+class _GeminiCount(msgspec.Struct, rename="camel"):
     total_tokens: int
 
 
-class _Embedding(msgspec.Struct):
+class _GeminiVector(msgspec.Struct):
     values: list[float]
 
 
-class _Embeddings(msgspec.Struct):
-    embeddings: list[_Embedding]
+class _GeminiVectors(msgspec.Struct):
+    embeddings: list[_GeminiVector]
 
 
-class _Client(NamedTuple):
+class _GeminiClient(NamedTuple):
     """The SDK's client and the HTTP client that it uses."""
 
     api: "BaseApiClient"
@@ -112,7 +112,7 @@ class GeminiAdapter(ModelAdapter):
 
     def __init__(self, settings: GeminiSettings) -> None:
         self._settings = settings
-        self._client: _Client | None = None
+        self._client: _GeminiClient | None = None
         self._opening = anyio.Lock()
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
@@ -120,7 +120,7 @@ class GeminiAdapter(ModelAdapter):
         key = self._key()
         model = self._model(request)
         body = build_request(request, model, self._settings)
-        reader = AnswerReader(request, model, key)
+        reader = ContentStreamReader(request, model, key)
         async with aclosing(self._events(model, body, key)) as events:
             async for event in events:
                 try:
@@ -137,12 +137,12 @@ class GeminiAdapter(ModelAdapter):
     async def models(self) -> tuple[ModelInfo, ...]:
         """Return the models that generate content or embed, from all pages of the list."""
         key = self._key()
-        found: list[_ListedModel] = []
+        found: list[_GeminiListing] = []
         query: dict[str, Any] = {"pageSize": PAGE}
         try:
             with anyio.fail_after(LIST_TIMEOUT):
                 for _ in range(MAX_PAGES):
-                    page = await self._ask("get", f"models?{urlencode(query)}", {}, _ModelPage, key)
+                    page = await self._ask("get", f"models?{urlencode(query)}", {}, _GeminiPage, key)
                     found += page.models
                     if not page.next_page_token:
                         break
@@ -160,7 +160,7 @@ class GeminiAdapter(ModelAdapter):
         body = count_request(request, model, self._settings)
         try:
             with anyio.fail_after(LIST_TIMEOUT):
-                count = await self._ask("post", f"{resource(model)}:countTokens", body, _TokenCount, key)
+                count = await self._ask("post", f"{resource(model)}:countTokens", body, _GeminiCount, key)
                 return count.total_tokens
         except TimeoutError:
             raise model_error("timeout", "the server did not count the tokens in time") from None
@@ -173,7 +173,7 @@ class GeminiAdapter(ModelAdapter):
         vectors: list[Sequence[float]] = []
         for start in range(0, len(texts), MAX_EMBEDDINGS):
             body = embedding_request(texts[start : start + MAX_EMBEDDINGS], chosen)
-            found = await self._ask("post", path, body, _Embeddings, key)
+            found = await self._ask("post", path, body, _GeminiVectors, key)
             vectors += (one.values for one in found.embeddings)
         if len(vectors) != len(texts):
             raise model_error("bad_response", f"{len(texts)} texts were embedded as {len(vectors)} vectors")
@@ -229,7 +229,7 @@ class GeminiAdapter(ModelAdapter):
         except ConfigError as error:
             raise model_error("authentication", error.sentence) from None
 
-    async def _open(self, key: str) -> _Client:
+    async def _open(self, key: str) -> _GeminiClient:
         async with self._opening:
             if self._client is None:
                 try:
@@ -242,7 +242,7 @@ class GeminiAdapter(ModelAdapter):
             return self._client
 
 
-def _new_client(settings: GeminiSettings, key: str) -> _Client:
+def _new_client(settings: GeminiSettings, key: str) -> _GeminiClient:
     """Return a client without retries that follows no redirect: a key goes to the configured address only."""
     import httpx2
     from google.genai import types
@@ -261,4 +261,4 @@ def _new_client(settings: GeminiSettings, key: str) -> _Client:
     options = types.HttpOptions(
         base_url=settings.url, api_version=settings.api_version, httpx_async_client=http
     )
-    return _Client(BaseApiClient(vertexai=False, api_key=key, http_options=options), http)
+    return _GeminiClient(BaseApiClient(vertexai=False, api_key=key, http_options=options), http)

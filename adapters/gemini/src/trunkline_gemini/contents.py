@@ -16,7 +16,7 @@ from typing import Any
 
 from trunkline import Image, Message, ToolCall
 from trunkline.api.model import DocumentFile, ReasoningBlock, model_error
-from trunkline_gemini.model_traits import traits_of
+from trunkline_gemini.gemini_models import traits_of
 
 Part = dict[str, Any]
 Content = dict[str, Any]

@@ -7,7 +7,7 @@ import msgspec
 
 from trunkline import ConfigError, Secret
 from trunkline.api.model import ModelParameter, validate_parameters
-from trunkline_gemini.model_traits import EFFORTS
+from trunkline_gemini.gemini_models import EFFORTS
 
 GEMINI_URL = "https://generativelanguage.googleapis.com"
 DEFAULT_KEYS = (Secret(env="GEMINI_API_KEY"), Secret(env="GOOGLE_API_KEY"))

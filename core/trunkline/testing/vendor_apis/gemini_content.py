@@ -67,8 +67,8 @@ def hear_contents(body: dict[str, Any]) -> ScriptedRequest:
 class ContentWireFormat(WireFormat):
     """Generated content, streamed as events or whole."""
 
-    def __init__(self, heard: ScriptedRequest, number: int) -> None:
-        super().__init__(heard, number)
+    def __init__(self, request: ScriptedRequest, number: int) -> None:
+        super().__init__(request, number)
         self._said = ""
         self._thought_words = 0
         self._unsigned = False

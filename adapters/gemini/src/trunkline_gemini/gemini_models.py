@@ -1,4 +1,4 @@
-"""What Gemini models take: the forms of thinking and the checks of signatures. No I/O."""
+"""The properties of Gemini models: forms of thinking, checks of signatures. No I/O."""
 
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -12,8 +12,8 @@ BUDGETS = {"minimal": 512, "low": 1024, "medium": 8192, "high": 24_576, "xhigh":
 """The tokens that each level of effort allows, for models that take a number of tokens."""
 
 
-class ModelTraits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the models whose names match one of ``patterns`` take.
+class GeminiTraits(msgspec.Struct, frozen=True, kw_only=True):
+    """Properties of the models whose names match one of ``patterns``.
 
     ``thinking`` is the form in which thinking is requested: ``level`` (one of ``levels``), ``budget`` (a number of
     tokens from ``least`` to ``most``) or ``none``. ``can_stop`` says that a budget of 0 switches thinking off.
@@ -44,36 +44,36 @@ class ModelTraits(msgspec.Struct, frozen=True, kw_only=True):
 
 ALL_LEVELS = ("minimal", "low", "medium", "high")
 
-TRAITS: tuple[ModelTraits, ...] = (
-    ModelTraits(
+TRAITS: tuple[GeminiTraits, ...] = (
+    GeminiTraits(
         patterns=("gemini-2.5-pro*",),
         thinking="budget", least=128, most=32_768, signed=False, json_with_tools=False,
     ),
-    ModelTraits(
+    GeminiTraits(
         patterns=("gemini-2.5-flash-lite*",),
         thinking="budget", least=512, can_stop=True, signed=False, json_with_tools=False,
     ),
-    ModelTraits(
+    GeminiTraits(
         patterns=("gemini-2.5-flash-image*",), thinking="none", signed=False, json_with_tools=False
     ),
-    ModelTraits(
+    GeminiTraits(
         patterns=("gemini-2.5-*",), thinking="budget", can_stop=True, signed=False, json_with_tools=False
     ),
-    ModelTraits(
+    GeminiTraits(
         patterns=("gemini-1.*", "gemini-2.*", "gemma-*", "learnlm-*"),
         thinking="none", signed=False, json_with_tools=False,
     ),
-    ModelTraits(patterns=("gemini-3-pro-image*", "gemini-3*-image*"), thinking="none"),
-    ModelTraits(patterns=("gemini-3-pro*",), levels=("low", "high")),
-    ModelTraits(
+    GeminiTraits(patterns=("gemini-3-pro-image*", "gemini-3*-image*"), thinking="none"),
+    GeminiTraits(patterns=("gemini-3-pro*",), levels=("low", "high")),
+    GeminiTraits(
         patterns=("gemini-3*-flash-lite*", "gemini-3-flash*", "gemini-3.[1-6]-flash*"), levels=ALL_LEVELS
     ),
-    ModelTraits(patterns=("*",)),
+    GeminiTraits(patterns=("*",)),
 )  # fmt: skip
 """The first row that matches counts. The last one is for all later models."""
 
 
-def traits_of(model: str) -> ModelTraits:
-    """Return what the model takes."""
+def traits_of(model: str) -> GeminiTraits:
+    """Return the properties of a model."""
     name = model.rpartition("/")[2]
     return next(row for row in TRAITS if any(fnmatchcase(name, pattern) for pattern in row.patterns))

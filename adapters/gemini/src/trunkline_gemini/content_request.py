@@ -8,7 +8,7 @@ from urllib.parse import quote
 from trunkline.api.model import ModelRequest
 from trunkline.api.tool import ToolSchema
 from trunkline_gemini.contents import Content, conversation, function_name, split_system, text_parts
-from trunkline_gemini.model_traits import traits_of
+from trunkline_gemini.gemini_models import traits_of
 from trunkline_gemini.settings import GeminiSettings
 
 CONTINUE = "Your answer was interrupted there. Continue it exactly where it stops, and repeat nothing."

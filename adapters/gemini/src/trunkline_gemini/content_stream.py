@@ -58,34 +58,34 @@ MAX_KEPT = 8_000_000
 """Characters of calls and signatures in one answer, a bound on what a server makes the adapter keep."""
 
 
-class _FunctionCall(msgspec.Struct):
+class _GeneratedCall(msgspec.Struct):
     id: str | None = None
     name: str | None = None
     args: dict[str, Any] | None = None
 
 
-class _Part(msgspec.Struct, rename="camel"):
+class _GeneratedPart(msgspec.Struct, rename="camel"):
     text: str | None = None
     thought: bool = False
     thought_signature: str | None = None
-    function_call: _FunctionCall | None = None
+    function_call: _GeneratedCall | None = None
 
 
-class _Content(msgspec.Struct):
-    parts: list[_Part] | None = None
+class _GeneratedContent(msgspec.Struct):
+    parts: list[_GeneratedPart] | None = None
 
 
-class _Candidate(msgspec.Struct, rename="camel"):
-    content: _Content | None = None
+class _GeneratedCandidate(msgspec.Struct, rename="camel"):
+    content: _GeneratedContent | None = None
     finish_reason: str | None = None
     finish_message: str | None = None
 
 
-class _Feedback(msgspec.Struct, rename="camel"):
+class _PromptFeedback(msgspec.Struct, rename="camel"):
     block_reason: str | None = None
 
 
-class _UsageMetadata(msgspec.Struct, rename="camel"):
+class _GeneratedUsage(msgspec.Struct, rename="camel"):
     prompt_token_count: int | None = None
     cached_content_token_count: int | None = None
     candidates_token_count: int | None = None
@@ -93,17 +93,17 @@ class _UsageMetadata(msgspec.Struct, rename="camel"):
     tool_use_prompt_token_count: int | None = None
 
 
-class _Event(msgspec.Struct, rename="camel"):
+class _GeneratedEvent(msgspec.Struct, rename="camel"):
     """The part of an event that is read. Servers leave out fields and add some, so nothing is required."""
 
-    candidates: list[_Candidate] | None = None
-    prompt_feedback: _Feedback | None = None
-    usage_metadata: _UsageMetadata | None = None
+    candidates: list[_GeneratedCandidate] | None = None
+    prompt_feedback: _PromptFeedback | None = None
+    usage_metadata: _GeneratedUsage | None = None
     model_version: str | None = None
     error: Any = None
 
 
-class AnswerReader:
+class ContentStreamReader:
     """Reads the events of one answer. ``key`` is taken out of every text that an error would carry."""
 
     def __init__(self, request: ModelRequest, model: str, key: str) -> None:
@@ -166,7 +166,7 @@ class AnswerReader:
             model=self._model,
         )
 
-    def _part(self, part: _Part, size: int) -> Iterator[ModelEvent]:
+    def _part(self, part: _GeneratedPart, size: int) -> Iterator[ModelEvent]:
         signature = part.thought_signature
         if signature or part.function_call:
             self._room -= size
@@ -193,14 +193,14 @@ class AnswerReader:
             data = {**place, SIGNATURE: signature}
             yield ReasoningDone(ReasoningBlock(vendor=VENDOR, model=self._asked, data=data))
 
-    def _call(self, given: _FunctionCall) -> ToolCall:
+    def _call(self, given: _GeneratedCall) -> ToolCall:
         name = given.name or ""
         return ToolCall(
             id=self._ids.unique(given.id), name=self._names.get(name, name), arguments=given.args or {}
         )
 
 
-def _converted(usage: _UsageMetadata) -> Usage:
+def _converted(usage: _GeneratedUsage) -> Usage:
     """Return the counts as Trunkline has them. The vendor's tokens of candidates leave out those of thoughts."""
     thoughts = usage.thoughts_token_count or 0
     return Usage(
@@ -211,16 +211,16 @@ def _converted(usage: _UsageMetadata) -> Usage:
     )
 
 
-_event = msgspec.json.Decoder(_Event)
+_event = msgspec.json.Decoder(_GeneratedEvent)
 
 
-def _decode(event: str) -> _Event:
+def _decode(event: str) -> _GeneratedEvent:
     """Decode an event. Some servers send half characters (lone surrogates), which msgspec refuses, or a list."""
     try:
         return _event.decode(event)
     except msgspec.ValidationError:
         if event.lstrip().startswith("["):
-            return msgspec.convert({"error": json.loads(event)}, _Event)
+            return msgspec.convert({"error": json.loads(event)}, _GeneratedEvent)
         raise
     except msgspec.DecodeError:
-        return msgspec.convert(json.loads(event), _Event)
+        return msgspec.convert(json.loads(event), _GeneratedEvent)
