@@ -313,6 +313,15 @@ async def test_a_response_format_is_enforced_by_the_vendor() -> None:
     assert "responseJsonSchema" not in request.body["generationConfig"]
 
 
+async def test_a_schema_that_is_not_strict_is_an_instruction() -> None:
+    """The vendor enforces JSON, and the model reads the schema."""
+    wanted = ResponseFormat(schema=SCHEMA, strict=False)
+    _, request = await ask(said("say:x", response_format=wanted))
+    assert request.body["generationConfig"]["responseMimeType"] == "application/json"
+    assert "responseJsonSchema" not in request.body["generationConfig"]
+    assert '"port"' in request.body["systemInstruction"]["parts"][0]["text"]
+
+
 async def test_older_models_with_tools_get_the_format_as_an_instruction() -> None:
     """They refuse the JSON type together with tools. Without tools the vendor enforces it."""
     wanted = ResponseFormat(schema=SCHEMA)

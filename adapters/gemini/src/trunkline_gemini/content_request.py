@@ -15,7 +15,9 @@ CONTINUE = "Your answer was interrupted there. Continue it exactly where it stop
 """The user's content that continues an answer. Newer models refuse a request that ends with a model's content."""
 
 JSON_ONLY = "Answer with one JSON object and nothing else."
-"""The system instruction for JSON to a model that does not take the JSON type together with tools."""
+"""The system instruction for a schema that the vendor is not asked to enforce, and for models that do not take the JSON
+type together with tools.
+"""
 
 CONFIG_NAMES = {
     "stop_sequences": "stopSequences",
@@ -95,12 +97,16 @@ def _config(request: ModelRequest, model: str, parameters: Mapping[str, Any]) ->
     schema = dict(wanted.schema) if wanted.schema is not None else None
     if schema is not None and wanted.description:
         schema.setdefault("description", wanted.description)
-    if request.tools and request.tool_choice.mode != "none" and not traits_of(model).json_with_tools:
-        return config, JSON_ONLY if schema is None else f"{JSON_ONLY} Its JSON Schema:\n{json.dumps(schema)}"
+    instruction = f"{JSON_ONLY} Its JSON Schema:\n{json.dumps(schema)}" if schema is not None else JSON_ONLY
+    calls = bool(request.tools) and request.tool_choice.mode != "none"
+    if calls and not traits_of(model).json_with_tools:
+        return config, instruction
     config["responseMimeType"] = "application/json"
-    if schema is not None:
-        config["responseJsonSchema"] = schema
-    return config, ""
+    if schema is None:
+        return config, ""
+    if not wanted.strict:
+        return config, instruction
+    return {**config, "responseJsonSchema": schema}, ""
 
 
 def _thinking(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
