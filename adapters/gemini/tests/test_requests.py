@@ -268,12 +268,12 @@ async def test_the_configuration_has_the_vendors_names() -> None:
 @pytest.mark.parametrize(
     ("effort", "model", "expected"),
     [
-        ("none", "gemini-3.8-flash", {"thinkingLevel": "low"}),
-        ("minimal", "gemini-3.8-flash", {"thinkingLevel": "low"}),
-        ("medium", "gemini-4-argon", {"thinkingLevel": "medium"}),
-        ("xhigh", "gemini-4-argon", {"thinkingLevel": "high"}),
-        ("none", "gemini-3.5-flash-lite", {"thinkingLevel": "minimal"}),
-        ("medium", "gemini-3-pro-preview", {"thinkingLevel": "low"}),
+        ("none", "gemini-3.8-flash", {"thinkingLevel": "LOW"}),
+        ("minimal", "gemini-3.8-flash", {"thinkingLevel": "LOW"}),
+        ("medium", "gemini-4-argon", {"thinkingLevel": "MEDIUM"}),
+        ("xhigh", "gemini-4-argon", {"thinkingLevel": "HIGH"}),
+        ("none", "gemini-3.5-flash-lite", {"thinkingLevel": "MINIMAL"}),
+        ("medium", "gemini-3-pro-preview", {"thinkingLevel": "LOW"}),
         ("low", "gemini-2.5-flash", {"thinkingBudget": 1024}),
         ("minimal", "gemini-2.5-flash-lite", {"thinkingBudget": 512}),
         ("xhigh", "gemini-2.5-flash", {"thinkingBudget": 24_576}),

@@ -70,8 +70,10 @@ class _GeminiListing(msgspec.Struct, rename="camel"):
         id = self.name.rpartition("/")[2]
         if not id.startswith("gemini-") or any(part in id for part in SPECIAL):
             return None
-        abilities: frozenset[Ability] = frozenset({"tools", "images", "documents", "structured"})
-        return abilities | {"reasoning"} if self.thinking else abilities
+        abilities: set[Ability] = {"tools", "images", "documents", "structured"}
+        if self.thinking:
+            abilities.add("reasoning")
+        return frozenset(abilities)
 
 
 class _GeminiPage(msgspec.Struct, rename="camel"):
@@ -192,8 +194,6 @@ class GeminiAdapter(ModelAdapter):
         try:
             answer = await client.api.async_request(method, path, body)
             return msgspec.json.decode(answer.body or "", type=kind)
-        except TimeoutError:
-            raise
         except Exception as error:
             raise from_exception(error, began=False, key=key) from None
 

@@ -116,7 +116,7 @@ def _thinking(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     thinking: dict[str, Any] = {"includeThoughts": parameters.get("include_thoughts", True)}
     effort, budget = parameters.get("reasoning_effort"), parameters.get("thinking_budget")
     if traits.thinking == "level":
-        return thinking if effort is None else {**thinking, "thinkingLevel": traits.level(effort)}
+        return thinking if effort is None else {**thinking, "thinkingLevel": traits.level(effort).upper()}
     if budget is None and effort is not None:
         budget = traits.budget(effort)
     if budget is None:
