@@ -124,6 +124,15 @@ def test_the_vendors_own_variable_precedes_the_general_one(monkeypatch: pytest.M
     assert GeminiSettings(api_key=Secret(env="OTHER_KEY")).key() == "named"
 
 
+def test_a_general_key_alone_does_not_make_gemini_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may belong to another product. With settings, or with the variable of its own, Gemini may be the default."""
+    monkeypatch.setenv("GOOGLE_API_KEY", "general")
+    assert not GeminiAdapter(GeminiSettings()).configured
+    assert GeminiAdapter(GeminiSettings(model="gemini-4-argon")).configured
+    monkeypatch.setenv("GEMINI_API_KEY", "own")
+    assert GeminiAdapter(GeminiSettings()).configured
+
+
 @pytest.mark.anyio
 async def test_the_variables_of_the_sdk_do_not_count(
     monkeypatch: pytest.MonkeyPatch,

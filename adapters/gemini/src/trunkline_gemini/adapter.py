@@ -113,6 +113,7 @@ class GeminiAdapter(ModelAdapter):
     parameters = PARAMETERS
 
     def __init__(self, settings: GeminiSettings) -> None:
+        self.configured = settings.configured
         self._settings = settings
         self._client: _GeminiClient | None = None
         self._opening = anyio.Lock()

@@ -157,6 +157,14 @@ class GeminiSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         """Report whether there is a server to ask and, if it is needed, a key."""
         return self.base_url is not None or self._key_reference.is_set()
 
+    @property
+    def configured(self) -> bool:
+        """Report whether Gemini may be the default: it has settings, or the variable of its own is set.
+
+        ``GOOGLE_API_KEY`` alone may be the key of another product of Google.
+        """
+        return self != GeminiSettings() or DEFAULT_KEYS[0].is_set()
+
     def key(self) -> str:
         """Return the key to send.
 
