@@ -82,7 +82,8 @@ async def adapter_reachable(context: CheckContext) -> HealthResult | None:
     if not context.online or context.plugins is None:
         return None
     wanted = context.config.settings.runtime.provider_adapter
-    adapters = [owned.item for owned in context.plugins.models() if wanted in ("auto", owned.item.name)]
+    installed = [owned.item for owned in context.plugins.models()]
+    adapters = [one for one in installed if one.name == wanted or (wanted == "auto" and one.configured)]
     failures = [problem for adapter in adapters if (problem := await _ask(adapter)) is not None]
     if failures:
         return failure("; ".join(failures), "Check the key, the base_url and the network.")

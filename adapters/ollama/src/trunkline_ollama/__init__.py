@@ -1,0 +1,1 @@
+"""The model adapter for Ollama, by its native API."""
