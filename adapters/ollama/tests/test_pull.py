@@ -8,10 +8,11 @@ import pytest
 
 from trunkline import Message
 from trunkline.api.model import ModelError, ModelEvent, ModelRequest, Reasoning, ReasoningDone, Text
+from trunkline.testing.script import Raw
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.testing.vendor_apis.ollama_chat import UNKNOWN_MODEL, json_line
 from trunkline_ollama.adapter import OllamaAdapter
-from trunkline_ollama.pull_progress import PullProgress
+from trunkline_ollama.model_pull import PullProgress
 from trunkline_ollama.settings import OllamaSettings
 
 pytestmark = pytest.mark.anyio
@@ -74,6 +75,17 @@ async def test_a_model_that_is_missing_after_its_pull_is_not_pulled_again() -> N
     """One pull for each request."""
     _, error = await ask(["status:404", "status:404"], pull=True)
     assert "ollama pull" in error.detail
+
+
+async def test_an_answer_that_has_begun_is_not_repeated() -> None:
+    """Whatever the server reports in the middle of it."""
+    data = json_line({"message": {"content": "Half"}}) + json_line({"error": "model 'x' not found"})
+    async with ScriptedProvider(lambda heard: (Raw(data),)).serving() as provider:
+        adapter = OllamaAdapter(OllamaSettings(base_url=provider.address, pull=True))
+        with pytest.raises(ModelError):
+            [event async for event in adapter.stream(REQUEST)]
+        await adapter.aclose()
+    assert [request.path for request in provider.requests] == ["/api/chat"]
 
 
 async def test_vectors_pull_their_model() -> None:

@@ -251,7 +251,7 @@ def test_the_wordings_for_a_full_context_are_known(message: str) -> None:
 @pytest.mark.parametrize(
     ("status", "message", "fault", "cure"),
     [
-        (400, '"gemma:2b" does not support tools', "refused", "trunkline models"),
+        (400, '"gemma:2b" does not support tools', "refused", "capability tools"),
         (400, '"gemma:2b" does not support thinking', "refused", "reasoning_effort"),
         (
             500,

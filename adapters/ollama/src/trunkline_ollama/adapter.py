@@ -26,7 +26,7 @@ from trunkline_ollama.answer_reader import OllamaAnswerReader, lines_of
 from trunkline_ollama.chat_request import VENDOR, chat_body, keep_alive
 from trunkline_ollama.errors import MissingModelError, from_exception, from_status
 from trunkline_ollama.model_listing import ModelTags, ShownModel, first_that_answers
-from trunkline_ollama.pull_progress import PullProgress
+from trunkline_ollama.model_pull import PullProgress
 from trunkline_ollama.server_address import is_loopback
 from trunkline_ollama.settings import PARAMETERS, OllamaSettings
 
@@ -79,13 +79,15 @@ class OllamaAdapter(ModelAdapter):
         settings say ``pull``, pull the model, tell its progress as reasoning, and send the request again.
         """
         model = request.model or await self._default_model()
+        began = False
         try:
             async with aclosing(self._answer(request, model)) as events:
                 async for event in events:
+                    began = True
                     yield event
             return
         except MissingModelError:
-            if not self._settings.pull:
+            if began or not self._settings.pull:
                 raise
         async with aclosing(self._pull(model)) as progress:
             async for text in progress:
@@ -100,7 +102,7 @@ class OllamaAdapter(ModelAdapter):
         try:
             with anyio.fail_after(LIST_TIMEOUT):
                 ids = await self.available()
-                return await self._details(ids)
+            return await self._details(ids)
         except TimeoutError:
             raise model_error("timeout", "the server did not list its models in time") from None
         except Exception as error:
@@ -206,7 +208,9 @@ class OllamaAdapter(ModelAdapter):
             raise from_exception(error, began=False, key=key, url=url) from None
 
     async def _details(self, ids: Sequence[str]) -> tuple[ModelInfo, ...]:
-        """Return the details of models, in their order. A model that is removed meanwhile has none."""
+        """Return the details of models, in their order. A model that is removed meanwhile has none, and neither has one
+        that the server does not describe in time.
+        """
         found: dict[str, ModelInfo] = {}
         limit = anyio.CapacityLimiter(SHOWN_AT_ONCE)
         num_ctx = self._settings.parameters.get("num_ctx")
@@ -219,10 +223,11 @@ class OllamaAdapter(ModelAdapter):
                     shown = ShownModel()
                 found[id] = shown.info(id, num_ctx)
 
-        async with anyio.create_task_group() as tasks:
-            for id in ids:
-                tasks.start_soon(show, id)
-        return tuple(found[id] for id in ids)
+        with anyio.move_on_after(LIST_TIMEOUT):
+            async with anyio.create_task_group() as tasks:
+                for id in ids:
+                    tasks.start_soon(show, id)
+        return tuple(found.get(id) or ModelInfo(id=id) for id in ids)
 
     def _server(self) -> tuple[str, str]:
         """Return the address and the key, "" for no key. Raise ModelError if a setting is not usable."""

@@ -21,21 +21,18 @@ OVERFLOW = re.compile(
 )
 """Messages for a request that exceeds the context window: of Ollama and of the llama.cpp server that it runs."""
 
-MISSING = re.compile(r"model\b.*\bnot found|no such model|try pulling it", re.IGNORECASE)
+MISSING = re.compile(r"^model (['\"].*['\"] )?not found|try pulling it", re.IGNORECASE)
 """Messages for a model that the server does not have."""
 
 CURES = (
-    (
-        re.compile(r"does not support tools", re.IGNORECASE),
-        'choose a model with tools, see "trunkline models"',
-    ),
+    (re.compile(r"does not support tools", re.IGNORECASE), "choose a model with the capability tools"),
     (
         re.compile(r"does not support thinking", re.IGNORECASE),
         "leave reasoning_effort out, or choose a model that thinks",
     ),
     (
         re.compile(r"requires more (system )?memory", re.IGNORECASE),
-        "choose a smaller model, or a smaller num_ctx",
+        "choose a smaller model or a smaller num_ctx",
     ),
 )
 """Messages that another request of the same kind gets again, with the cure."""
@@ -82,8 +79,9 @@ def from_exception(error: Exception, *, began: bool, key: str, url: str) -> Mode
             return model_error("interrupted", f"the connection broke ({kind})")
         case httpx2.TransportError() | httpx2.StreamError():
             # Only the kind is told: some messages of the HTTP library quote headers.
-            fault = "interrupted" if began else "unavailable"
-            return model_error(fault, f"the request could not be sent ({kind})")
+            return model_error(
+                "interrupted" if began else "unavailable", f"the request could not be sent ({kind})"
+            )
         case json.JSONDecodeError() | UnicodeDecodeError() | msgspec.MsgspecError():
             return model_error("bad_response", _redacted(f"an answer cannot be read: {error}", key))
         case _:

@@ -59,7 +59,7 @@ class ShownModel(msgspec.Struct):
         given = NUM_CTX.search(self.parameters or "")
         chosen = num_ctx or (int(given[1]) if given else 0)
         window = min(chosen, largest) if chosen and largest else chosen or largest
-        abilities = None
+        abilities: frozenset[Ability] | None = None
         if self.capabilities is not None:
             abilities = frozenset(ABILITIES[name] for name in self.capabilities if name in ABILITIES)
         return ModelInfo(id=id, context_window=window, abilities=abilities)
