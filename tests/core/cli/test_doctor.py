@@ -43,6 +43,18 @@ def test_doctor_passes_and_does_not_change_a_fresh_installation(trunkline: Run, 
     assert not home.exists()
 
 
+def test_only_adapters_that_may_answer_are_asked(trunkline: Run) -> None:
+    """An installed adapter for a server of one's own, which does not run, is no fault unless it is configured."""
+    nobody = {"OLLAMA_HOST": "127.0.0.1:9"}
+    _, found = examined(trunkline, "--online", env=nobody)
+    assert (found["adapter.reachable"]["status"], found["adapters.ollama"]["status"]) == ("ok", "ok")
+    _, found = examined(
+        trunkline, "--online", env={**nobody, "TRUNKLINE_ADAPTERS__OLLAMA__MODEL": "qwen3:8b"}
+    )
+    assert "ollama failed (unavailable)" in found["adapter.reachable"]["summary"]
+    assert "ollama serve" in found["adapters.ollama"]["hint"]
+
+
 def test_during_panic_doctor_reports_only_panic(trunkline: Run) -> None:
     """No program can start then, which is no fault of the sandbox, so doctor suggests no installation."""
     assert trunkline("panic").returncode == 0
