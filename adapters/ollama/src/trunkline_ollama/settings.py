@@ -8,7 +8,6 @@ import msgspec
 
 from trunkline import ConfigError, Secret
 from trunkline.api.model import ModelParameter, validate_parameters
-from trunkline_ollama.server_address import DEFAULT_URL, is_cloud, parse_host
 
 HOST_VARIABLE = "OLLAMA_HOST"
 DEFAULT_KEY = Secret(env="OLLAMA_API_KEY")
@@ -173,6 +172,8 @@ class OllamaSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         Raises:
             ConfigError: ``OLLAMA_HOST`` is no address.
         """
+        from trunkline_ollama.server_address import DEFAULT_URL, parse_host
+
         if self.base_url is not None:
             return self.base_url.rstrip("/").removesuffix("/v1").removesuffix("/api")
         host = os.environ.get(HOST_VARIABLE, "")
@@ -190,6 +191,8 @@ class OllamaSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         Raises:
             ConfigError: the variable that ``api_key`` names is not set, or ``OLLAMA_HOST`` is no address.
         """
+        from trunkline_ollama.server_address import is_cloud
+
         if self.api_key is not None:
             return self.api_key.reveal()
         return DEFAULT_KEY.reveal() if DEFAULT_KEY.is_set() and is_cloud(self.url) else ""
