@@ -470,14 +470,13 @@ def test_a_schema_is_sent_as_the_vendor_enforces_it() -> None:
             "description": "A person.",
         },
     }
-    assert AnthropicAdapter.structured
 
 
-def test_any_json_object_is_asked_for_in_words() -> None:
-    """The vendor enforces only objects with a schema."""
-    sent = body(said("x", response_format=ResponseFormat()))
-    assert "output_config" not in sent
-    assert sent["system"] == [{"type": "text", "text": "Answer with one JSON object and nothing else."}]
+def test_the_vendor_enforces_only_schemas() -> None:
+    """Trunkline enforces any JSON object."""
+    adapter = AnthropicAdapter(AnthropicSettings())
+    assert not adapter.enforces_format(said("x", response_format=ResponseFormat()))
+    assert adapter.enforces_format(said("x", response_format=ResponseFormat(schema={"type": "object"})))
 
 
 def test_parameters_are_fields_and_those_of_the_request_win() -> None:

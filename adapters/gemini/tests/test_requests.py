@@ -20,7 +20,7 @@ from trunkline.testing.adapter_suite import conversation_after_calls
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.testing.vendor_apis.vendor_api import RecordedRequest
 from trunkline_gemini.adapter import GeminiAdapter
-from trunkline_gemini.content_request import CONTINUE, JSON_ONLY, build_request
+from trunkline_gemini.content_request import CONTINUE, build_request
 from trunkline_gemini.contents import OPENING, SKIP_SIGNATURE
 from trunkline_gemini.settings import GeminiSettings
 
@@ -302,36 +302,24 @@ async def test_thinking_can_be_switched_off_where_the_model_allows_it() -> None:
 
 
 async def test_a_response_format_is_enforced_by_the_vendor() -> None:
-    """With the schema, or any JSON object."""
+    """With the schema, and with tools for newer models only. Trunkline enforces other formats."""
     wanted = ResponseFormat(schema=SCHEMA, description="A port.")
     _, request = await ask(said("say:x", tools=(LOOK,), response_format=wanted))
     config = request.body["generationConfig"]
     assert config["responseMimeType"] == "application/json"
     assert config["responseJsonSchema"] == {**SCHEMA, "description": "A port."}
-    _, request = await ask(said("say:x", response_format=ResponseFormat()))
-    assert request.body["generationConfig"]["responseMimeType"] == "application/json"
-    assert "responseJsonSchema" not in request.body["generationConfig"]
-
-
-async def test_a_schema_that_is_not_strict_is_an_instruction() -> None:
-    """The vendor enforces JSON, and the model reads the schema."""
-    wanted = ResponseFormat(schema=SCHEMA, strict=False)
-    _, request = await ask(said("say:x", response_format=wanted))
-    assert request.body["generationConfig"]["responseMimeType"] == "application/json"
-    assert "responseJsonSchema" not in request.body["generationConfig"]
-    assert '"port"' in request.body["systemInstruction"]["parts"][0]["text"]
-
-
-async def test_older_models_with_tools_get_the_format_as_an_instruction() -> None:
-    """They refuse the JSON type together with tools. Without tools the vendor enforces it."""
-    wanted = ResponseFormat(schema=SCHEMA)
-    _, request = await ask(said("say:x", tools=(LOOK,), response_format=wanted, model="gemini-2.5-flash"))
-    [part] = request.body["systemInstruction"]["parts"]
-    assert part["text"].startswith(JSON_ONLY)
-    assert '"port"' in part["text"]
-    assert "responseMimeType" not in request.body["generationConfig"]
-    _, request = await ask(said("say:x", response_format=wanted, model="gemini-2.5-flash"))
-    assert request.body["generationConfig"]["responseJsonSchema"] == SCHEMA
+    adapter = GeminiAdapter(GeminiSettings())
+    enforced = [
+        adapter.enforces_format(said("x", response_format=format, tools=tools, model=model))
+        for format, tools, model in (
+            (wanted, (LOOK,), ""),
+            (wanted, (), "gemini-2.5-flash"),
+            (wanted, (LOOK,), "gemini-2.5-flash"),
+            (ResponseFormat(schema=SCHEMA, strict=False), (), ""),
+            (ResponseFormat(), (), ""),
+        )
+    ]
+    assert enforced == [True, True, False, False, False]
 
 
 async def test_extra_fields_are_added_to_the_body() -> None:

@@ -179,20 +179,12 @@ async def test_a_response_format_is_the_vendors_format() -> None:
     assert body["format"] == "json"
 
 
-async def test_with_tools_the_format_is_asked_for_in_words() -> None:
-    """The vendor's format constrains every token, so that no tool could be called."""
-    wanted = ResponseFormat(schema=SCHEMA, description="The state of the sea.")
-    request = ModelRequest(
-        messages=(message("system", "Be brief."), message("user", "x")), tools=(LOOK,), response_format=wanted
-    )
-    body = body_of(request)
-    assert "format" not in body
-    system = body["messages"][0]["content"]
-    assert system.startswith("Be brief.\n\n")
-    assert "The state of the sea." in system
-    assert '"required": ["calm"]' in system
-    none = msgspec.structs.replace(request, tool_choice=ToolChoice(mode="none"))
-    assert body_of(none)["format"] == SCHEMA
+def test_with_tools_the_vendor_does_not_enforce_the_format() -> None:
+    """The vendor's format constrains every token, so that no tool could be called. Trunkline enforces it then."""
+    adapter = OllamaAdapter(OllamaSettings())
+    request = said("x", tools=(LOOK,), response_format=ResponseFormat(schema=SCHEMA))
+    assert not adapter.enforces_format(request)
+    assert adapter.enforces_format(msgspec.structs.replace(request, tool_choice=ToolChoice(mode="none")))
 
 
 async def test_system_messages_and_consecutive_messages_are_joined() -> None:

@@ -107,6 +107,10 @@ class AnthropicAdapter(ModelAdapter):
         self._opening = anyio.Lock()
         self._first_model = ""
 
+    def enforces_format(self, request: ModelRequest) -> bool:
+        """Report whether the format is a schema; the vendor does not enforce any JSON object."""
+        return request.response_format is not None and request.response_format.schema is not None
+
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send the request to the model (see ``ModelAdapter.stream``)."""
         key = self._key()

@@ -32,8 +32,6 @@ the four marks that the vendor permits.
 CONTINUE = "Your answer was interrupted there. Continue it exactly where it stops, and repeat nothing."
 """The user's message that continues an answer if the model does not continue a final assistant message."""
 
-JSON_ONLY = "Answer with one JSON object and nothing else."
-"""The system message for a request for any JSON object. The vendor enforces only objects with a schema."""
 
 UNCOUNTED = frozenset(
     {"max_tokens", "stream", "stop_sequences", "metadata", "service_tier", "inference_geo", "temperature"}
@@ -66,8 +64,6 @@ def build_request(request: ModelRequest, model: str, settings: AnthropicSettings
     plan = _plan_thinking(request, model, settings, parameters, max_tokens)
     lead, rest = split_system(request.messages)
     system = [block for message in lead for block in text_blocks(message.content)]
-    if request.response_format is not None and request.response_format.schema is None:
-        system += text_blocks(JSON_ONLY)
     turns = conversation(rest, model, thinking=plan.on)
     _end_conversation(turns, request, may_prefill=traits.prefill and not plan.on)
     body: dict[str, Any] = {"model": model, "max_tokens": max_tokens, "stream": True, "messages": turns}

@@ -15,7 +15,13 @@ import msgspec
 
 from trunkline import ConfigError
 from trunkline.api.model import Ability, ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
-from trunkline_gemini.content_request import build_request, count_request, embedding_request, resource
+from trunkline_gemini.content_request import (
+    build_request,
+    count_request,
+    embedding_request,
+    enforces_format,
+    resource,
+)
 from trunkline_gemini.content_stream import ContentStreamReader
 from trunkline_gemini.contents import VENDOR
 from trunkline_gemini.errors import from_exception
@@ -117,6 +123,10 @@ class GeminiAdapter(ModelAdapter):
         self._settings = settings
         self._client: _GeminiClient | None = None
         self._opening = anyio.Lock()
+
+    def enforces_format(self, request: ModelRequest) -> bool:
+        """Report whether the vendor enforces the format in the answer of this model."""
+        return enforces_format(request, self._model(request))
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send the request to the model (see ``ModelAdapter.stream``)."""

@@ -1,6 +1,5 @@
 """Builds the bodies of requests to generate content, to count tokens and to embed. No I/O."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -14,10 +13,6 @@ from trunkline_gemini.settings import GeminiSettings
 CONTINUE = "Your answer was interrupted there. Continue it exactly where it stops, and repeat nothing."
 """The user's content that continues an answer. Newer models refuse a request that ends with a model's content."""
 
-JSON_ONLY = "Answer with one JSON object and nothing else."
-"""The system instruction for a schema that the vendor is not asked to enforce, and for models that do not take the JSON
-type together with tools.
-"""
 
 CONFIG_NAMES = {
     "stop_sequences": "stopSequences",
@@ -41,9 +36,9 @@ def build_request(request: ModelRequest, model: str, settings: GeminiSettings) -
     lead, rest = split_system(request.messages)
     contents = conversation(rest, model)
     _end_conversation(contents, request.partial)
-    config, instructions = _config(request, model, parameters)
+    config = _config(request, model, parameters)
     body: dict[str, Any] = {"contents": contents}
-    system = [part for text in (*(one.content for one in lead), instructions) for part in text_parts(text)]
+    system = [part for message in lead for part in text_parts(message.content)]
     if system:
         body["systemInstruction"] = {"parts": system}
     body |= _tools(request)
@@ -78,8 +73,8 @@ def _end_conversation(contents: list[Content], partial: str) -> None:
         contents.append({"role": "user", "parts": text_parts(CONTINUE)})
 
 
-def _config(request: ModelRequest, model: str, parameters: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return ``generationConfig``, and instructions for what it cannot express."""
+def _config(request: ModelRequest, model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``generationConfig``."""
     config: dict[str, Any] = {
         field: parameters[name] for name, field in CONFIG_NAMES.items() if name in parameters
     }
@@ -92,21 +87,19 @@ def _config(request: ModelRequest, model: str, parameters: Mapping[str, Any]) ->
     if thinking := _thinking(model, parameters):
         config["thinkingConfig"] = thinking
     wanted = request.response_format
-    if wanted is None:
-        return config, ""
-    schema = dict(wanted.schema) if wanted.schema is not None else None
-    if schema is not None and wanted.description:
-        schema.setdefault("description", wanted.description)
-    instruction = f"{JSON_ONLY} Its JSON Schema:\n{json.dumps(schema)}" if schema is not None else JSON_ONLY
+    if wanted is not None and wanted.schema is not None:
+        described = {"description": wanted.description} if wanted.description else {}
+        config["responseMimeType"] = "application/json"
+        config["responseJsonSchema"] = {**described, **wanted.schema}
+    return config
+
+
+def enforces_format(request: ModelRequest, model: str) -> bool:
+    """Report whether the vendor enforces the format: a strict schema, and with tools for newer models only."""
+    wanted = request.response_format
     calls = bool(request.tools) and request.tool_choice.mode != "none"
-    if calls and not traits_of(model).json_with_tools:
-        return config, instruction
-    config["responseMimeType"] = "application/json"
-    if schema is None:
-        return config, ""
-    if not wanted.strict:
-        return config, instruction
-    return {**config, "responseJsonSchema": schema}, ""
+    strict = wanted is not None and wanted.schema is not None and wanted.strict
+    return strict and (not calls or traits_of(model).json_with_tools)
 
 
 def _thinking(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

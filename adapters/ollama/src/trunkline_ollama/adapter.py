@@ -23,7 +23,7 @@ from trunkline.api.model import (
     model_error,
 )
 from trunkline_ollama.answer_reader import OllamaAnswerReader, lines_of
-from trunkline_ollama.chat_request import VENDOR, chat_body, keep_alive
+from trunkline_ollama.chat_request import VENDOR, chat_body, keep_alive, offered_tools
 from trunkline_ollama.errors import MissingModelError, from_exception, from_status
 from trunkline_ollama.model_listing import ModelTags, ShownModel, first_that_answers
 from trunkline_ollama.model_pull import PullProgress
@@ -73,6 +73,10 @@ class OllamaAdapter(ModelAdapter):
         self._client: httpx2.AsyncClient | None = None
         self._opening = anyio.Lock()
         self._first_model = ""
+
+    def enforces_format(self, request: ModelRequest) -> bool:
+        """Report whether no tool is offered: a format constrains every token, so that no tool could be called."""
+        return not offered_tools(request)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send the request to the model (see ``ModelAdapter.stream``). If the server does not have the model and the

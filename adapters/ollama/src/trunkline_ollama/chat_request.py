@@ -1,13 +1,12 @@
 """Translates a request to the body of ``POST /api/chat``. Pure functions."""
 
 import base64
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trunkline import Message
-from trunkline.api.model import ModelRequest, ResponseFormat
+from trunkline.api.model import ModelRequest
 from trunkline.api.tool import ToolSchema
 from trunkline_ollama.settings import OPTIONS, OllamaSettings
 
@@ -20,8 +19,6 @@ THINK_VALUES = {"none": False, "on": True}
 """``think`` for each ``reasoning_effort`` that is no level of the vendor."""
 
 OPTION_NAMES = frozenset(option.name for option in OPTIONS)
-
-FORMAT_IN_WORDS = "When you give your final answer, write a single JSON object and nothing else."
 
 
 def chat_body(request: ModelRequest, model: str, settings: OllamaSettings) -> dict[str, Any]:
@@ -39,7 +36,7 @@ def chat_body(request: ModelRequest, model: str, settings: OllamaSettings) -> di
     }
     if tools:
         body["tools"] = [_tool(tool) for tool in tools]
-    elif request.response_format is not None:
+    if request.response_format is not None:
         body["format"] = request.response_format.schema or "json"
     if (effort := parameters.get("reasoning_effort")) is not None:
         body["think"] = THINK_VALUES.get(effort, effort)
@@ -87,9 +84,6 @@ def _messages(request: ModelRequest, tools: Sequence[ToolSchema]) -> list[dict[s
         len(request.messages),
     )
     system = [message.content for message in request.messages[:begin] if message.content]
-    if tools and request.response_format is not None:
-        # A format constrains every token of the answer, so that the model could not call a tool.
-        system.append(_format_in_words(request.response_format))
     sent = [{"role": "system", "content": "\n\n".join(system)}] if system else []
     sent += _merged(_translated(request.messages[begin:]))
     if request.partial:
@@ -170,12 +164,3 @@ def _schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
     properties = given if isinstance(given, dict) else {}
     described = {name: value if isinstance(value, dict) else {} for name, value in properties.items()}
     return {"type": "object", **parameters, "properties": described}
-
-
-def _format_in_words(wanted: ResponseFormat) -> str:
-    about = [FORMAT_IN_WORDS]
-    if wanted.description:
-        about.append(wanted.description)
-    if wanted.schema is not None:
-        about.append(f"It matches this JSON Schema: {json.dumps(wanted.schema, ensure_ascii=False)}")
-    return "\n".join(about)

@@ -19,12 +19,12 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     ``messages`` is a transcript that every vendor accepts: each tool call has one result, directly after the message
     with the call and in the order of the calls; each result has a call; the ids of calls are unique. ``model`` is the
     vendor's name of the model, "" for the adapter's default. ``partial`` is the beginning of an answer that was
-    interrupted; only an adapter with ``continues`` receives one. ``response_format`` is set only for an adapter with
-    ``structured``. ``parameters`` are parameters of the adapter's table (``ModelAdapter.parameters``), validated; they
-    override those of the adapter's settings. ``block``, ``conversation``, ``turn``, ``actor``, ``purpose`` and
-    ``adapter`` (the adapter's name) describe the call to middleware and traces; an adapter never sends them. A
-    middleware may name another ``adapter``, which then receives the request. ``purpose`` is ``turn`` or the purpose
-    given to ``Completer.complete``.
+    interrupted; only an adapter with ``continues`` receives one. ``response_format`` is set only if the adapter
+    enforces it (``ModelAdapter.enforces_format``). ``parameters`` are parameters of the adapter's table
+    (``ModelAdapter.parameters``), validated; they override those of the adapter's settings. ``block``,
+    ``conversation``, ``turn``, ``actor``, ``purpose`` and ``adapter`` (the adapter's name) describe the call to
+    middleware and traces; an adapter never sends them. A middleware may name another ``adapter``, which then
+    receives the request. ``purpose`` is ``turn`` or the purpose given to ``Completer.complete``.
     """
 
     messages: tuple[Message, ...]
@@ -150,7 +150,7 @@ class ModelAdapter(ABC):
     """Whether the adapter sends the documents of messages (``Message.documents``). Other adapters receive none."""
 
     structured: bool = False
-    """Whether the vendor enforces ``ModelRequest.response_format``."""
+    """Whether the vendor enforces ``ModelRequest.response_format``. See ``enforces_format``."""
 
     parameters: tuple[ModelParameter, ...] = ()
     """The vendor's parameters that settings and requests may set. Trunkline refuses any other parameter."""
@@ -185,6 +185,13 @@ class ModelAdapter(ABC):
         answer or refuses.
         """
         return ()
+
+    def enforces_format(self, request: ModelRequest) -> bool:
+        """Report whether the vendor enforces ``request.response_format`` in the answer to this request; by default
+        ``structured``. If not, Trunkline instructs the model, validates the answer and has it repaired once, and
+        ``stream`` receives no format. Raises nothing.
+        """
+        return self.structured
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         """Return the number of input tokens of the request as the vendor counts them; None if the vendor has no such

@@ -113,7 +113,7 @@ class ModelRegistry:
             raise ModelError(
                 ErrorCode.PROVIDER_ERROR, "refused", f"the adapter {adapter.name} sends no documents"
             )
-        if request.response_format is not None and not adapter.structured:
+        if request.response_format is not None and not adapter.enforces_format(request):
             answer = ask_in_format(request, lambda request: self._stream(adapter, request))
         else:
             answer = self._stream(adapter, request)
