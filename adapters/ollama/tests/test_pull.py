@@ -63,7 +63,7 @@ async def test_a_missing_model_is_pulled_and_then_answers(caplog: pytest.LogCapt
     assert "Pulling qwen3:8b: 50 % of 5.2 GB" in caplog.messages
 
 
-async def test_a_model_that_does_not_exist_is_refused_before_anything_is_shown() -> None:
+async def test_a_missing_model_is_refused_before_anything_is_shown() -> None:
     """So that a fallback may answer."""
     events, error = await ask(["status:404"], pull=True, model=UNKNOWN_MODEL)
     assert events == []

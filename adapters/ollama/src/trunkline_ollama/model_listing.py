@@ -81,10 +81,10 @@ def first_that_answers(models: Iterable[ModelInfo]) -> str:
     return ""
 
 
-def missing_models(wanted: Iterable[str], available: Iterable[str]) -> list[str]:
-    """Return the wanted models that are not available. A name without a tag has the tag ``latest``."""
+def missing_models(names: Iterable[str], available: Iterable[str]) -> list[str]:
+    """Return the models that are not available. A name without a tag has the tag ``latest``."""
     there = {_with_tag(name) for name in available}
-    return [name for name in wanted if name and _with_tag(name) not in there]
+    return [name for name in names if name and _with_tag(name) not in there]
 
 
 def _with_tag(name: str) -> str:
