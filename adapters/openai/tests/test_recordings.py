@@ -9,15 +9,30 @@ from typing import Any
 import pytest
 
 from trunkline import ErrorCode, Message
-from trunkline.api.model import Call, Finish, ModelError, ModelEvent, ModelRequest, Reasoning, Text, Usage
+from trunkline.api.model import (
+    Call,
+    Finish,
+    ModelError,
+    ModelEvent,
+    ModelRequest,
+    Reasoning,
+    ReasoningDone,
+    Text,
+    ToolRan,
+    Usage,
+)
 from trunkline.testing.script import Raw
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_openai.adapter import OpenAIAdapter
+from trunkline_openai.responses import Responses
 from trunkline_openai.settings import OpenAISettings
 
 pytestmark = pytest.mark.anyio
 
 RECORDINGS = Path(__file__).parent / "recordings"
+CACHED = Usage(
+    input_tokens=100, output_tokens=20, cached_tokens=40, reasoning_tokens=8, cache_write_tokens=50
+)
 LOOK, LISTEN = ("look", {"at": "sea"}), ("listen", {"to": "wind"})
 
 ANSWERS: dict[str, dict[str, Any]] = {
@@ -48,6 +63,28 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "chat/filtered": {"text": "Half", "reason": "content_filter"},
     "chat/limit_cuts_a_call": {"calls": [LOOK], "reason": "max_tokens"},
     "chat/unknown_finish_reason": {"text": "Calm."},
+    "chat/deepseek_cached": {
+        "text": "Calm.",
+        "usage": Usage(input_tokens=90, output_tokens=2, cached_tokens=64),
+    },
+    "chat/moonshot_cached": {
+        "text": "Calm.",
+        "usage": Usage(input_tokens=90, output_tokens=2, cached_tokens=32),
+    },
+    "chat/openrouter_cache_write": {
+        "text": "Calm.",
+        "usage": Usage(input_tokens=90, output_tokens=2, cached_tokens=10, cache_write_tokens=70),
+    },
+    "chat/xai_reasoning_apart": {
+        "reasoning": "Boats rest.",
+        "text": "Calm.",
+        "usage": Usage(input_tokens=10, output_tokens=32, reasoning_tokens=30),
+    },
+    "chat/mistral_thinking": {
+        "reasoning": "Boats rest.",
+        "text": "Calm.",
+        "usage": Usage(input_tokens=10, output_tokens=9),
+    },
     "responses/openai_text": {
         "text": "Grüße 🚢.",
         "usage": Usage(input_tokens=30, output_tokens=12, cached_tokens=16, reasoning_tokens=5),
@@ -62,6 +99,14 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "responses/unnamed_events": {"text": "Calm.", "usage": Usage(input_tokens=1, output_tokens=2)},
     "responses/limit_cuts_a_call": {"text": "Half", "reason": "max_tokens"},
     "responses/refusal": {"text": "I cannot."},
+    "responses/encrypted_reasoning": {
+        "reasoning": "Listen too.",
+        "text": "I look.",
+        "calls": [LOOK, LISTEN],
+        "ids": ["call_a", "call_b"],
+        "usage": CACHED,
+    },
+    "responses/hosted_tools": {"text": "Calm.", "usage": CACHED},
 }
 
 FAILURES: dict[str, tuple[str, str, str]] = {
@@ -112,6 +157,37 @@ async def test_a_recorded_failure_has_its_code(name: str, size: int) -> None:
     events, error = await _play(name, size)
     assert error is not None
     assert (_joined(events, Text), error.code, error.fault) == (text, ErrorCode(code), fault)
+
+
+async def test_reasoning_items_keep_their_places() -> None:
+    """The items of the answer are blocks with their place among text and calls, and come back in these places."""
+    events, error = await _play("responses/encrypted_reasoning", 0)
+    assert error is None
+    blocks = tuple(event.block for event in events if isinstance(event, ReasoningDone))
+    assert [block.data["item"]["encrypted_content"] for block in blocks] == ["gAAAAA-one", "gAAAAA-two"]
+    calls = tuple(event.call for event in events if isinstance(event, Call))
+    answer = Message(
+        id="msg_2", role="assistant", content=_joined(events, Text), tool_calls=calls, reasoning=blocks
+    )
+    request = ModelRequest(messages=(Message(id="msg_1", role="user", content="How?"), answer))
+    items = Responses.body(request, "m", OpenAISettings(base_url="http://x", model="m"))["input"]
+    assert [item.get("id") or item.get("role") or item["name"] for item in items] == [
+        "user", "rs_1", "assistant", "look", "rs_2", "listen",
+    ]  # fmt: skip
+
+
+async def test_hosted_tools_are_shown_as_calls_that_ran() -> None:
+    """Each item has the tool's name, its arguments and its output; an image is told, not repeated."""
+    events, error = await _play("responses/hosted_tools", 0)
+    assert error is None
+    ran = [event for event in events if isinstance(event, ToolRan)]
+    assert [(one.call.name, one.call.arguments, one.output, one.error) for one in ran] == [
+        ("web_search", {"type": "search", "query": "harbour"}, "https://harbour.example/", False),
+        ("code_interpreter", {"code": "print(2)"}, "2\n", False),
+        ("file_search", {"queries": ["harbour"]}, "log.txt: Calm since noon.", False),
+        ("image_generation", {"prompt": "A harbour"}, "an image (png, about 9 bytes)", False),
+        ("ask", {"q": 1}, "no answer", True),
+    ]
 
 
 def test_every_recording_is_used() -> None:

@@ -6,9 +6,9 @@ protocol nearly right are the rule, and the protocols read what comes by their o
 bytes and events come out as text, which also spares each of them a detour through the SDK's models.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 import msgspec
@@ -17,12 +17,16 @@ from trunkline import ConfigError
 from trunkline.api.model import ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
 from trunkline_openai.chat_completions import ChatCompletions
 from trunkline_openai.errors import from_exception
+from trunkline_openai.listing import listed_models
 from trunkline_openai.protocol import ApiProtocol
-from trunkline_openai.responses import Responses
+from trunkline_openai.responses import Responses, counted_body
 from trunkline_openai.settings import DEFAULT_MODEL, OpenAISettings
+from trunkline_openai.vendors import OPENAI
 
 if TYPE_CHECKING:
     import openai
+
+T = TypeVar("T")
 
 PROTOCOLS: dict[str, type[ApiProtocol]] = {"chat": ChatCompletions, "responses": Responses}
 REST_SECONDS = 0.1
@@ -31,26 +35,14 @@ REST_SECONDS = 0.1
 LIST_TIMEOUT = 10.0
 """Seconds within which a server must have listed its models."""
 
-DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
-"""The model of vectors when none is named."""
+MAX_TEXTS, MAX_CHARS = 256, 300_000
+"""The largest number of texts, and of characters together, in one request for vectors. OpenAI takes 300 000 tokens."""
+
+EMBEDS = "embed"
+"""A part of the names of models that make vectors."""
 
 NO_ANSWERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot hold a conversation."""
-
-
-class _ListedModel(msgspec.Struct):
-    """A model as servers list it; each calls the size of the window by another name."""
-
-    id: str
-    max_model_len: int | None = None
-    context_length: int | None = None
-    context_window: int | None = None
-    max_context_length: int | None = None
-
-    @property
-    def info(self) -> ModelInfo:
-        window = self.max_model_len or self.context_length or self.context_window or self.max_context_length
-        return ModelInfo(id=self.id, context_window=window or 0)
 
 
 class _Embedding(msgspec.Struct):
@@ -62,20 +54,25 @@ class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
 
 
-class _ModelListing(msgspec.Struct):
-    data: list[_ListedModel] | None = None
+class _TokenCount(msgspec.Struct):
+    input_tokens: int
 
 
 class OpenAIAdapter(ModelAdapter):
-    """OpenAI, or a server that speaks its protocol (``settings.base_url``)."""
+    """OpenAI, or a server that speaks its protocol: a vendor's own section, or ``settings.base_url``."""
 
-    name = "openai"
-    vendor = "openai"
     sees = True
-    embeds = True
 
     def __init__(self, settings: OpenAISettings) -> None:
+        server = settings.server
+        self.name = settings.vendor.name
+        self.vendor = settings.vendor_name
         self.continues = settings.continue_final_message
+        self.structured = server.structured if settings.structured is None else settings.structured
+        self.reads = server.reads if settings.reads is None else settings.reads
+        self.embeds = server.embeds
+        self.parameters = settings.parameter_table
+        self.configured = settings.vendor is OPENAI or settings.given
         self._settings = settings
         self._protocol = PROTOCOLS[settings.protocol]
         self._client: openai.AsyncOpenAI | None = None
@@ -88,7 +85,7 @@ class OpenAIAdapter(ModelAdapter):
         key = self._key()
         model = request.model or self._settings.model or await self._default_model()
         body = {**self._protocol.body(request, model, self._settings), **self._settings.extra_body}
-        reader = self._protocol.reader(request, model, key)
+        reader = self._protocol.reader(request, model, self._settings, key)
         async with aclosing(self._events(self._protocol.path, body, key)) as events:
             async for event in events:
                 try:
@@ -108,27 +105,32 @@ class OpenAIAdapter(ModelAdapter):
         client = await self._open(key)
         try:
             with anyio.fail_after(LIST_TIMEOUT):
-                listing = await client.get("/models", cast_to=object)
-            listed = msgspec.convert(listing, _ModelListing).data or []
+                return listed_models(await client.get("/models", cast_to=object))
         except TimeoutError:
             raise model_error("timeout", "the server did not list its models in time") from None
         except Exception as error:
             raise from_exception(error, began=False, key=key) from None
-        return tuple(model.info for model in listed)
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        """The number of input tokens as OpenAI counts them. Other servers have no such call."""
+        if self._settings.server is not OPENAI:
+            return None
+        body = Responses.body(request, request.model or self._settings.known_model, self._settings)
+        counted = await self._post("/responses/input_tokens", counted_body(body), _TokenCount)
+        return counted.input_tokens
 
     async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:
         """Vectors by the server's embedding model."""
-        key = self._key()
-        client = await self._open(key)
-        body = msgspec.json.encode({"input": list(texts), "model": model or DEFAULT_EMBEDDING_MODEL})
-        try:
-            answer = await client.post("/embeddings", cast_to=object, content=body)
-            found = msgspec.convert(answer, _Embeddings).data
-        except Exception as error:
-            raise from_exception(error, began=False, key=key) from None
-        if len(found) != len(texts):
-            raise model_error("bad_response", f"{len(texts)} texts were embedded as {len(found)} vectors")
-        return [one.embedding for one in sorted(found, key=lambda one: one.index)]
+        chosen = model or self._settings.server.embedding_model or await self._embedding_model()
+        size = self._settings.embedding_dimensions
+        fields = {"model": chosen, **({"dimensions": size} if size is not None else {})}
+        vectors: list[list[float]] = []
+        for batch in _batches(texts):
+            found = (await self._post("/embeddings", {**fields, "input": batch}, _Embeddings)).data
+            if len(found) != len(batch):
+                raise model_error("bad_response", f"{len(batch)} texts were embedded as {len(found)} vectors")
+            vectors += (one.embedding for one in sorted(found, key=lambda one: one.index))
+        return vectors
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -160,6 +162,17 @@ class OpenAIAdapter(ModelAdapter):
                 with anyio.CancelScope(shield=True):
                     await stream.close()
 
+    async def _post(self, path: str, body: dict[str, Any], kind: type[T]) -> T:
+        """The answer of a request that does not stream. Raises ModelError only."""
+        key = self._key()
+        client = await self._open(key)
+        try:
+            return msgspec.convert(
+                await client.post(path, cast_to=object, content=msgspec.json.encode(body)), kind
+            )
+        except Exception as error:
+            raise from_exception(error, began=False, key=key) from None
+
     def _key(self) -> str:
         try:
             return self._settings.key()
@@ -180,19 +193,40 @@ class OpenAIAdapter(ModelAdapter):
             return self._client
 
     async def _default_model(self) -> str:
-        if self._settings.base_url is None:
+        if self._settings.server is OPENAI:
             return DEFAULT_MODEL
         if not self._first_model:
-            self._first_model = _first([model.id for model in await self.models()])
+            self._first_model = _first([model.id for model in await self.models()], self._settings.place)
         return self._first_model
 
+    async def _embedding_model(self) -> str:
+        listed = [model.id for model in await self.models()]
+        for name in listed:
+            if EMBEDS in name.lower():
+                return name
+        return _first(listed, self._settings.place)
 
-def _first(ids: Sequence[str]) -> str:
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """The texts in as many requests as a vendor's limits need."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and (len(batch) == MAX_TEXTS or size + len(text) > MAX_CHARS):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch
+
+
+def _first(ids: Sequence[str], place: str) -> str:
     """The first model that can hold a conversation, else the first."""
     able = [name for name in ids if not any(part in name.lower() for part in NO_ANSWERS)]
     for name in (*able, *ids):
         return name
-    raise model_error("refused", "the server lists no model; set model in [adapters.openai]")
+    raise model_error("refused", f"the server lists no model; set model in [{place}]")
 
 
 def _stream_type() -> "type[openai.AsyncStream[str]]":
@@ -230,6 +264,6 @@ def _new_client(settings: OpenAISettings, key: str) -> "openai.AsyncOpenAI":
         base_url=settings.url,
         max_retries=0,
         timeout=timeout,
-        default_headers={} if settings.base_url is None else elsewhere,  # type: ignore[arg-type]
+        default_headers={} if settings.server is OPENAI else elsewhere,  # type: ignore[arg-type]
         http_client=http,
     )

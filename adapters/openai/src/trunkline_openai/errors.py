@@ -1,6 +1,11 @@
 """From what can go wrong to the fixed codes. No vendor exception and no key gets past here."""
 
 import json
+import math
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
@@ -38,7 +43,7 @@ def from_status(status: int, body: Any, key: str) -> ModelError:
     detail = f"HTTP {status} {code}: {message}".replace(key, "[key]")
     if status in (401, 403):
         return model_error("authentication", detail)
-    if status == 429 or code in ("rate_limit_exceeded", "insufficient_quota"):
+    if status in (402, 429) or code in ("rate_limit_exceeded", "insufficient_quota"):
         return model_error("rate_limited", detail)
     if _is_overflow(code, message):
         return overflow_error(detail)
@@ -65,7 +70,9 @@ def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
         case ModelError():
             return error
         case openai.APIStatusError():
-            return from_status(error.status_code, error.body, key)
+            translated = from_status(error.status_code, error.body, key)
+            translated.retry_after = retry_after(error.response.headers)
+            return translated
         case openai.APITimeoutError() if isinstance(error.__cause__, httpx2.ConnectTimeout):
             return model_error("timeout", "the connection could not be made in time")
         case openai.APITimeoutError():
@@ -78,6 +85,21 @@ def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
             return model_error("bad_response", f"an event cannot be read: {error}".replace(key, "[key]"))
         case _:
             return model_error("bad_response", f"unexpected {type(error).__name__}")
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """The seconds after which the server accepts another request, None if its headers do not say. ``now`` is the time
+    in seconds since the epoch.
+    """
+    given = headers.get("retry-after", "")
+    seconds: float | None = None
+    with suppress(ValueError):
+        seconds = parsedate_to_datetime(given).timestamp() - (time.time() if now is None else now)
+    with suppress(ValueError):
+        seconds = float(given)
+    with suppress(ValueError):
+        seconds = float(headers.get("retry-after-ms", "")) / 1000
+    return max(0.0, seconds) if seconds is not None and math.isfinite(seconds) else None
 
 
 def _from_connection(cause: BaseException | None, began: bool) -> ModelError:

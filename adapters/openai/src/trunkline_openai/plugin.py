@@ -1,10 +1,11 @@
-"""The plugin: declares the section, the adapter when it is usable, and a health check that says why it is not."""
+"""The plugin: declares the sections, the adapters that are usable, and health checks that say why one is not."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, hookimpl
 from trunkline.api.model import ModelAdapter, ModelError
-from trunkline_openai.settings import OpenAISettings
+from trunkline_openai.settings import VENDOR_SETTINGS, OpenAISettings
+from trunkline_openai.vendors import OPENAI
 
 CONFIGURE = (
     'export OPENAI_API_KEY=..., or set base_url in [adapters.openai], such as "http://127.0.0.1:11434/v1".'
@@ -13,31 +14,42 @@ CONFIGURE = (
 
 @hookimpl
 def trunkline_config() -> Iterable[ConfigSection]:
-    return [ConfigSection("adapters", "openai", OpenAISettings)]
+    others = [ConfigSection("adapters", name, kind) for name, kind in VENDOR_SETTINGS.items()]
+    return [ConfigSection("adapters", "openai", OpenAISettings), *others]
 
 
 @hookimpl
 def trunkline_models(settings: PluginSettings) -> Iterable[ModelAdapter]:
-    section = settings.section(OpenAISettings)
-    if not section.usable:
+    usable = [section for section in _sections(settings) if section.usable]
+    if not usable:
         return []
     from trunkline_openai.adapter import OpenAIAdapter
 
-    return [OpenAIAdapter(section)]
+    return [OpenAIAdapter(section) for section in usable]
 
 
 @hookimpl
 def trunkline_health_checks(settings: PluginSettings) -> Iterable[HealthCheck]:
-    section = settings.section(OpenAISettings)
+    return [
+        _health_check(section) for section in _sections(settings) if section.vendor is OPENAI or section.given
+    ]
 
+
+def _sections(settings: PluginSettings) -> Iterator[OpenAISettings]:
+    yield settings.section(OpenAISettings)
+    for kind in VENDOR_SETTINGS.values():
+        yield settings.section(kind)
+
+
+def _health_check(section: OpenAISettings) -> HealthCheck:
     async def check() -> HealthResult:
         return await _check(section)
 
-    return [HealthCheck("adapters.openai", check, online=True)]
+    return HealthCheck(section.place, check, online=True)
 
 
 async def _check(section: OpenAISettings) -> HealthResult:
-    if not section.usable:
+    if not section.usable and section.vendor is OPENAI:
         return HealthResult("ok", "OpenAI is not configured; the offline adapter answers.", CONFIGURE)
     from trunkline_openai.adapter import OpenAIAdapter
 
@@ -45,16 +57,19 @@ async def _check(section: OpenAISettings) -> HealthResult:
     try:
         models = await adapter.models()
     except ModelError as error:
-        return HealthResult("warning", f"{section.url} does not answer ({error.fault}).", _cure(error))
+        return HealthResult(
+            "warning", f"{section.url} does not answer ({error.fault}).", _cure(error, section)
+        )
     finally:
         await adapter.aclose()
     return HealthResult("ok", f"{section.url} answers and lists {len(models)} models.")
 
 
-def _cure(error: ModelError) -> str:
+def _cure(error: ModelError, section: OpenAISettings) -> str:
     match error.fault:
         case "authentication":
-            return "Check the key: OPENAI_API_KEY, or the variable that api_key in [adapters.openai] names."
+            usual = f"{section.vendor.key_variable}, or " if section.vendor.key_variable else ""
+            return f"Check the key: {usual}the variable that api_key in [{section.place}] names."
         case "unavailable" | "timeout":
-            return "Start the server there, or correct base_url in [adapters.openai]; it ends with /v1 as a rule."
-    return "Check that base_url in [adapters.openai] names a server that speaks OpenAI's protocol."
+            return f"Start the server there, or correct base_url in [{section.place}]; it ends with /v1 as a rule."
+    return f"Check that base_url in [{section.place}] names a server that speaks OpenAI's protocol."

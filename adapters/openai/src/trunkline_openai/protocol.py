@@ -14,6 +14,7 @@ from trunkline.api.model import (
     Finish,
     ModelEvent,
     ModelRequest,
+    ReasoningDone,
     Usage,
     is_complete,
     model_error,
@@ -26,9 +27,11 @@ T = TypeVar("T")
 class AnswerReader(ABC):
     """Reads the events of one answer. ``key`` is taken out of every text that an error would carry."""
 
-    def __init__(self, request: ModelRequest, model: str, key: str) -> None:
+    def __init__(self, request: ModelRequest, model: str, settings: OpenAISettings, key: str) -> None:
         self._ids = CallIds(request)
+        self._requested = model
         self._model = model
+        self._settings = settings
         self._key = key
         self._seen = False
         self._reason: str | None = None
@@ -56,6 +59,7 @@ class AnswerReader(ABC):
                 "interrupted" if self._seen else "bad_response",
                 "the stream ended before the answer did" if self._seen else "the stream holds no event",
             )
+        yield from self._blocks()
         calls = self._calls()
         if self._reason in ("max_tokens", "content_filter"):
             calls = [call for call in calls if is_complete(call)]  # a call that was cut off must not be run
@@ -70,6 +74,10 @@ class AnswerReader(ABC):
     @abstractmethod
     def _calls(self) -> list[ToolCall]: ...
 
+    def _blocks(self) -> Iterator[ReasoningDone]:
+        """The reasoning that is complete only at the end of the answer."""
+        yield from ()
+
 
 class ApiProtocol(ABC):
     """A protocol of OpenAI: Chat Completions or Responses."""
@@ -81,6 +89,11 @@ class ApiProtocol(ABC):
     @abstractmethod
     def body(request: ModelRequest, model: str, settings: OpenAISettings) -> dict[str, Any]:
         """The request as this protocol puts it, without ``extra_body``."""
+
+
+def given_parameters(request: ModelRequest, settings: OpenAISettings) -> dict[str, Any]:
+    """The parameters of a request: those of the section, overridden by the request's own."""
+    return {**settings.parameters, **request.parameters}
 
 
 def decode_event(event: str, decoder: msgspec.json.Decoder[T]) -> T:

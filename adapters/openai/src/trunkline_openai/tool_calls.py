@@ -60,6 +60,11 @@ class CallAssembler:
         if arguments:
             call.pieces.append(arguments)
 
+    @property
+    def begun(self) -> bool:
+        """Report whether there is a call."""
+        return bool(self._open)
+
     def calls(self, ids: CallIds) -> list[ToolCall]:
         """The calls, in the order in which they began."""
         return [

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from trunkline.testing.script import HeardMessage, Reply, ScriptedCall, ScriptedRequest
+from trunkline.testing.vendor_apis.openai_reasoning_items import signature
 from trunkline.testing.vendor_apis.vendor_api import (
     RecordedRequest,
     WireFormat,
@@ -22,7 +23,12 @@ FINISH = {
 
 
 class ChatWireFormat(WireFormat):
-    """OpenAI Chat Completions."""
+    """OpenAI Chat Completions. A model whose name has a vendor, as OpenRouter's have, signs its reasoning."""
+
+    def __init__(self, heard: ScriptedRequest, number: int) -> None:
+        super().__init__(heard, number)
+        self._signs = "/" in str(heard.body.get("model"))
+        self._unsigned = ""
 
     @staticmethod
     def hear(request: RecordedRequest) -> ScriptedRequest:
@@ -43,16 +49,20 @@ class ChatWireFormat(WireFormat):
 
     def text(self, piece: str) -> bytes:
         self.output_words += len(piece.split())
-        return self._delta({"content": piece})
+        return self._signed() + self._delta({"content": piece})
 
     def reasoning(self, piece: str) -> bytes:
         self.output_words += len(piece.split())
-        return self._delta({"reasoning_content": piece})
+        if not self._signs:
+            return self._delta({"reasoning_content": piece})
+        self._unsigned += piece
+        return self._delta({"reasoning": piece, "reasoning_details": [_detail(piece)]})
 
     def calls(self, calls: tuple[ScriptedCall, ...]) -> Iterable[bytes]:
         for index, request in enumerate(calls):
             half = len(request.text) // 2
             head = {"index": index, "id": self.call_id(index), "type": "function"}
+            yield self._signed()
             yield self._delta({"tool_calls": [{**head, "function": {"name": request.name, "arguments": ""}}]})
             for part in (request.text[:half], request.text[half:]):
                 yield self._delta({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
@@ -61,7 +71,7 @@ class ChatWireFormat(WireFormat):
         usage = b""
         if (self.heard.body.get("stream_options") or {}).get("include_usage"):
             usage = sse({**self._frame("chat.completion.chunk"), "choices": [], "usage": self._usage()})
-        return self._delta({}, finish=FINISH[reason]) + usage + sse("[DONE]")
+        return self._signed() + self._delta({}, finish=FINISH[reason]) + usage + sse("[DONE]")
 
     def whole(self, reply: Reply) -> dict[str, Any]:
         calls = [
@@ -78,6 +88,12 @@ class ChatWireFormat(WireFormat):
         choice = {"index": 0, "message": message, "finish_reason": FINISH[reason_of(reply)], "logprobs": None}
         return {**self._frame("chat.completion"), "choices": [choice], "usage": self._usage()}
 
+    def _signed(self) -> bytes:
+        """Return the event with the signature of the reasoning so far, if there is any."""
+        text, self._unsigned = self._unsigned, ""
+        detail = {**_detail(""), "signature": signature(text)}
+        return self._delta({"reasoning_details": [detail]}) if text else b""
+
     def _frame(self, kind: str) -> dict[str, Any]:
         model = str(self.heard.body.get("model", "scripted"))
         return {"id": f"chatcmpl-{self.number}", "object": kind, "created": 1_700_000_000, "model": model}
@@ -89,3 +105,7 @@ class ChatWireFormat(WireFormat):
     def _usage(self) -> dict[str, Any]:
         given, made = self.heard.words, self.output_words
         return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+
+
+def _detail(text: str) -> dict[str, Any]:
+    return {"type": "reasoning.text", "text": text, "format": "anthropic-claude-v1", "index": 0}

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from trunkline.testing.script import HeardMessage, Reply, Say, ScriptedCall, ScriptedRequest, Think
+from trunkline.testing.vendor_apis.openai_reasoning_items import ENCRYPTED, sealed
 from trunkline.testing.vendor_apis.vendor_api import RecordedRequest, WireFormat, calls_of, sse, text_of
 
 
@@ -27,7 +28,7 @@ class ResponsesWireFormat(WireFormat):
         )
         for item in items:
             _hear_item(lines, item)
-        tools = tuple(tool["name"] for tool in body.get("tools") or ())
+        tools = tuple(tool["name"] for tool in body.get("tools") or () if tool.get("type") == "function")
         return ScriptedRequest(lines=tuple(lines), tools=tools, body=body)
 
     def begin(self) -> bytes:
@@ -64,6 +65,13 @@ class ResponsesWireFormat(WireFormat):
             self._open = {**(self._open or {}), "arguments": request.text}
             yield self._event("response.function_call_arguments.done", **place, arguments=request.text)
         yield self._close()
+
+    def ran(self, request: ScriptedCall, output: str) -> bytes:
+        given = request.arguments if isinstance(request.arguments, dict) else {}
+        item = self._item(
+            f"{request.name}_call", status="in_progress", **_hosted(request.name, given, output)
+        )
+        return item + self._close()
 
     def stop(self, reason: str) -> bytes:
         closed = self._close()
@@ -124,6 +132,8 @@ class ResponsesWireFormat(WireFormat):
         if kind == "reasoning":
             place, part = self._place(summary_index=0), {"type": "summary_text", "text": self._said}
             self._open = {**(self._open or {}), "summary": [part]}
+            if ENCRYPTED in (self.heard.body.get("include") or ()):
+                self._open["encrypted_content"] = sealed(self._open["id"], self._said)
             done = self._event("response.reasoning_summary_text.done", **place, text=self._said)
             return done + self._event("response.reasoning_summary_part.done", **place, part=part)
         return b""
@@ -151,6 +161,24 @@ class ResponsesWireFormat(WireFormat):
             "tools": self.heard.body.get("tools") or [],
             "usage": None if status == "in_progress" else usage,
         }
+
+
+def _hosted(name: str, given: dict[str, Any], output: str) -> dict[str, Any]:
+    """Return the fields of the item of a hosted tool."""
+    match name:
+        case "web_search":
+            sources = [{"type": "url", "url": output}]
+            return {"action": {"type": "search", "query": given.get("query", ""), "sources": sources}}
+        case "file_search":
+            return {
+                "queries": [given.get("query", "")],
+                "results": [{"filename": "notes.txt", "text": output}],
+            }
+        case "code_interpreter":
+            outputs = [{"type": "logs", "logs": output}]
+            return {"code": given.get("code", ""), "container_id": "cntr_1", "outputs": outputs}
+        case _:
+            return {"result": output}
 
 
 def _hear_item(lines: list[HeardMessage], item: dict[str, Any]) -> None:

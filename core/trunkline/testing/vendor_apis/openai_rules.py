@@ -9,6 +9,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trunkline.testing.vendor_apis.openai_reasoning_items import (
+    ENCRYPTED,
+    PLAIN_MODEL,
+    REASONING_MODEL,
+    THINKING_MODEL,
+    is_signed,
+    is_unchanged,
+)
 from trunkline.testing.vendor_apis.vendor_api import RuleViolation
 
 CHAT_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
@@ -23,9 +31,9 @@ def find_violations(path: str, body: Any) -> tuple[RuleViolation, ...]:
     if not isinstance(body, dict):
         return ()
     if path.endswith("/chat/completions"):
-        return (*_chat(body.get("messages")), *_tools(body, "function"))
+        return (*_chat(body.get("messages")), *_chat_reasoning(body), *_both(body, "function"))
     if path.endswith("/responses"):
-        return (*_responses(body.get("input")), *_tools(body, None))
+        return (*_responses(body.get("input")), *_items_of_reasoning(body), *_both(body, None))
     return ()
 
 
@@ -86,9 +94,45 @@ def _assistant(message: Mapping[str, Any], at: str, seen: set[str]) -> Iterator[
         yield from _call(call.get("id"), function, place, seen, CHAT_ID)
 
 
+def _chat_reasoning(body: Mapping[str, Any]) -> Iterator[RuleViolation]:
+    """Check the reasoning that assistant messages give back, by the rules of the model's vendor."""
+    model = str(body.get("model"))
+    thinks = (body.get("thinking") or {}).get("type") != "disabled"
+    for number, message in enumerate(body.get("messages") or ()):
+        at = f"messages[{number}]"
+        if message.get("role") != "assistant":
+            continue
+        given = "reasoning_content" in message
+        if THINKING_MODEL.match(model):
+            if thinks and message.get("tool_calls") and not given:
+                yield RuleViolation(
+                    f"{at}.reasoning_content", "in the thinking mode it must be passed back to the API"
+                )
+        elif given:
+            yield RuleViolation(f"{at}.reasoning_content", "unsupported")
+        for detail in message.get("reasoning_details") or ():
+            if "/" not in model or (detail.get("type") == "reasoning.text" and not is_signed(detail)):
+                yield RuleViolation(f"{at}.reasoning_details", "not as they were sent")
+
+
 def _content(content: Any, at: str) -> Iterator[RuleViolation]:
     if not isinstance(content, str) and not (isinstance(content, list) and content):
         yield RuleViolation(f"{at}.content", "neither a text nor parts")
+    for number, part in enumerate(content if isinstance(content, list) else ()):
+        yield from _part(part, f"{at}.content[{number}]")
+
+
+def _part(part: Mapping[str, Any], at: str) -> Iterator[RuleViolation]:
+    """Check a document: its content is an address that holds it, and it has a name."""
+    file = (
+        part if part.get("type") == "input_file" else part.get("file") if part.get("type") == "file" else None
+    )
+    if file is None:
+        return
+    if not str(file.get("file_data")).startswith("data:"):
+        yield RuleViolation(f"{at}.file_data", "no data URL")
+    if not file.get("filename"):
+        yield RuleViolation(f"{at}.filename", "missing")
 
 
 # Responses ---------------------------------------------------------------------------------------------------
@@ -118,6 +162,24 @@ def _responses(items: Any) -> Iterator[RuleViolation]:
         elif kind == "message":
             yield from _input_message(item, at)
     yield from _unanswered(open_calls, f"input[{len(items)}]")
+
+
+def _items_of_reasoning(body: Mapping[str, Any]) -> Iterator[RuleViolation]:
+    """Check that reasoning items are unchanged and that the item of their answer follows."""
+    given = body.get("input")
+    items = given if isinstance(given, list) else []
+    following: Sequence[Any] = [*items[1:], {}]
+    for number, (item, after) in enumerate(zip(items, following, strict=False)):
+        if item.get("type") != "reasoning":
+            continue
+        at = f"input[{number}]"
+        answers = after.get("type") in ("reasoning", "function_call") or after.get("role") == "assistant"
+        if not answers:
+            yield RuleViolation(at, "of type reasoning was provided without its required following item")
+        if not is_unchanged(item):
+            yield RuleViolation(f"{at}.encrypted_content", "could not be verified")
+    if ENCRYPTED in (body.get("include") or ()) and PLAIN_MODEL.match(str(body.get("model"))):
+        yield RuleViolation("include", "encrypted content is not supported with this model")
 
 
 def _output(item: Mapping[str, Any], at: str, open_calls: set[str]) -> Iterator[RuleViolation]:
@@ -166,13 +228,92 @@ def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
+def _both(body: Mapping[str, Any], within: str | None) -> Iterator[RuleViolation]:
+    yield from _tools(body, within)
+    yield from _tool_choice(body, within)
+    yield from _format(body, within)
+    effort = body.get("reasoning_effort") or (body.get("reasoning") or {}).get("effort")
+    if (
+        body.get("temperature") is not None
+        and REASONING_MODEL.match(str(body.get("model")))
+        and effort != "none"
+    ):
+        yield RuleViolation("temperature", "unsupported parameter with this model")
+
+
+def _function_names(body: Mapping[str, Any], within: str | None) -> list[str]:
+    """Return the names of the offered functions. Hosted tools have none."""
+    tools = [tool for tool in body.get("tools") or () if tool.get("type") == "function"]
+    return [str((tool.get(within) or {} if within else tool).get("name")) for tool in tools]
+
+
 def _tools(body: Mapping[str, Any], within: str | None) -> Iterator[RuleViolation]:
-    tools: Sequence[Any] = body.get("tools") or ()
-    names = [str((tool.get(within) or {} if within else tool).get("name")) for tool in tools]
-    if "tools" in body and not tools:
+    if "tools" in body and not body["tools"]:
         yield RuleViolation("tools", "an empty list")
+    names = _function_names(body, within)
     for number, name in enumerate(names):
         if not NAME.fullmatch(name):
             yield RuleViolation(f"tools[{number}].name", f"{name!r} is no name of a function")
         if name in names[:number]:
             yield RuleViolation(f"tools[{number}].name", f"{name!r} is there twice")
+
+
+def _tool_choice(body: Mapping[str, Any], within: str | None) -> Iterator[RuleViolation]:
+    choice = body.get("tool_choice")
+    if choice is None:
+        return
+    if not body.get("tools"):
+        yield RuleViolation("tool_choice", "only allowed when tools are specified")
+    if isinstance(choice, str):
+        if choice not in ("auto", "required", "none"):
+            yield RuleViolation("tool_choice", f"no mode {choice!r}")
+        return
+    allowed = (choice.get("allowed_tools") or {}) if within else choice
+    chosen = allowed.get("tools") or () if choice.get("type") == "allowed_tools" else [choice]
+    if choice.get("type") == "allowed_tools" and allowed.get("mode") not in ("auto", "required"):
+        yield RuleViolation("tool_choice.mode", f"no mode {allowed.get('mode')!r}")
+    names = _function_names(body, within)
+    for tool in chosen:
+        if (
+            tool.get("type") == "function"
+            and (tool.get(within) or {} if within else tool).get("name") not in names
+        ):
+            yield RuleViolation("tool_choice", "names a tool that is not among the tools")
+
+
+def _format(body: Mapping[str, Any], within: str | None) -> Iterator[RuleViolation]:
+    """Check the form of the answer: ``response_format`` of Chat Completions, ``text.format`` of Responses."""
+    at = "response_format" if within else "text.format"
+    wanted = body.get("response_format") if within else (body.get("text") or {}).get("format")
+    if wanted is None or wanted.get("type") == "text":
+        return
+    if wanted.get("type") == "json_object":
+        if "json" not in json.dumps(body.get("messages") or body.get("input")).lower():
+            yield RuleViolation(at, "the messages must contain the word json")
+        return
+    if wanted.get("type") != "json_schema":
+        yield RuleViolation(f"{at}.type", f"no type {wanted.get('type')!r}")
+        return
+    described = (wanted.get("json_schema") or {}) if within else wanted
+    if not NAME.fullmatch(str(described.get("name"))):
+        yield RuleViolation(f"{at}.name", "no name of a schema")
+    schema = described.get("schema")
+    if not isinstance(schema, dict):
+        yield RuleViolation(f"{at}.schema", "no schema")
+    elif described.get("strict"):
+        yield from _strict(schema, f"{at}.schema")
+
+
+def _strict(schema: Mapping[str, Any], at: str) -> Iterator[RuleViolation]:
+    """Check what a strict schema must have: every property is required, and no other is permitted."""
+    properties = schema.get("properties")
+    if schema.get("type") == "object" or properties is not None:
+        if schema.get("additionalProperties") is not False:
+            yield RuleViolation(at, "additionalProperties is required to be supplied and to be false")
+        if set(schema.get("required") or ()) != set(properties or ()):
+            yield RuleViolation(at, "required is required to include every key in properties")
+    for name, inner in (properties or {}).items():
+        if isinstance(inner, dict):
+            yield from _strict(inner, f"{at}.properties.{name}")
+    if isinstance(schema.get("items"), dict):
+        yield from _strict(schema["items"], f"{at}.items")

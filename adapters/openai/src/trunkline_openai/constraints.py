@@ -1,0 +1,59 @@
+"""Which tools a request offers, which calls it demands, and the form of the answer. No I/O in here."""
+
+from typing import Any
+
+from trunkline.api.model import ModelRequest, ResponseFormat, ToolChoice
+from trunkline.api.tool import ToolSchema
+from trunkline_openai.vendors import Protocol, Vendor
+
+
+def offered_tools(request: ModelRequest, vendor: Vendor) -> tuple[ToolSchema, ...]:
+    """Return the tools to send. A server that knows no list of permitted tools receives only these."""
+    choice = request.tool_choice
+    if vendor.tool_choice == "absent" and choice.mode == "none":
+        return ()
+    if choice.tools and choice.mode != "none" and vendor.tool_choice != "full":
+        return tuple(tool for tool in request.tools if tool.name in choice.tools)
+    return request.tools
+
+
+def tool_choice(choice: ToolChoice, vendor: Vendor, protocol: Protocol) -> Any:
+    """Return the value of ``tool_choice``, None to leave it out."""
+    if vendor.tool_choice == "absent" or (choice.mode == "auto" and not choice.tools):
+        return None
+    if choice.mode == "none" or not choice.tools:
+        return choice.mode
+    if vendor.tool_choice == "text":
+        return None if choice.mode == "auto" else choice.mode
+    tools = [_tool(name, protocol) for name in choice.tools]
+    if choice.mode == "required" and len(tools) == 1:
+        return tools[0]
+    allowed = {"mode": choice.mode, "tools": tools}
+    if protocol == "chat":
+        return {"type": "allowed_tools", "allowed_tools": allowed}
+    return {"type": "allowed_tools", **allowed}
+
+
+def chat_format(wanted: ResponseFormat) -> dict[str, Any]:
+    """Return the value of ``response_format`` of Chat Completions."""
+    if wanted.schema is None:
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": _schema(wanted)}
+
+
+def responses_format(wanted: ResponseFormat) -> dict[str, Any]:
+    """Return the value of ``text.format`` of Responses."""
+    if wanted.schema is None:
+        return {"type": "json_object"}
+    return {"type": "json_schema", **_schema(wanted)}
+
+
+def _tool(name: str, protocol: Protocol) -> dict[str, Any]:
+    if protocol == "chat":
+        return {"type": "function", "function": {"name": name}}
+    return {"type": "function", "name": name}
+
+
+def _schema(wanted: ResponseFormat) -> dict[str, Any]:
+    described = {"description": wanted.description} if wanted.description else {}
+    return {"name": wanted.name, **described, "schema": wanted.schema, "strict": wanted.strict}
