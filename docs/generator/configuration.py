@@ -219,10 +219,39 @@ def _plugins() -> list[str]:
     parts.append(
         f"### Keys of every plugin\n\n{prose(PluginHostSettings)}\n\n{fields_table(PluginHostSettings)}"
     )
-    for section in _declared():
-        title = f"### [{section.table}.{section.name}]"
-        parts.append(f"{title}\n\n{prose(section.type)}\n\n{fields_table(section.type)}")
+    declared = _declared()
+    originals = [(section, _original(section, declared)) for section in declared]
+    for section, original in originals:
+        if original is None:
+            title = f"### [{section.table}.{section.name}]"
+            same = _same_keys([variant for variant, its in originals if its is section])
+            parts.append(f"{title}\n\n{prose(section.type)}{same}\n\n{fields_table(section.type)}")
     return parts
+
+
+def _original(section: ConfigSection, declared: list[ConfigSection]) -> ConfigSection | None:
+    """The declared section whose type this one's type specializes without keys of its own."""
+    fields = section.type.__struct_fields__
+    return next(
+        (
+            one
+            for one in declared
+            if one is not section
+            and issubclass(section.type, one.type)
+            and fields == one.type.__struct_fields__
+        ),
+        None,
+    )
+
+
+def _same_keys(variants: list[ConfigSection]) -> str:
+    if not variants:
+        return ""
+    listed = ", ".join(f"`[{section.table}.{section.name}]`" for section in variants)
+    return (
+        f"\n\nThe same keys are in {listed}, with the address and the key variable of "
+        "[the vendor](../how-to/openai-compatible-vendors.md)."
+    )
 
 
 def _declared() -> list[ConfigSection]:

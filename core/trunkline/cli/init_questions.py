@@ -115,10 +115,12 @@ def _as_it_is(settings: InitSettings) -> list[ModelChoice]:
 
 
 def _choices(settings: InitSettings) -> list[ModelChoice]:
+    # The vendors of OpenAI's protocol have its keys: too many to list, and their addresses can be given.
+    compatible = settings.sections.get(COMPATIBLE)
     others = [
         ModelChoice(f"the adapter {name}", name, None)
-        for name in sorted(settings.sections)
-        if name not in (COMPATIBLE, OFFLINE)
+        for name, keys in sorted(settings.sections.items())
+        if name not in (COMPATIBLE, OFFLINE) and keys != compatible
     ]
     offline = ModelChoice(
         "no model yet: Trunkline searches memory and quotes what it finds", OFFLINE, works=True
