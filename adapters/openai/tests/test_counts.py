@@ -57,7 +57,7 @@ async def test_a_local_server_embeds_by_its_own_model() -> None:
     assert (body["model"], "dimensions" in body) == ("nomic-embed-text", False)
 
 
-async def test_the_servers_wish_to_wait_is_passed_on() -> None:
+async def test_the_time_until_the_next_request_is_passed_on() -> None:
     """Status 429 with Retry-After says when another request is accepted; other errors say nothing."""
     with ScriptedProvider() as provider:
         adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url, model="m"))

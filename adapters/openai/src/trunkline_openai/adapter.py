@@ -54,7 +54,7 @@ class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
 
 
-class _TokenCount(msgspec.Struct):
+class _InputTokens(msgspec.Struct):
     input_tokens: int
 
 
@@ -116,7 +116,7 @@ class OpenAIAdapter(ModelAdapter):
         if self._settings.server is not OPENAI:
             return None
         body = Responses.body(request, request.model or self._settings.known_model, self._settings)
-        counted = await self._post("/responses/input_tokens", counted_body(body), _TokenCount)
+        counted = await self._post("/responses/input_tokens", counted_body(body), _InputTokens)
         return counted.input_tokens
 
     async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:

@@ -34,18 +34,18 @@ def tool_choice(choice: ToolChoice, vendor: Vendor, protocol: Protocol) -> Any:
     return {"type": "allowed_tools", **allowed}
 
 
-def chat_format(wanted: ResponseFormat) -> dict[str, Any]:
+def chat_format(response_format: ResponseFormat) -> dict[str, Any]:
     """Return the value of ``response_format`` of Chat Completions."""
-    if wanted.schema is None:
+    if response_format.schema is None:
         return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": _schema(wanted)}
+    return {"type": "json_schema", "json_schema": _schema(response_format)}
 
 
-def responses_format(wanted: ResponseFormat) -> dict[str, Any]:
+def responses_format(response_format: ResponseFormat) -> dict[str, Any]:
     """Return the value of ``text.format`` of Responses."""
-    if wanted.schema is None:
+    if response_format.schema is None:
         return {"type": "json_object"}
-    return {"type": "json_schema", **_schema(wanted)}
+    return {"type": "json_schema", **_schema(response_format)}
 
 
 def _tool(name: str, protocol: Protocol) -> dict[str, Any]:
@@ -54,6 +54,11 @@ def _tool(name: str, protocol: Protocol) -> dict[str, Any]:
     return {"type": "function", "name": name}
 
 
-def _schema(wanted: ResponseFormat) -> dict[str, Any]:
-    described = {"description": wanted.description} if wanted.description else {}
-    return {"name": wanted.name, **described, "schema": wanted.schema, "strict": wanted.strict}
+def _schema(response_format: ResponseFormat) -> dict[str, Any]:
+    described = {"description": response_format.description} if response_format.description else {}
+    return {
+        "name": response_format.name,
+        **described,
+        "schema": response_format.schema,
+        "strict": response_format.strict,
+    }

@@ -174,21 +174,21 @@ def parameter_table(vendor: Vendor, protocol: Protocol) -> tuple[ModelParameter,
     return tuple(msgspec.structs.replace(one, models=("*",)) for one in PARAMETERS if one.name in names)
 
 
-def chat_fields(given: Mapping[str, Any], vendor: Vendor) -> dict[str, Any]:
+def chat_fields(parameters: Mapping[str, Any], vendor: Vendor) -> dict[str, Any]:
     """Return the fields of a request to Chat Completions for these parameters."""
     fields = {
         vendor.seed if name == "seed" else name: value
-        for name, value in given.items()
+        for name, value in parameters.items()
         if name != "reasoning_effort"
     }
-    if effort := given.get("reasoning_effort"):
+    if effort := parameters.get("reasoning_effort"):
         fields.update(_effort_fields(effort, vendor))
     return fields
 
 
-def responses_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+def responses_fields(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request to Responses for these parameters."""
-    fields = dict(given)
+    fields = dict(parameters)
     reasoning = {
         key: fields.pop(name)
         for key, name in (("effort", "reasoning_effort"), ("summary", "reasoning_summary"))
@@ -201,11 +201,11 @@ def responses_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def takes_temperature(vendor: Vendor, model: str, given: Mapping[str, Any]) -> bool:
+def takes_temperature(vendor: Vendor, model: str, parameters: Mapping[str, Any]) -> bool:
     """Report whether the model accepts a temperature. OpenAI's reasoning models refuse one while they reason."""
     if vendor is not OPENAI or not is_reasoning_model(model):
         return True
-    return given.get("reasoning_effort") == "none" and fnmatch_any(model, SAMPLING_MODELS)
+    return parameters.get("reasoning_effort") == "none" and fnmatch_any(model, SAMPLING_MODELS)
 
 
 def is_reasoning_model(model: str) -> bool:

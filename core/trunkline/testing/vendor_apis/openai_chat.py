@@ -25,9 +25,9 @@ FINISH = {
 class ChatWireFormat(WireFormat):
     """OpenAI Chat Completions. A model whose name has a vendor, as OpenRouter's have, signs its reasoning."""
 
-    def __init__(self, heard: ScriptedRequest, number: int) -> None:
-        super().__init__(heard, number)
-        self._signs = "/" in str(heard.body.get("model"))
+    def __init__(self, request: ScriptedRequest, number: int) -> None:
+        super().__init__(request, number)
+        self._signs = "/" in str(request.body.get("model"))
         self._unsigned = ""
 
     @staticmethod
