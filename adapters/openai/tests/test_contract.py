@@ -1,4 +1,4 @@
-"""The adapter contract, over both of OpenAI's protocols."""
+"""The adapter contract, over both of OpenAI's protocols and in the ways of other vendors."""
 
 import pytest
 
@@ -7,11 +7,12 @@ from trunkline.api.model import ModelAdapter
 from trunkline.testing.adapter_suite import ScriptedProviderSuite
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_openai.adapter import OpenAIAdapter
-from trunkline_openai.settings import Api, OpenAISettings
+from trunkline_openai.settings import VENDOR_SETTINGS, Api, OpenAISettings
 
 
 class OpenAIContract(ScriptedProviderSuite):
-    api: Api
+    api: Api = "chat"
+    section: type[OpenAISettings] = OpenAISettings
 
     @pytest.fixture(autouse=True)
     def _environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,12 +21,24 @@ class OpenAIContract(ScriptedProviderSuite):
     def adapter(self, provider: ScriptedProvider, key: str) -> ModelAdapter:
         self.monkeypatch.setenv("CANARY_KEY", key)
         secret = Secret(env="CANARY_KEY")
-        return OpenAIAdapter(OpenAISettings(base_url=provider.url, api_key=secret, api=self.api))
+        return OpenAIAdapter(self.section(base_url=provider.url, api_key=secret, api=self.api))
 
 
 class TestChat(OpenAIContract):
-    api: Api = "chat"
+    pass
 
 
 class TestResponses(OpenAIContract):
     api: Api = "responses"
+
+
+class TestDeepSeek(OpenAIContract):
+    section = VENDOR_SETTINGS["deepseek"]
+
+
+class TestOpenRouter(OpenAIContract):
+    section = VENDOR_SETTINGS["openrouter"]
+
+
+class TestLocalServer(OpenAIContract):
+    section = VENDOR_SETTINGS["ollama-v1"]

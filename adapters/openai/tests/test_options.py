@@ -6,12 +6,13 @@ import msgspec
 import pytest
 
 from trunkline import ConfigError, Image, Message
-from trunkline.api.model import DocumentFile, ModelRequest, ResponseFormat, Text, ToolChoice, ToolRan
+from trunkline.api.model import CallIds, DocumentFile, ModelRequest, ResponseFormat, Text, ToolChoice, ToolRan
 from trunkline.testing.adapter_suite import request_for
 from trunkline.testing.script import RanTools, ScriptedCall, answer
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_openai.adapter import OpenAIAdapter
 from trunkline_openai.chat_completions import ChatCompletions
+from trunkline_openai.hosted_tools import CALL_TYPES, tool_ran
 from trunkline_openai.responses import Responses
 from trunkline_openai.settings import VENDOR_SETTINGS, OpenAISettings
 
@@ -298,6 +299,27 @@ async def test_hosted_tools_are_offered_and_shown() -> None:
     assert tool not in second["tools"]
     [ran] = [event for event in events if isinstance(event, ToolRan)]
     assert (ran.call.name, ran.output) == ("web_search", "https://sea.example/")
+
+
+@pytest.mark.parametrize("value", [None, 7, "text", [7, None], {"a": 1}, [{"url": None}]])
+@pytest.mark.parametrize("kind", CALL_TYPES)
+def test_an_odd_item_of_a_hosted_tool_is_shown_too(kind: str, value: Any) -> None:
+    """Whatever its fields hold: the tool ran, and the answer must not end for it."""
+    fields = (
+        "id",
+        "action",
+        "results",
+        "outputs",
+        "queries",
+        "code",
+        "arguments",
+        "result",
+        "name",
+        "output",
+    )
+    ran = tool_ran({"type": kind, **dict.fromkeys(fields, value)}, CallIds(request_for("x")))
+    assert ran.call.id
+    assert ran.call.name
 
 
 @pytest.mark.anyio

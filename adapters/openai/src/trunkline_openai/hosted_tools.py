@@ -36,7 +36,7 @@ def tool_ran(item: Mapping[str, Any], ids: CallIds) -> ToolRan:
     kind = str(item.get("type"))
     name, arguments, output = _shown(kind, item)
     failed = item.get("status") == "failed" or bool(item.get("error"))
-    call = ToolCall(id=ids.unique(item.get("id")), name=name, arguments=arguments)
+    call = ToolCall(id=ids.unique(str(item.get("id") or "")), name=name, arguments=arguments)
     return ToolRan(call=call, output=output, error=failed)
 
 
@@ -45,14 +45,14 @@ def _shown(kind: str, item: Mapping[str, Any]) -> tuple[str, dict[str, Any], str
     name = kind.removesuffix(CALL_SUFFIX)
     match kind:
         case "web_search_call":
-            action = dict(item.get("action") or {})
-            sources = action.pop("sources", None) or []
+            action = _object(item.get("action"))
+            sources = _objects(action.pop("sources", None))
             return name, action, "\n".join(str(source.get("url", "")) for source in sources)
         case "file_search_call":
-            found = [f"{one.get('filename')}: {one.get('text')}" for one in item.get("results") or []]
+            found = [f"{one.get('filename')}: {one.get('text')}" for one in _objects(item.get("results"))]
             return name, {"queries": item.get("queries") or []}, "\n\n".join(found)
         case "code_interpreter_call":
-            outputs = [str(one.get("logs") or one.get("url") or "") for one in item.get("outputs") or []]
+            outputs = [str(one.get("logs") or one.get("url") or "") for one in _objects(item.get("outputs"))]
             return name, {"code": item.get("code") or ""}, "\n".join(outputs)
         case "image_generation_call":
             return name, {"prompt": item.get("revised_prompt") or ""}, _image(item)
@@ -65,6 +65,14 @@ def _image(item: Mapping[str, Any]) -> str:
     """Describe an image: its base64 text would fill the context of the next request."""
     size = len(str(item.get("result") or "")) * 3 // 4
     return f"an image ({item.get('output_format') or 'png'}, about {size} bytes)" if size else ""
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _text(arguments: Any) -> str:

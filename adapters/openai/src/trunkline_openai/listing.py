@@ -59,10 +59,9 @@ class _ListedModel(msgspec.Struct):
         """Return what the list says of the model, None if it says nothing."""
         if self.supported_parameters is not None:
             inputs = (self.architecture or _Architecture()).input_modalities or ()
-            found = [INPUTS.get(one) for one in inputs] + [
-                FEATURES.get(one) for one in self.supported_parameters
-            ]
-            return frozenset(one for one in found if one)
+            found: set[Ability] = {INPUTS[one] for one in inputs if one in INPUTS}
+            found |= {FEATURES[one] for one in self.supported_parameters if one in FEATURES}
+            return frozenset(found)
         if isinstance(self.capabilities, dict):
             given = self.capabilities
             return frozenset(ability for name, ability in CAPABILITIES.items() if given.get(name) is True)

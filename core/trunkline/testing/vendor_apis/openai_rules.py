@@ -98,7 +98,8 @@ def _chat_reasoning(body: Mapping[str, Any]) -> Iterator[RuleViolation]:
     """Check the reasoning that assistant messages give back, by the rules of the model's vendor."""
     model = str(body.get("model"))
     thinks = (body.get("thinking") or {}).get("type") != "disabled"
-    for number, message in enumerate(body.get("messages") or ()):
+    messages: list[Any] = body.get("messages") or []
+    for number, message in enumerate(messages):
         at = f"messages[{number}]"
         if message.get("role") != "assistant":
             continue
@@ -118,16 +119,16 @@ def _chat_reasoning(body: Mapping[str, Any]) -> Iterator[RuleViolation]:
 def _content(content: Any, at: str) -> Iterator[RuleViolation]:
     if not isinstance(content, str) and not (isinstance(content, list) and content):
         yield RuleViolation(f"{at}.content", "neither a text nor parts")
-    for number, part in enumerate(content if isinstance(content, list) else ()):
-        yield from _part(part, f"{at}.content[{number}]")
+    parts: list[Any] = content if isinstance(content, list) else []
+    for number, part in enumerate(parts):
+        if isinstance(part, dict):
+            yield from _part(part, f"{at}.content[{number}]")
 
 
 def _part(part: Mapping[str, Any], at: str) -> Iterator[RuleViolation]:
-    """Check a document: its content is an address that holds it, and it has a name."""
-    file = (
-        part if part.get("type") == "input_file" else part.get("file") if part.get("type") == "file" else None
-    )
-    if file is None:
+    """Check a document that is in the request: its content is an address that holds it, and it has a name."""
+    file = {"input_file": part, "file": part.get("file")}.get(str(part.get("type")))
+    if file is None or "file_id" in file or "file_url" in file:
         return
     if not str(file.get("file_data")).startswith("data:"):
         yield RuleViolation(f"{at}.file_data", "no data URL")
