@@ -129,7 +129,7 @@ def test_a_json_schema_is_sent_in_the_form_of_each_protocol() -> None:
         (VENDOR_SETTINGS["mistral"](), True, False),
         (VENDOR_SETTINGS["mistral"](structured=False), False, False),
         (VENDOR_SETTINGS["deepseek"](), False, False),
-        (VENDOR_SETTINGS["openrouter"](), False, True),
+        (VENDOR_SETTINGS["openrouter"](reads=True), False, True),
     ],
 )
 def test_abilities_are_the_vendors_unless_set(

@@ -160,11 +160,14 @@ async def test_a_recorded_failure_has_its_code(name: str, size: int) -> None:
 
 
 async def test_reasoning_items_keep_their_places() -> None:
-    """The items of the answer are blocks with their place among text and calls, and come back in these places."""
+    """The items of the answer are blocks with their place among text and calls, and come back in these places. The
+    phase of the message comes back with it.
+    """
     events, error = await _play("responses/encrypted_reasoning", 0)
     assert error is None
     blocks = tuple(event.block for event in events if isinstance(event, ReasoningDone))
-    assert [block.data["item"]["encrypted_content"] for block in blocks] == ["gAAAAA-one", "gAAAAA-two"]
+    sealed = [block.data["item"]["encrypted_content"] for block in blocks if "item" in block.data]
+    assert sealed == ["gAAAAA-one", "gAAAAA-two"]
     calls = tuple(event.call for event in events if isinstance(event, Call))
     answer = Message(
         id="msg_2", role="assistant", content=_joined(events, Text), tool_calls=calls, reasoning=blocks
@@ -174,6 +177,7 @@ async def test_reasoning_items_keep_their_places() -> None:
     assert [item.get("id") or item.get("role") or item["name"] for item in items] == [
         "user", "rs_1", "assistant", "look", "rs_2", "listen",
     ]  # fmt: skip
+    assert items[2] == {"role": "assistant", "content": "I look.", "phase": "commentary"}
 
 
 async def test_hosted_tools_are_shown_as_calls_that_ran() -> None:

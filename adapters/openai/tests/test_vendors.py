@@ -123,7 +123,8 @@ def test_the_page_of_vendors_has_the_same_table(vendor: Vendor) -> None:
     ):
         assert part in row
     cells = [cell.strip() for cell in row.split("|")]
-    assert cells[5:8] == [_yes(vendor.structured), _yes(vendor.reads), _yes(vendor.embeds)]
+    assert cells[5:7] == [_yes(vendor.structured), _yes(vendor.embeds)]
+    assert not vendor.reads
 
 
 def _yes(ability: bool) -> str:

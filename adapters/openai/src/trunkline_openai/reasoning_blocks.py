@@ -7,6 +7,7 @@ from trunkline import Message
 from trunkline.api.model import ReasoningBlock
 from trunkline_openai.vendors import Vendor
 
+PHASE = "phase"
 ITEM, TEXT_BEFORE, CALLS_BEFORE = "item", "text_before", "calls_before"
 """The keys of a block of Responses: the item, and its place among the answer's text and calls."""
 
@@ -22,18 +23,26 @@ def item_block(item: dict[str, Any], vendor: str, model: str, *, text: bool, cal
     )
 
 
+def phase_block(phase: str, vendor: str, model: str) -> ReasoningBlock:
+    """Return the block of a message's phase, commentary or final answer, which newer models want back."""
+    return ReasoningBlock(vendor=vendor, model=model, data={PHASE: phase})
+
+
 class ReasoningItems:
     """The reasoning items of an assistant message, to be sent in their places. An item of another model is left out,
     because only its own model can decrypt it.
     """
 
     def __init__(self, message: Message, vendor: str, model: str) -> None:
-        self._blocks = [
-            block.data
-            for block in message.reasoning
-            if block.vendor == vendor and block.model == model and isinstance(block.data.get(ITEM), dict)
-        ]
+        own = [block.data for block in message.reasoning if (block.vendor, block.model) == (vendor, model)]
+        self._blocks = [data for data in own if isinstance(data.get(ITEM), dict)]
+        self._phases = [data[PHASE] for data in own if PHASE in data]
         self._text = bool(message.content)
+
+    @property
+    def phase(self) -> dict[str, Any]:
+        """The field of the message's phase, if the vendor gave one."""
+        return {PHASE: self._phases[-1]} if self._phases else {}
 
     def before_text(self) -> Iterator[dict[str, Any]]:
         """Yield the items before the text."""

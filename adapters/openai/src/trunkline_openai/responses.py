@@ -29,7 +29,7 @@ from trunkline_openai.errors import from_stream_error
 from trunkline_openai.hosted_tools import CALL_TYPES, included_outputs, tool_ran
 from trunkline_openai.parameters import fnmatch_any, responses_fields, takes_temperature
 from trunkline_openai.protocol import AnswerReader, ApiProtocol, decode_event, given_parameters
-from trunkline_openai.reasoning_blocks import ReasoningItems, item_block
+from trunkline_openai.reasoning_blocks import ReasoningItems, item_block, phase_block
 from trunkline_openai.settings import OpenAISettings
 from trunkline_openai.tool_calls import openai_id, openai_name
 
@@ -136,11 +136,13 @@ class ResponsesReader(AnswerReader):
         if index in self._items:
             return
         item = self._items[index] = msgspec.convert(given, _Item)
+        name = self._settings.vendor_name
         if item.type == "reasoning" and given.get("encrypted_content"):
             before = [one.type for at, one in self._items.items() if at < index]
             text, calls = "message" in before, before.count("function_call")
-            name = self._settings.vendor_name
             yield ReasoningDone(item_block(given, name, self._requested, text=text, calls=calls))
+        elif item.type == "message" and isinstance(phase := given.get("phase"), str):
+            yield ReasoningDone(phase_block(phase, name, self._requested))
         elif item.type in CALL_TYPES:
             yield tool_ran(given, self._ids)
 
@@ -230,7 +232,7 @@ def _items(message: Message, vendor: str, model: str) -> Iterator[dict[str, Any]
     if message.images or message.documents:
         yield {"role": message.role, "content": _parts(message)}
     elif message.content or message.role != "assistant":
-        yield {"role": message.role, "content": message.content}
+        yield {"role": message.role, "content": message.content, **reasoning.phase}
     for number, call in enumerate(message.tool_calls):
         yield from reasoning.before_call(number)
         arguments = json.dumps(call.arguments)

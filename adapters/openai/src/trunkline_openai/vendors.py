@@ -101,7 +101,6 @@ VENDORS = (
         title="OpenRouter",
         url="https://openrouter.ai/api/v1",
         key_variable="OPENROUTER_API_KEY",
-        reads=True,
         embeds=True,
         embedding_model="openai/text-embedding-3-small",
         parameters=(*COMMON_PARAMETERS, *SAMPLER_PARAMETERS, "verbosity"),
