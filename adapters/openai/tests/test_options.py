@@ -116,6 +116,8 @@ def test_a_json_schema_is_sent_in_the_form_of_each_protocol() -> None:
     anything = ResponseFormat()
     assert body_of(CHAT, response_format=anything)["response_format"] == {"type": "json_object"}
     assert body_of(RESPONSES, response_format=anything)["text"] == {"format": {"type": "json_object"}}
+    local = body_of(VENDOR_SETTINGS["lmstudio"](), response_format=anything)["response_format"]
+    assert local["json_schema"] == {"name": "answer", "schema": {"type": "object"}, "strict": False}
 
 
 @pytest.mark.parametrize(

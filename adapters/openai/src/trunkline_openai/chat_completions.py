@@ -170,7 +170,7 @@ class ChatCompletions(ApiProtocol):
             if choice := tool_choice(request.tool_choice, vendor, "chat"):
                 body["tool_choice"] = choice
         if request.response_format is not None:
-            body["response_format"] = chat_format(request.response_format)
+            body["response_format"] = chat_format(request.response_format, vendor)
         if request.max_tokens is not None:
             # OpenAI's newer models refuse the old name; other servers know no other.
             newer = vendor is OPENAI or is_reasoning_model(model)

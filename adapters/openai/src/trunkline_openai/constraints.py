@@ -34,11 +34,14 @@ def tool_choice(choice: ToolChoice, vendor: Vendor, protocol: Protocol) -> Any:
     return {"type": "allowed_tools", **allowed}
 
 
-def chat_format(response_format: ResponseFormat) -> dict[str, Any]:
+def chat_format(response_format: ResponseFormat, vendor: Vendor) -> dict[str, Any]:
     """Return the value of ``response_format`` of Chat Completions."""
-    if response_format.schema is None:
+    if response_format.schema is not None:
+        return {"type": "json_schema", "json_schema": _schema(response_format)}
+    if vendor.json_object:
         return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": _schema(response_format)}
+    anything = {"name": response_format.name, "schema": {"type": "object"}, "strict": False}
+    return {"type": "json_schema", "json_schema": anything}
 
 
 def responses_format(response_format: ResponseFormat) -> dict[str, Any]:

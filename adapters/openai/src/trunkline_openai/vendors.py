@@ -28,7 +28,8 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     variable of the key, "" for a server that needs none. ``provider`` is OpenTelemetry's name. ``protocol`` is the
     protocol in use unless the section says otherwise.
 
-    ``structured`` and ``reads`` say whether JSON Schemas are enforced and documents are read. ``embeds`` says whether
+    ``structured`` and ``reads`` say whether JSON Schemas are enforced and documents are read, ``json_object`` whether an
+    answer may be any JSON object. ``embeds`` says whether
     there are embeddings, ``embedding_model`` is the default model for them. ``parameters`` are the names of the
     parameters that the server takes. ``effort`` is the form of ``reasoning_effort``: a field, an object ``reasoning``,
     or a field besides ``thinking``. ``seed`` is the field of the seed. ``replays`` is the field of an assistant message
@@ -46,6 +47,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     provider: str = ""
     protocol: Protocol = "chat"
     structured: bool = False
+    json_object: bool = True
     reads: bool = False
     embeds: bool = False
     embedding_model: str = ""
@@ -196,6 +198,7 @@ VENDORS = (
         title="LM Studio",
         url="http://127.0.0.1:1234/v1",
         structured=True,
+        json_object=False,
         embeds=True,
         parameters=(*COMMON_PARAMETERS, *SAMPLER_PARAMETERS),
         alternates=True,
