@@ -28,16 +28,16 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     variable of the key, "" for a server that needs none. ``provider`` is OpenTelemetry's name. ``protocol`` is the
     protocol in use unless the section says otherwise.
 
-    ``structured`` and ``reads`` say whether JSON Schemas are enforced and documents are read, ``json_object`` whether an
-    answer may be any JSON object. ``embeds`` says whether
-    there are embeddings, ``embedding_model`` is the default model for them. ``parameters`` are the names of the
-    parameters that the server takes. ``effort`` is the form of ``reasoning_effort``: a field, an object ``reasoning``,
-    or a field besides ``thinking``. ``seed`` is the field of the seed. ``replays`` is the field of an assistant message
-    in which the vendor requires its reasoning back, "" for none. ``encrypted_models`` are patterns of the models whose
-    reasoning arrives encrypted through Responses. ``tool_choice`` is ``full`` with all of OpenAI's forms, ``text`` with
-    ``auto``, ``required`` and ``none``, and ``absent`` if the server ignores it. ``call_id_chars`` is the exact length
-    of an id of a tool call, 0 if any is accepted. ``alternates`` says that messages of one role must not follow each
-    other and that one system message is the first message.
+    ``structured`` and ``reads`` say whether JSON Schemas are enforced and documents are read, ``json_object`` whether
+    an answer may be any JSON object. ``embeds`` says whether there are embeddings, ``embedding_model`` is the default
+    model for them. ``parameters`` are the names of the parameters that the server takes. ``effort`` is the form of
+    ``reasoning_effort``: a field, an object ``reasoning``, or a field besides ``thinking``. ``seed`` is the field of
+    the seed. ``replays`` is the field of an assistant message in which the vendor requires its reasoning back, "" for
+    none. ``encrypted_models`` are patterns of the models whose reasoning arrives encrypted through Responses.
+    ``tool_choice`` is ``full`` with all of OpenAI's forms, ``text`` with ``auto``, ``required`` and ``none``, and
+    ``absent`` if the server ignores it. ``call_id_chars`` is the exact length of an id of a tool call, 0 if any is
+    accepted. ``alternates`` says that messages of one role must not follow each other and that one system message is
+    the first message.
     """
 
     name: str
