@@ -142,6 +142,26 @@ def test_abilities_are_the_vendors_unless_set(
     assert (adapter.structured, adapter.reads) == (structured, reads)
 
 
+@pytest.mark.parametrize(
+    ("settings", "model", "text", "wanted", "enforced"),
+    [
+        (RESPONSES, "gpt-5", "x", ResponseFormat(schema=SCHEMA), True),
+        (RESPONSES, "", "x", ResponseFormat(schema=SCHEMA), True),
+        (RESPONSES, "gpt-4-turbo", "x", ResponseFormat(schema=SCHEMA), False),
+        (RESPONSES, "gpt-4o", "x", ResponseFormat(schema=SCHEMA), True),
+        (RESPONSES, "gpt-5", "x", ResponseFormat(), False),
+        (RESPONSES, "gpt-5", "Answer in JSON.", ResponseFormat(), True),
+        (VENDOR_SETTINGS["groq"](), "m", "x", ResponseFormat(schema=SCHEMA), False),
+    ],
+)
+def test_a_format_is_sent_where_it_is_enforced(
+    settings: OpenAISettings, model: str, text: str, wanted: ResponseFormat, enforced: bool
+) -> None:
+    """Elsewhere Trunkline instructs, validates and repairs."""
+    request = msgspec.structs.replace(request_for(text), model=model, response_format=wanted)
+    assert OpenAIAdapter(settings).enforces_format(request) is enforced
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("api", ["chat", "responses"])
 async def test_choices_and_forms_are_accepted(api: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import msgspec
 from trunkline import ConfigError
 from trunkline.api.model import ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
 from trunkline_openai.chat_completions import ChatCompletions
+from trunkline_openai.constraints import is_enforceable
 from trunkline_openai.errors import from_exception
 from trunkline_openai.listing import listed_models
 from trunkline_openai.protocol import ApiProtocol
@@ -98,6 +99,11 @@ class OpenAIAdapter(ModelAdapter):
                     yield item
         for item in reader.finish():
             yield item
+
+    def enforces_format(self, request: ModelRequest) -> bool:
+        """Report whether the server enforces the format (see ``ModelAdapter.enforces_format``)."""
+        model = request.model or self._settings.known_model
+        return self.structured and is_enforceable(request, model)
 
     async def models(self) -> tuple[ModelInfo, ...]:
         """The models that the server lists."""

@@ -4,7 +4,10 @@ from typing import Any
 
 from trunkline.api.model import ModelRequest, ResponseFormat, ToolChoice
 from trunkline.api.tool import ToolSchema
+from trunkline_openai.parameters import fnmatch_any
 from trunkline_openai.vendors import Protocol, Vendor
+
+MODELS_WITHOUT_SCHEMAS = ("gpt-3.5*", "gpt-4", "gpt-4-*")
 
 
 def offered_tools(request: ModelRequest, vendor: Vendor) -> tuple[ToolSchema, ...]:
@@ -32,6 +35,17 @@ def tool_choice(choice: ToolChoice, vendor: Vendor, protocol: Protocol) -> Any:
     if protocol == "chat":
         return {"type": "allowed_tools", "allowed_tools": allowed}
     return {"type": "allowed_tools", **allowed}
+
+
+def is_enforceable(request: ModelRequest, model: str) -> bool:
+    """Report whether OpenAI's protocol can enforce the format of this request.
+
+    OpenAI's models before gpt-4o know no schemas. For any object, the messages must contain the word JSON.
+    """
+    wanted = request.response_format
+    if wanted is None or wanted.schema is not None:
+        return not fnmatch_any(model, MODELS_WITHOUT_SCHEMAS)
+    return any("json" in message.content.lower() for message in request.messages)
 
 
 def chat_format(response_format: ResponseFormat, vendor: Vendor) -> dict[str, Any]:
