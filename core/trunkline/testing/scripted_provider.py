@@ -7,6 +7,7 @@ It serves these APIs, with or without streaming, and can simulate the failures o
 * Anthropic's Messages, ``/models`` and token counts
 * Gemini's generated content, ``/models``, token counts and embeddings
 * Ollama's native API
+* Bedrock's Converse, ConverseStream, InvokeModel for vectors, token counts and lists of models
 * the agent loop's ``/engine/chat``
 
 By default the person's last message is the program, in the language of ``trunkline.testing.script``, so any process can
@@ -72,6 +73,7 @@ from trunkline.testing.script import (
 )
 from trunkline.testing.vendor_apis.agent_loop import AgentLoopApi
 from trunkline.testing.vendor_apis.anthropic import AnthropicApi
+from trunkline.testing.vendor_apis.bedrock import BedrockApi
 from trunkline.testing.vendor_apis.gemini import GeminiApi
 from trunkline.testing.vendor_apis.ollama import OllamaApi
 from trunkline.testing.vendor_apis.openai import OpenAIApi
@@ -83,7 +85,14 @@ from trunkline.testing.vendor_apis.vendor_api import (
     WireFormat,
 )
 
-APIS: tuple[VendorApi, ...] = (AnthropicApi(), GeminiApi(), OpenAIApi(), OllamaApi(), AgentLoopApi())
+APIS: tuple[VendorApi, ...] = (
+    AnthropicApi(),
+    GeminiApi(),
+    OpenAIApi(),
+    OllamaApi(),
+    BedrockApi(),
+    AgentLoopApi(),
+)
 """The APIs that every scripted provider serves, on the paths of the vendors. The ``/models`` of Anthropic and Gemini
 are those of requests with their headers, so they precede OpenAI's.
 """

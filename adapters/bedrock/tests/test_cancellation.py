@@ -1,0 +1,117 @@
+"""The threads and connections of answers that nobody waits for any more."""
+
+import threading
+import time
+from contextlib import aclosing
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline import Message
+from trunkline.api.model import ModelRequest, Text
+from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline_bedrock.adapter import BedrockAdapter
+from trunkline_bedrock.aws_clients import QUEUED_EVENTS
+from trunkline_bedrock.settings import BedrockSettings
+
+pytestmark = pytest.mark.anyio
+
+DEADLINE = 60.0
+
+
+def adapter_of(provider: ScriptedProvider) -> BedrockAdapter:
+    return BedrockAdapter(
+        BedrockSettings(endpoint_url=provider.address, region="us-east-1", model="scripted")
+    )
+
+
+def asks(text: str) -> ModelRequest:
+    return ModelRequest(messages=(Message(id="msg_1", role="user", content=text),))
+
+
+def answer_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "bedrock-answer"]
+
+
+async def until(condition: Any) -> None:
+    with anyio.fail_after(DEADLINE):
+        while not condition():  # noqa: ASYNC110 - the condition is in another thread
+            await anyio.sleep(0.005)
+
+
+@pytest.mark.parametrize("program", ["hang", "stall:3", "slow:100000:1"])
+async def test_a_cancelled_answer_leaves_no_thread_and_no_connection(program: str) -> None:
+    """Before the head of the response, in a pause, and while events arrive."""
+    async with ScriptedProvider().serving() as provider:
+        adapter = adapter_of(provider)
+
+        async def ask() -> None:
+            async for _ in adapter.stream(asks(program)):
+                pass
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await until(lambda: len(provider.answer_requests) == 1 and answer_threads())
+            await anyio.sleep(0.05)
+            begin = time.monotonic()
+            tasks.cancel_scope.cancel()
+        assert time.monotonic() - begin < 5
+        await until(lambda: not answer_threads())
+        await until(lambda: provider.answer_requests[0].outcome == "abandoned")
+        await adapter.aclose()
+
+
+async def test_a_slow_reader_holds_the_server_back() -> None:
+    """The queue is bounded: the events beyond it wait in the thread and in the connection."""
+    words = QUEUED_EVENTS * 40
+    async with ScriptedProvider().serving() as provider:
+        adapter = adapter_of(provider)
+        async with aclosing(adapter.stream(asks(f"slow:{words}:0"))) as events:  # type: ignore[type-var]
+            first = await anext(events)
+            await anyio.sleep(0.3)
+            assert answer_threads()
+            text = first.text + "".join([event.text async for event in events if isinstance(event, Text)])
+        await adapter.aclose()
+    assert len(text.split()) == words
+
+
+async def test_a_connection_is_used_again_and_closing_an_earlier_answer_does_not_touch_it() -> None:
+    """The exchange of a finished answer has given its connection back."""
+    async with ScriptedProvider().serving() as provider:
+        adapter = adapter_of(provider)
+        first = adapter.stream(asks("say:one"))
+        events = [event async for event in first]
+        async with aclosing(adapter.stream(asks("slow:3:50"))) as second:  # type: ignore[type-var]
+            events.append(await anext(second))
+            await first.aclose()  # type: ignore[attr-defined]
+            events += [event async for event in second]
+        await adapter.aclose()
+    assert "".join(event.text for event in events if isinstance(event, Text)) == "oneword-1 word-2 word-3"
+
+
+async def test_a_cancelled_list_of_models_ends_at_once() -> None:
+    """Calls without events are closed in the same way."""
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as tasks,
+    ):
+        left = anyio.Event()
+
+        async def serve(stream: Any) -> None:
+            async with stream:
+                try:
+                    while True:
+                        await stream.receive()
+                except (anyio.EndOfStream, anyio.BrokenResourceError):
+                    left.set()
+
+        tasks.start_soon(listener.serve, serve)
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        adapter = BedrockAdapter(BedrockSettings(endpoint_url=f"http://127.0.0.1:{port}", region="us-east-1"))
+        with anyio.move_on_after(0.5):
+            await adapter.models()
+        with anyio.fail_after(DEADLINE):
+            await left.wait()
+        await adapter.aclose()
+        tasks.cancel_scope.cancel()
