@@ -31,7 +31,7 @@ MAX_PAGES = 20
 EMBEDDINGS_AT_ONCE = 8
 """The number of requests for vectors that are under way at the same time."""
 
-MODEL_REQUIRED = 'no model is set; write model = "…" in [adapters.bedrock], and see "trunkline models" for what your account has'
+MODEL_REQUIRED = 'no model is set; set model in [adapters.bedrock] to one that "trunkline models" lists'
 
 
 class _FoundationModel(msgspec.Struct, rename="camel"):
