@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.testing.vendor_apis.aws_signature import ACCESS_KEY, SECRET_KEY
+from trunkline.testing.vendor_apis.bedrock_authorization import ACCESS_KEY, SECRET_KEY
 
 OTHER_VARIABLES = (
     "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN",

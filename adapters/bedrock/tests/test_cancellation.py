@@ -12,7 +12,7 @@ from trunkline import Message
 from trunkline.api.model import ModelRequest, Text
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_bedrock.adapter import BedrockAdapter
-from trunkline_bedrock.aws_clients import QUEUED_EVENTS
+from trunkline_bedrock.bedrock_clients import QUEUED_EVENTS
 from trunkline_bedrock.settings import BedrockSettings
 
 pytestmark = pytest.mark.anyio
@@ -76,7 +76,7 @@ async def test_a_slow_reader_holds_the_server_back() -> None:
     assert len(text.split()) == words
 
 
-async def test_a_connection_is_used_again_and_closing_an_earlier_answer_does_not_touch_it() -> None:
+async def test_closing_an_answer_leaves_its_connection_to_the_next_one() -> None:
     """The exchange of a finished answer has given its connection back."""
     async with ScriptedProvider().serving() as provider:
         adapter = adapter_of(provider)

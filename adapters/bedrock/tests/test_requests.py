@@ -19,10 +19,10 @@ from trunkline.api.model import (
 from trunkline.api.tool import ToolSchema
 from trunkline.testing.adapter_suite import SENTENCE, conversation_after_calls
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.testing.vendor_apis.bedrock_converse import sign_reasoning
+from trunkline.testing.vendor_apis.bedrock_messages import sign_reasoning
 from trunkline_bedrock.adapter import BedrockAdapter
-from trunkline_bedrock.converse_request import CONTINUE, NO_CALLS, build_request
 from trunkline_bedrock.message_content import ATTACHED, EMPTY_RESULT, OPENING, RECEIVED, document_name
+from trunkline_bedrock.message_request import CONTINUE, NO_CALLS, build_request
 from trunkline_bedrock.settings import BedrockSettings
 
 pytestmark = pytest.mark.anyio
@@ -102,7 +102,7 @@ async def test_system_messages_before_the_conversation_are_system_blocks() -> No
     ]  # fmt: skip
 
 
-async def test_a_conversation_that_begins_with_the_assistant_gets_a_user_message() -> None:
+async def test_a_conversation_that_begins_with_the_assistant_is_valid() -> None:
     """The vendor requires one."""
     messages = (
         Message(id="msg_1", role="assistant", content="Good morning!"),
@@ -223,7 +223,7 @@ async def test_a_model_that_cannot_be_forced_gets_only_the_tool() -> None:
     assert len(body["toolConfig"]["tools"]) == 1
 
 
-async def test_no_calls_means_no_tools_unless_the_conversation_has_calls() -> None:
+async def test_no_tools_are_sent_for_an_answer_without_calls() -> None:
     """Converse requires the tools then, and the model is told not to call any."""
     none = ToolChoice(mode="none")
     _, body = await ask(said("say:x", tools=(LOOK,), tool_choice=none), model="scripted")
@@ -292,7 +292,7 @@ async def test_the_effort_has_the_form_of_the_model(
     assert body.get("outputConfig") == (None if level is None else {"effort": level})
 
 
-async def test_a_model_behind_a_profile_of_the_account_is_named_in_the_settings() -> None:
+async def test_base_model_names_the_model_behind_an_arn() -> None:
     """An ARN does not say which model it is."""
     settings = {"model": PROFILE, "base_model": CLAUDE_4_5, "parameters": {"thinking_budget": 2000}}
     _, body = await ask(said("say:x"), **settings)
@@ -357,7 +357,7 @@ async def test_redacted_reasoning_is_sent_back_as_bytes() -> None:
     assert body["messages"][1]["content"][0] == {"reasoningContent": {"redactedContent": "AAEC"}}
 
 
-async def test_thinking_by_budget_waits_for_the_next_turn_after_another_vendors_call() -> None:
+async def test_thinking_is_off_after_calls_of_another_vendor() -> None:
     """The API refuses thinking if the answer with the calls has none."""
     request = ModelRequest(
         messages=conversation_after_calls(), tools=(LOOK, LISTEN), parameters={"reasoning_effort": "high"}

@@ -10,8 +10,13 @@ import botocore.exceptions
 import pytest
 
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline.testing.vendor_apis.aws_signature import ACCESS_KEY, SECRET_KEY, canonical_request, sign
-from trunkline.testing.vendor_apis.bedrock_converse import sign_reasoning
+from trunkline.testing.vendor_apis.bedrock_authorization import (
+    ACCESS_KEY,
+    SECRET_KEY,
+    canonical_request,
+    sign,
+)
+from trunkline.testing.vendor_apis.bedrock_messages import sign_reasoning
 from trunkline.testing.vendor_apis.bedrock_rules import find_violations
 from trunkline.testing.vendor_apis.event_stream import encode_event
 

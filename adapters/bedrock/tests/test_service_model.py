@@ -14,9 +14,9 @@ from trunkline.api.model import DocumentFile, ModelRequest, ReasoningBlock, Tool
 from trunkline.api.tool import ToolSchema
 from trunkline.testing.adapter_suite import CALLS, PROGRAMS, conversation_after_calls, request_for
 from trunkline.testing.scripted_provider import ScriptedProvider
-from trunkline_bedrock.aws_clients import AwsClients
-from trunkline_bedrock.converse_request import build_request, count_request
+from trunkline_bedrock.bedrock_clients import BedrockClients
 from trunkline_bedrock.embeddings import embedding_body
+from trunkline_bedrock.message_request import build_request, count_request
 from trunkline_bedrock.settings import BedrockSettings
 
 MODELS = (
@@ -116,7 +116,7 @@ async def test_every_event_of_the_scripted_api_is_valid(
     shape = service.operation_model("ConverseStream").output_shape.members["stream"]
     seen: set[str] = set()
     async with ScriptedProvider().serving() as provider:
-        clients = AwsClients(BedrockSettings(endpoint_url=provider.address, region="us-east-1"))
+        clients = BedrockClients(BedrockSettings(endpoint_url=provider.address, region="us-east-1"))
         body = build_request(request_for(PROGRAMS[program]), "scripted", BedrockSettings())
         async for event in clients.events(body, streaming=True):
             assert not problems(event, shape)
@@ -138,7 +138,7 @@ async def test_the_lists_of_the_scripted_api_are_valid() -> None:
     async with ScriptedProvider(
         models=("anthropic.claude-x", "amazon.titan-embed-text-v2:0")
     ).serving() as provider:
-        clients = AwsClients(BedrockSettings(endpoint_url=provider.address, region="us-east-1"))
+        clients = BedrockClients(BedrockSettings(endpoint_url=provider.address, region="us-east-1"))
         for operation, method in (
             ("ListFoundationModels", "list_foundation_models"),
             ("ListInferenceProfiles", "list_inference_profiles"),

@@ -16,8 +16,8 @@ from trunkline.testing.script import Refuse
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_bedrock import plugin
 from trunkline_bedrock.adapter import BedrockAdapter
+from trunkline_bedrock.bedrock_models import base_model, features_of
 from trunkline_bedrock.errors import from_client_error
-from trunkline_bedrock.model_traits import base_model, traits_of
 from trunkline_bedrock.settings import BedrockSettings
 
 ASK = ModelRequest(messages=(Message(id="msg_1", role="user", content="x"),))
@@ -126,7 +126,7 @@ async def test_an_unknown_profile_is_told() -> None:
 @pytest.mark.anyio
 async def test_a_profile_of_the_aws_files_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its key and its region, before those of the environment."""
-    from trunkline.testing.vendor_apis.aws_signature import ACCESS_KEY, SECRET_KEY
+    from trunkline.testing.vendor_apis.bedrock_authorization import ACCESS_KEY, SECRET_KEY
 
     credentials = tmp_path / "credentials"
     credentials.write_text(
@@ -142,7 +142,7 @@ async def test_a_profile_of_the_aws_files_is_used(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.anyio
-async def test_a_bedrock_api_key_needs_no_account_and_is_sent_over_https_only(
+async def test_a_bedrock_api_key_is_sent_over_https_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """botocore refuses to send it otherwise, and no error contains it."""
@@ -318,9 +318,9 @@ async def test_the_time_of_the_next_attempt_is_told() -> None:
     ],
 )
 def test_the_foundation_model_of_every_form_of_id_is_found(model: str, base: str) -> None:
-    """The traits are those of the foundation model."""
+    """The features are those of the foundation model."""
     assert base_model(model) == base
-    assert traits_of(model) == traits_of(base)
+    assert features_of(model) == features_of(base)
 
 
 def test_the_sdk_is_not_imported_before_it_is_used() -> None:

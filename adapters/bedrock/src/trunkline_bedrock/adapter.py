@@ -16,12 +16,12 @@ from trunkline.api.model import (
     ModelRequest,
     model_error,
 )
-from trunkline_bedrock.answer_reader import AnswerReader
-from trunkline_bedrock.aws_clients import CONTROL, RUNTIME, AwsClients
-from trunkline_bedrock.converse_request import build_request, count_request, may_stream
+from trunkline_bedrock.bedrock_clients import CONTROL, RUNTIME, BedrockClients
+from trunkline_bedrock.bedrock_models import base_model, features_of
 from trunkline_bedrock.embeddings import DEFAULT_EMBEDDING_MODEL, batches, embedding_body, read_vectors
+from trunkline_bedrock.event_reader import ConverseReader
 from trunkline_bedrock.message_content import VENDOR
-from trunkline_bedrock.model_traits import base_model, traits_of
+from trunkline_bedrock.message_request import build_request, count_request, may_stream
 from trunkline_bedrock.settings import PARAMETERS, BedrockSettings
 
 ANSWER_TIMEOUT = 30.0
@@ -73,7 +73,7 @@ class _ProfilePage(msgspec.Struct, rename="camel"):
     next_token: str | None = None
 
 
-class _TokenCount(msgspec.Struct, rename="camel"):
+class _CountedTokens(msgspec.Struct, rename="camel"):
     input_tokens: int
 
 
@@ -90,14 +90,14 @@ class BedrockAdapter(ModelAdapter):
 
     def __init__(self, settings: BedrockSettings) -> None:
         self._settings = settings
-        self._clients = AwsClients(settings)
+        self._clients = BedrockClients(settings)
         self.configured = bool(settings.model)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send the request to the model (see ``ModelAdapter.stream``)."""
         model = self._model(request)
         body = build_request(request, model, self._settings)
-        reader = AnswerReader(request, model)
+        reader = ConverseReader(request, model)
         streaming = may_stream(body, model, self._settings)
         async with aclosing(self._clients.events(body, streaming=streaming)) as events:
             async for event in events:
@@ -134,7 +134,7 @@ class BedrockAdapter(ModelAdapter):
         count.
         """
         model = self._model(request)
-        if not traits_of(model, self._settings.base_model).counts:
+        if not features_of(model, self._settings.base_model).counts:
             return None
         named = base_model(model)
         asked = named if "." in named else base_model(self._settings.base_model)
@@ -147,7 +147,7 @@ class BedrockAdapter(ModelAdapter):
                     return None
                 raise
         try:
-            return msgspec.convert(answer, _TokenCount).input_tokens
+            return msgspec.convert(answer, _CountedTokens).input_tokens
         except msgspec.ValidationError as error:
             raise model_error("bad_response", f"the count cannot be read: {error}") from None
 
@@ -217,18 +217,18 @@ class BedrockAdapter(ModelAdapter):
 
 def _info(id: str, listed: _FoundationModel | None, behind: str) -> ModelInfo:
     """Return a model as Trunkline lists it. The vendor lists modalities; the rest is known of Claude and Nova only."""
-    traits = traits_of(behind)
+    features = features_of(behind)
     abilities: set[Ability] = set()
     if listed is not None and "EMBEDDING" in listed.output_modalities:
         abilities.add("embeddings")
-    elif listed is not None and traits.status:
+    elif listed is not None and features.status:
         abilities |= {"tools", "documents"}
-        abilities |= {"reasoning"} if traits.thinking != "none" else set()
+        abilities |= {"reasoning"} if features.thinking != "none" else set()
         abilities |= {"images"} if "IMAGE" in listed.input_modalities else set()
     return ModelInfo(
         id=id,
-        context_window=traits.context_window,
-        max_output=traits.max_output,
+        context_window=features.context_window,
+        max_output=features.max_output,
         abilities=frozenset(abilities) or None,
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from trunkline.api.model import model_error
-from trunkline_bedrock.model_traits import base_model
+from trunkline_bedrock.bedrock_models import base_model
 
 DEFAULT_EMBEDDING_MODEL = "amazon.titan-embed-text-v2:0"
 """The model of vectors when none is named."""

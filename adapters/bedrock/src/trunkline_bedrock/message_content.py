@@ -9,7 +9,7 @@ from typing import Any
 
 from trunkline import Image, Message, ToolCall
 from trunkline.api.model import DocumentFile, ReasoningBlock, model_error
-from trunkline_bedrock.model_traits import ModelTraits, base_model
+from trunkline_bedrock.bedrock_models import ModelFeatures, base_model
 
 Block = dict[str, Any]
 
@@ -84,9 +84,9 @@ class ConversationBuilder:
     that. With ``thinking`` the blocks of reasoning that the model wrote are included.
     """
 
-    def __init__(self, model: str, traits: ModelTraits, *, thinking: bool) -> None:
+    def __init__(self, model: str, features: ModelFeatures, *, thinking: bool) -> None:
         self._model = model
-        self._traits = traits
+        self._features = features
         self._thinking = thinking
         self._document_names: set[str] = set()
 
@@ -105,7 +105,7 @@ class ConversationBuilder:
         last = turns[-1] if turns else None
         if last is None or last["role"] != role:
             turns.append({"role": role, "content": blocks})
-        elif self._traits.mixes or _has_result(last["content"][-1]) == _has_result(blocks[0]):
+        elif self._features.mixes or _has_result(last["content"][-1]) == _has_result(blocks[0]):
             last["content"] += blocks
         else:
             turns.append({"role": "assistant", "content": text_blocks(RECEIVED)})
@@ -127,7 +127,7 @@ class ConversationBuilder:
     def _answer(self, message: Message) -> Iterator[Block]:
         """Yield the blocks of an answer: text and calls, and each block of reasoning where it was."""
         calls = message.tool_calls
-        text = message.content if self._traits.mixes or not calls else ""
+        text = message.content if self._features.mixes or not calls else ""
         if not calls and not text.strip():
             return  # the vendor refuses an answer of reasoning only
         said = made = 0
@@ -144,10 +144,10 @@ class ConversationBuilder:
 
     def _result(self, message: Message) -> Block:
         text = message.content if message.content.strip() else (FAILED if message.error else EMPTY_RESULT)
-        if message.error and not self._traits.status:
+        if message.error and not self._features.status:
             text = f"Error: {text}"
         result: Block = {"toolUseId": call_id(message.tool_call_id or ""), "content": [{"text": text}]}
-        if message.error and self._traits.status:
+        if message.error and self._features.status:
             result["status"] = "error"
         return {"toolResult": result}
 

@@ -7,7 +7,7 @@ import msgspec
 
 from trunkline import ConfigError
 from trunkline.api.model import ModelParameter, validate_parameters
-from trunkline_bedrock.model_traits import EFFORTS
+from trunkline_bedrock.bedrock_models import EFFORTS
 
 API_KEY_VARIABLE = "AWS_BEARER_TOKEN_BEDROCK"
 """The variable with a Bedrock API key. Without one the AWS credential chain signs requests."""

@@ -1,7 +1,7 @@
 """Amazon Bedrock in scripted form: Converse, ConverseStream, InvokeModel for vectors, token counts and the lists of
 models.
 
-Requests are signed with ``aws_signature.ACCESS_KEY`` and ``SECRET_KEY``; the signature is verified.
+Requests are signed with ``bedrock_authorization.ACCESS_KEY`` and ``SECRET_KEY``; the signature is verified.
 """
 
 import hashlib
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from trunkline.testing.vendor_apis.aws_signature import signature_violations
-from trunkline.testing.vendor_apis.bedrock_converse import BedrockWireFormat, hear_converse
+from trunkline.testing.vendor_apis.bedrock_authorization import signature_violations
+from trunkline.testing.vendor_apis.bedrock_messages import BedrockWireFormat, hear_converse
 from trunkline.testing.vendor_apis.bedrock_rules import find_violations
 from trunkline.testing.vendor_apis.vendor_api import RecordedRequest, RuleViolation, VendorApi, WireFormat
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from trunkline.testing.vendor_apis.bedrock_converse import cache_points, sign_reasoning
+from trunkline.testing.vendor_apis.bedrock_messages import cache_points, sign_reasoning
 from trunkline.testing.vendor_apis.vendor_api import RuleViolation
 
 FIELDS = frozenset(

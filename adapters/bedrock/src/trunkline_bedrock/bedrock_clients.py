@@ -14,9 +14,9 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectSendStream
 
 from trunkline.api.model import ModelError
-from trunkline_bedrock.answer_reader import events_of
 from trunkline_bedrock.connections import ExchangeTracker, HttpExchange
 from trunkline_bedrock.errors import from_exception
+from trunkline_bedrock.event_reader import events_of
 from trunkline_bedrock.settings import API_KEY_VARIABLE, BedrockSettings
 
 T = TypeVar("T")
@@ -35,10 +35,10 @@ RUNTIME, CONTROL = "bedrock-runtime", "bedrock"
 
 
 class _ReaderLeft(Exception):
-    """Nobody reads the events any more."""
+    """Raised in the thread of an answer when its events are no longer read."""
 
 
-class AwsClients:
+class BedrockClients:
     """The clients of one AWS profile and region. A client is opened when it is first used."""
 
     def __init__(self, settings: BedrockSettings) -> None:

@@ -67,14 +67,14 @@ class _ReasoningDelta(msgspec.Struct, rename="camel"):
     redacted_content: bytes | None = None
 
 
-class _Delta(msgspec.Struct, rename="camel"):
+class _BlockContent(msgspec.Struct, rename="camel"):
     text: str | None = None
     tool_use: _ToolDelta | None = None
     reasoning_content: _ReasoningDelta | None = None
 
 
 class _BlockDelta(msgspec.Struct, rename="camel"):
-    delta: _Delta
+    delta: _BlockContent
     content_block_index: int
 
 
@@ -93,18 +93,18 @@ class _TokenUsage(msgspec.Struct, rename="camel"):
     cache_write_input_tokens: int = 0
 
 
-class _Metadata(msgspec.Struct):
+class _AnswerMetadata(msgspec.Struct):
     usage: _TokenUsage | None = None
 
 
-class _Event(msgspec.Struct, rename="camel"):
+class _ConverseEvent(msgspec.Struct, rename="camel"):
     """An event as botocore returns it. Events that the adapter does not know are ignored."""
 
     content_block_start: _BlockStart | None = None
     content_block_delta: _BlockDelta | None = None
     content_block_stop: _BlockStop | None = None
     message_stop: _MessageStop | None = None
-    metadata: _Metadata | None = None
+    metadata: _AnswerMetadata | None = None
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ class _OpenBlock:
     complete: bool = False
 
 
-class AnswerReader:
+class ConverseReader:
     """Reads the events of one answer."""
 
     def __init__(self, request: ModelRequest, model: str) -> None:
@@ -139,20 +139,20 @@ class AnswerReader:
         # A final assistant message is sent without the white space at its end; the model may write it again.
         self._skips_space = request.partial != request.partial.rstrip()
 
-    def feed(self, given: Mapping[str, Any]) -> Iterator[ModelEvent]:
+    def feed(self, event: Mapping[str, Any]) -> Iterator[ModelEvent]:
         """Read one event. Raises msgspec.ValidationError if it has not the vendor's form."""
-        event = msgspec.convert(given, _Event)
+        read = msgspec.convert(event, _ConverseEvent)
         self._seen = True
-        if event.content_block_start is not None:
-            self._begin(event.content_block_start)
-        if event.content_block_delta is not None:
-            yield from self._continue(event.content_block_delta)
-        if event.content_block_stop is not None:
-            yield from self._end(event.content_block_stop.content_block_index)
-        if event.message_stop is not None:
-            self._reason = event.message_stop.stop_reason
-        if event.metadata is not None and event.metadata.usage is not None:
-            self._usage = event.metadata.usage
+        if read.content_block_start is not None:
+            self._begin(read.content_block_start)
+        if read.content_block_delta is not None:
+            yield from self._continue(read.content_block_delta)
+        if read.content_block_stop is not None:
+            yield from self._end(read.content_block_stop.content_block_index)
+        if read.message_stop is not None:
+            self._reason = read.message_stop.stop_reason
+        if read.metadata is not None and read.metadata.usage is not None:
+            self._usage = read.metadata.usage
 
     def finish(self) -> Iterator[ModelEvent]:
         """Yield the calls and the end after the last event."""

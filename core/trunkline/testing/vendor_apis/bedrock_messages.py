@@ -56,8 +56,8 @@ class BedrockWireFormat(WireFormat):
 
     content_type = CONTENT_TYPE
 
-    def __init__(self, heard: ScriptedRequest, number: int) -> None:
-        super().__init__(heard, number)
+    def __init__(self, request: ScriptedRequest, number: int) -> None:
+        super().__init__(request, number)
         self._index = -1
         self._open = ""
         self._reasoning = ""

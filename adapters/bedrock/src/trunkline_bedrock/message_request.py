@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from trunkline.api.model import ModelRequest
 from trunkline.api.tool import ToolSchema
+from trunkline_bedrock.bedrock_models import ModelFeatures, features_of
 from trunkline_bedrock.message_content import (
     Block,
     ConversationBuilder,
@@ -13,7 +14,6 @@ from trunkline_bedrock.message_content import (
     text_blocks,
     tool_name,
 )
-from trunkline_bedrock.model_traits import ModelTraits, traits_of
 from trunkline_bedrock.settings import MIN_THINKING_BUDGET, BedrockSettings
 
 BUDGETS = {"low": 2048, "medium": 8192, "high": 16_384, "xhigh": 24_576, "max": 32_000}
@@ -38,7 +38,9 @@ COUNTED = ("messages", "system", "toolConfig", "additionalModelRequestFields")
 
 
 class ReasoningPlan(NamedTuple):
-    """How a request asks for reasoning: fields of the model, Converse's ``effort``, and whether the model reasons."""
+    """The form in which a request asks for reasoning: fields of the model, Converse's ``effort``, and whether the model
+    reasons.
+    """
 
     fields: dict[str, Any]
     effort: str | None = None
@@ -47,15 +49,15 @@ class ReasoningPlan(NamedTuple):
 
 def build_request(request: ModelRequest, model: str, settings: BedrockSettings) -> dict[str, Any]:
     """Return the arguments of Converse and ConverseStream."""
-    traits = traits_of(model, settings.base_model)
+    features = features_of(model, settings.base_model)
     parameters = {**settings.parameters, **request.parameters}
     max_tokens = request.max_tokens or settings.max_tokens
-    plan = _plan_reasoning(request, model, traits, parameters, max_tokens)
+    plan = _plan_reasoning(request, model, features, parameters, max_tokens)
     lead, rest = split_system(request.messages)
     system = [block for message in lead for block in text_blocks(message.content)]
-    turns = ConversationBuilder(model, traits, thinking=plan.on).build(rest)
-    _end_conversation(turns, request, may_prefill=traits.prefill and not plan.on)
-    tools = _tools(request, turns, traits)
+    turns = ConversationBuilder(model, features, thinking=plan.on).build(rest)
+    _end_conversation(turns, request, may_prefill=features.prefill and not plan.on)
+    tools = _tools(request, turns, features)
     if tools and (request.tool_choice.mode == "none" or not request.tools):
         system += text_blocks(NO_CALLS)
     body: dict[str, Any] = {"modelId": model, "messages": turns}
@@ -63,7 +65,7 @@ def build_request(request: ModelRequest, model: str, settings: BedrockSettings) 
         body["system"] = system
     if tools:
         body["toolConfig"] = tools
-    if limits := _inference(request, traits, plan, parameters, max_tokens):
+    if limits := _inference(request, features, plan, parameters, max_tokens):
         body["inferenceConfig"] = limits
     if fields := {**plan.fields, **settings.extra_fields}:
         body["additionalModelRequestFields"] = fields
@@ -71,7 +73,7 @@ def build_request(request: ModelRequest, model: str, settings: BedrockSettings) 
         body["outputConfig"] = {"effort": plan.effort}
     body |= _plain_parameters(parameters)
     if settings.prompt_cache:
-        _mark_cache(body, traits)
+        _mark_cache(body, features)
     return body
 
 
@@ -83,8 +85,8 @@ def count_request(request: ModelRequest, model: str, settings: BedrockSettings) 
 
 def may_stream(body: Mapping[str, Any], model: str, settings: BedrockSettings) -> bool:
     """Report whether the model streams the answer to this request."""
-    traits = traits_of(model, settings.base_model)
-    return settings.streaming and (traits.streams_tools or "toolConfig" not in body)
+    features = features_of(model, settings.base_model)
+    return settings.streaming and (features.streams_tools or "toolConfig" not in body)
 
 
 # Reasoning ---------------------------------------------------------------------------------------------------
@@ -93,35 +95,35 @@ def may_stream(body: Mapping[str, Any], model: str, settings: BedrockSettings) -
 def _plan_reasoning(
     request: ModelRequest,
     model: str,
-    traits: ModelTraits,
+    features: ModelFeatures,
     parameters: Mapping[str, Any],
     max_tokens: int | None,
 ) -> ReasoningPlan:
     effort = parameters.get("reasoning_effort")
-    match traits.thinking:
+    match features.thinking:
         case "none":
             return ReasoningPlan({})
         case "effort":
-            level = _nearest_effort(effort, traits)
+            level = _nearest_effort(effort, features)
             return ReasoningPlan({"reasoning_effort": level} if level else {}, on=True)
         case "nova":
             if effort in (None, "none"):
                 return ReasoningPlan({})
-            level = _nearest_effort(effort, traits)
+            level = _nearest_effort(effort, features)
             return ReasoningPlan(
                 {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": level}}, on=True
             )
     # A forced call and Claude's thinking exclude each other.
     forced = request.tool_choice.mode == "required" and bool(request.tools)
-    if traits.thinking == "budget":
+    if features.thinking == "budget":
         return _with_budget(request, model, parameters, max_tokens, off=effort == "none" or forced)
-    if traits.off == "omit" and (effort in (None, "none") or forced):
+    if features.off == "omit" and (effort in (None, "none") or forced):
         return ReasoningPlan({})
-    if traits.off and (effort == "none" or (forced and traits.off == "disabled")):
+    if features.off and (effort == "none" or (forced and features.off == "disabled")):
         # With between_tools the model thinks only between its calls, and these blocks are sent back as well.
-        return ReasoningPlan({"thinking": {"type": traits.off}}, on=traits.off == "between_tools")
+        return ReasoningPlan({"thinking": {"type": features.off}}, on=features.off == "between_tools")
     thinking = {"type": "adaptive", "display": "summarized"}
-    return ReasoningPlan({"thinking": thinking}, _nearest_effort(effort, traits), on=True)
+    return ReasoningPlan({"thinking": thinking}, _nearest_effort(effort, features), on=True)
 
 
 def _with_budget(
@@ -147,13 +149,13 @@ def _loop_lacks_thinking(request: ModelRequest, model: str) -> bool:
     return last is not None and bool(last.tool_calls) and not own_reasoning(last, model)
 
 
-def _nearest_effort(effort: str | None, traits: ModelTraits) -> str | None:
+def _nearest_effort(effort: str | None, features: ModelFeatures) -> str | None:
     """Return the level that the model has: the given one or the next lower."""
     if effort is None:
         return None
     from_least = ("none", "low", "medium", "high", "xhigh", "max")
     wanted = from_least[: from_least.index(effort) + 1] if effort in from_least else ()
-    return next((level for level in reversed(wanted) if level in traits.efforts), traits.efforts[0])
+    return next((level for level in reversed(wanted) if level in features.efforts), features.efforts[0])
 
 
 # Messages and tools ------------------------------------------------------------------------------------------
@@ -176,7 +178,7 @@ def _end_conversation(turns: list[dict[str, Any]], request: ModelRequest, *, may
 
 
 def _tools(
-    request: ModelRequest, turns: Sequence[Mapping[str, Any]], traits: ModelTraits
+    request: ModelRequest, turns: Sequence[Mapping[str, Any]], features: ModelFeatures
 ) -> dict[str, Any] | None:
     """Return the tools and the choice. The vendor requires tools if the conversation has calls."""
     choice = request.tool_choice
@@ -190,7 +192,7 @@ def _tools(
     tools = [_tool(tool) for tool in offered]
     if choice.mode != "required":
         return {"tools": tools}
-    if len(choice.tools) == 1 and traits.forces:
+    if len(choice.tools) == 1 and features.forces:
         return {"tools": tools, "toolChoice": {"tool": {"name": tools[0]["toolSpec"]["name"]}}}
     return {"tools": tools, "toolChoice": {"any": {}}}
 
@@ -216,14 +218,14 @@ def _called_tools(turns: Sequence[Mapping[str, Any]]) -> list[Block]:
 
 def _inference(
     request: ModelRequest,
-    traits: ModelTraits,
+    features: ModelFeatures,
     plan: ReasoningPlan,
     parameters: Mapping[str, Any],
     max_tokens: int | None,
 ) -> dict[str, Any]:
     """Return the limits and the sampling that the model takes in this request."""
     limits: dict[str, Any] = {}
-    samples = traits.sampling and not (plan.on and traits.thinking != "effort")
+    samples = features.sampling and not (plan.on and features.thinking != "effort")
     if max_tokens is not None and not _is_unlimited(plan):
         limits["maxTokens"] = max_tokens
     if samples and request.temperature is not None:
@@ -253,13 +255,13 @@ def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _mark_cache(body: dict[str, Any], traits: ModelTraits) -> None:
+def _mark_cache(body: dict[str, Any], features: ModelFeatures) -> None:
     """Mark the end of the stable prefix: the last tool, the last system block and the last user messages."""
-    if "tools" in traits.cache and "toolConfig" in body:
+    if "tools" in features.cache and "toolConfig" in body:
         body["toolConfig"]["tools"].append(CACHE_POINT)
-    if "system" in traits.cache and "system" in body:
+    if "system" in features.cache and "system" in body:
         body["system"].append(CACHE_POINT)
-    if "messages" in traits.cache:
+    if "messages" in features.cache:
         users = [turn for turn in body["messages"] if turn["role"] == "user"]
         for turn in users[-CACHED_TURNS:]:
             turn["content"].append(CACHE_POINT)

@@ -1,4 +1,4 @@
-"""What Bedrock's models take: the forms of reasoning, cache points, tool choices, limits. No I/O."""
+"""The features of Bedrock's models: forms of reasoning, cache points, tool choices, limits. No I/O."""
 
 import re
 from fnmatch import fnmatchcase
@@ -19,8 +19,8 @@ REGIONS = re.compile(r"(?:us|eu|apac|ap|jp|au|ca|sa|me|af|il|us-gov|global)\.(?=
 """The prefix of a cross-region inference profile before the model's id."""
 
 
-class ModelTraits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the models whose base ids match one of ``patterns`` take.
+class ModelFeatures(msgspec.Struct, frozen=True, kw_only=True):
+    """The features of the models whose base ids match one of ``patterns``.
 
     ``thinking`` is the form in which reasoning is requested: ``adaptive`` and ``budget`` (Claude), ``nova`` (a level in
     ``reasoningConfig``), ``effort`` (``reasoning_effort``) or ``none``. ``off`` is the type of Claude's ``thinking``
@@ -57,22 +57,22 @@ def _claude(
     old: bool = False,
     window: int = 1_000_000,
     output: int = 128_000,
-) -> ModelTraits:
-    """Return the traits of Claude models. ``old`` models take a temperature and continue a final message."""
-    return ModelTraits(
+) -> ModelFeatures:
+    """Return the features of Claude models. ``old`` models take a temperature and continue a final message."""
+    return ModelFeatures(
         patterns=tuple(f"anthropic.claude-{pattern}" for pattern in patterns),
         thinking=thinking, off=off, efforts=efforts, cache=EVERYWHERE if cached else (), prefill=old, sampling=old,
         forces=True, status=True, counts=True, context_window=window, max_output=output,
     )  # fmt: skip
 
 
-TRAITS: tuple[ModelTraits, ...] = (
+FEATURES: tuple[ModelFeatures, ...] = (
     _claude("mythos-preview*", off="", efforts=WITHOUT_XHIGH),
     _claude("fable-*", "mythos-*", "opus-5-5*", off=""),
     _claude("sonnet-5-5*", off="between_tools"),
     _claude("haiku-5-5*", "opus-5*", "sonnet-5*"),
     _claude("opus-4-[78]*", off="omit"),
-    ModelTraits(
+    ModelFeatures(
         patterns=("anthropic.claude-opus-4-6*", "anthropic.claude-sonnet-4-6*"),
         thinking="adaptive", efforts=WITHOUT_XHIGH, cache=EVERYWHERE, forces=True, status=True, counts=True,
         context_window=1_000_000, max_output=128_000,
@@ -88,30 +88,30 @@ TRAITS: tuple[ModelTraits, ...] = (
     _claude("3-5-haiku*", "3-5-sonnet-20241022*", thinking="none", old=True, window=200_000, output=8192),
     _claude("3-*", "v2*", "instant*", thinking="none", cached=False, old=True, window=200_000, output=4096),
     _claude("*", window=0, output=0),
-    ModelTraits(
+    ModelFeatures(
         patterns=("amazon.nova-2-*",),
         thinking="nova", efforts=BASIC_EFFORTS, cache=("system", "messages"), forces=True, status=True,
         context_window=1_000_000, max_output=64_000,
     ),
-    ModelTraits(
+    ModelFeatures(
         patterns=("amazon.nova-micro*",), cache=("system", "messages"), forces=True, status=True,
         context_window=128_000, max_output=10_000,
     ),
-    ModelTraits(
+    ModelFeatures(
         patterns=("amazon.nova-lite*", "amazon.nova-pro*"), cache=("system", "messages"), forces=True, status=True,
         context_window=300_000, max_output=10_000,
     ),
-    ModelTraits(
+    ModelFeatures(
         patterns=("amazon.nova-premier*",), cache=("system", "messages"), forces=True, status=True,
         context_window=1_000_000, max_output=32_000,
     ),
-    ModelTraits(
+    ModelFeatures(
         patterns=("openai.gpt-oss-*",), thinking="effort", efforts=BASIC_EFFORTS, context_window=128_000
     ),
-    ModelTraits(patterns=("meta.llama3*",), mixes=False, streams_tools=False, context_window=128_000),
-    ModelTraits(patterns=("meta.llama*",), mixes=False),
-    ModelTraits(patterns=("mistral.mistral-*", "mistral.mixtral-*"), mixes=False, streams_tools=False),
-    ModelTraits(patterns=("*",)),
+    ModelFeatures(patterns=("meta.llama3*",), mixes=False, streams_tools=False, context_window=128_000),
+    ModelFeatures(patterns=("meta.llama*",), mixes=False),
+    ModelFeatures(patterns=("mistral.mistral-*", "mistral.mixtral-*"), mixes=False, streams_tools=False),
+    ModelFeatures(patterns=("*",)),
 )  # fmt: skip
 """The first row that matches counts. Within Claude and at the end, ``*`` is for models newer than this table."""
 
@@ -124,9 +124,9 @@ def base_model(model: str) -> str:
     return REGIONS.sub("", name, count=1) if REGIONS.match(name) else name
 
 
-def traits_of(model: str, behind: str = "") -> ModelTraits:
-    """Return what the model takes. ``behind`` is the foundation model of an id that does not say it."""
+def features_of(model: str, behind: str = "") -> ModelFeatures:
+    """Return the features of a model. ``behind`` is the foundation model of an id that does not say it."""
     name = base_model(model)
     if "." not in name and behind:
         name = base_model(behind)
-    return next(row for row in TRAITS if any(fnmatchcase(name, pattern) for pattern in row.patterns))
+    return next(row for row in FEATURES if any(fnmatchcase(name, pattern) for pattern in row.patterns))
