@@ -1,12 +1,23 @@
 """The threads and connections of answers that nobody waits for any more."""
 
+import ipaddress
+import ssl
 import threading
 import time
 from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute
+from anyio.streams.tls import TLSListener
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from trunkline import Message
 from trunkline.api.model import ModelRequest, Text
@@ -90,6 +101,73 @@ async def test_closing_an_answer_leaves_its_connection_to_the_next_one() -> None
     assert "".join(event.text for event in events if isinstance(event, Text)) == "oneword-1 word-2 word-3"
 
 
+def certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """A certificate for 127.0.0.1 of its own, and a server's context with it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "scripted")])
+    now = datetime.now(UTC)
+    host = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(host, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    public = made.public_bytes(Encoding.PEM)
+    (folder / "server.pem").write_bytes(private + public)
+    (folder / "ca.pem").write_bytes(public)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(folder / "server.pem")
+    return folder / "ca.pem", context
+
+
+async def test_cancelling_closes_an_encrypted_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread is blocked within TLS when the socket below it is shut down."""
+    came, left = anyio.Event(), anyio.Event()
+
+    async def serve(stream: Any) -> None:
+        async with stream:
+            try:
+                while True:
+                    await stream.receive()
+                    came.set()
+            except (anyio.EndOfStream, anyio.BrokenResourceError):
+                left.set()
+
+    authority, context = certificate(tmp_path)
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(authority))
+    plain = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    listener = TLSListener(plain, context, standard_compatible=False)
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, serve)
+        url = f"https://127.0.0.1:{plain.extra(SocketAttribute.local_port)}"
+        adapter = BedrockAdapter(BedrockSettings(endpoint_url=url, region="us-east-1", model="m"))
+        with anyio.move_on_after(DEADLINE) as scope:
+
+            async def ask() -> None:
+                async for _ in adapter.stream(asks("x")):
+                    pass
+
+            async with anyio.create_task_group() as asking:
+                asking.start_soon(ask)
+                await came.wait()
+                asking.cancel_scope.cancel()
+            await left.wait()
+            await until(lambda: not answer_threads())
+        assert not scope.cancelled_caught
+        await adapter.aclose()
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_cancelled_list_of_models_ends_at_once() -> None:
     """Calls without events are closed in the same way."""
     async with (
@@ -107,7 +185,7 @@ async def test_a_cancelled_list_of_models_ends_at_once() -> None:
                     left.set()
 
         tasks.start_soon(listener.serve, serve)
-        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        port = listener.extra(SocketAttribute.local_port)
         adapter = BedrockAdapter(BedrockSettings(endpoint_url=f"http://127.0.0.1:{port}", region="us-east-1"))
         with anyio.move_on_after(0.5):
             await adapter.models()

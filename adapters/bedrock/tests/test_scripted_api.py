@@ -93,7 +93,9 @@ def test_the_example_of_the_vendors_documentation_is_signed() -> None:
         "GET\n/\nParam1=value1&Param2=value2\nhost:example.amazonaws.com\nx-amz-date:20150830T123600Z\n\n"
         "host;x-amz-date\ne3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     )
-    assert len(sign(request, "20150830T123600Z", "20150830/us-east-1/service/aws4_request")) == 64
+    scope, secret = "20150830/us-east-1/service/aws4_request", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+    signature = sign(request, "20150830T123600Z", scope, secret)
+    assert signature == "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500"
 
 
 def test_a_frame_has_the_bytes_of_the_specification() -> None:

@@ -67,8 +67,8 @@ class BedrockClients:
         send, receive = anyio.create_memory_object_stream[Event | ModelError](QUEUED_EVENTS)
         handing = _EventHandover(send, anyio.lowlevel.current_token())
         read = partial(self._read_answer, exchange, handing, arguments, streaming)
-        threading.Thread(target=read, name="bedrock-answer", daemon=True).start()
         try:
+            threading.Thread(target=read, name="bedrock-answer", daemon=True).start()
             async for event in receive:
                 if isinstance(event, ModelError):
                     raise event
@@ -79,7 +79,11 @@ class BedrockClients:
             send.close()
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Close the connections. A thread does so, because another thread may be opening a client."""
+        if self._clients:
+            await anyio.to_thread.run_sync(self._close)
+
+    def _close(self) -> None:
         with self._lock:
             clients, self._clients = self._clients, {}
         for client in clients.values():
@@ -112,11 +116,12 @@ class BedrockClients:
                     began = True
                     handing.give(event)
         except _ReaderLeft:
-            return
+            pass
         except Exception as error:
             with suppress(_ReaderLeft):
                 handing.give(from_exception(error, began=began, secrets=self._secrets()))
-        handing.finish()
+        finally:
+            handing.finish()
 
     def _answer(self, arguments: Mapping[str, Any], streaming: bool) -> Iterator[Event]:
         client = self._client(RUNTIME)

@@ -82,14 +82,16 @@ def from_exception(error: Exception, *, began: bool, secrets: Iterable[str]) -> 
     """Return the error for an exception of botocore or urllib3. ``began`` is true if the answer had begun;
     ``secrets`` are the credentials in use.
     """
+    if isinstance(error, ModelError):
+        return error
+    if isinstance(error, ImportError):
+        return model_error("unavailable", f"boto3 cannot be imported ({error.name or 'unknown module'})")
     import botocore.eventstream
     import botocore.exceptions
     import botocore.parsers
     import urllib3.exceptions
 
     match error:
-        case ModelError():
-            return error
         case botocore.exceptions.ClientError():
             return from_client_error(error.response, secrets)
         case botocore.exceptions.ConnectTimeoutError():

@@ -69,10 +69,10 @@ def canonical_request(method: str, path: str, query: str, headers: Mapping[str, 
     return "\n".join(parts)
 
 
-def sign(request: str, date: str, scope: str) -> str:
+def sign(request: str, date: str, scope: str, secret: str = SECRET_KEY) -> str:
     """Return the signature of a canonical request."""
     to_sign = "\n".join([ALGORITHM, date, scope, hashlib.sha256(request.encode()).hexdigest()])
-    key = f"AWS4{SECRET_KEY}".encode()
+    key = f"AWS4{secret}".encode()
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
     return hmac.digest(key, to_sign.encode(), "sha256").hex()
