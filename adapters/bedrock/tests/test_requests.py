@@ -399,6 +399,23 @@ async def test_cache_points_are_where_the_model_takes_them(model: str, places: s
     assert "cachePoint" not in str(unmarked)
 
 
+async def test_nova_gets_simple_schemas_and_cache_points_after_texts() -> None:
+    """It refuses other keywords at the top of a schema, and a cache point after results, images and documents."""
+    parameters = {"title": "Look", "type": "object", "properties": {}, "additionalProperties": False}
+    tool = ToolSchema(name="look", description="Look.", parameters=parameters)
+    request = ModelRequest(messages=conversation_after_calls(), tools=(tool, LISTEN))
+    _, body = await ask(request, model=NOVA)
+    assert body["toolConfig"]["tools"][0]["toolSpec"]["inputSchema"]["json"] == {
+        "type": "object",
+        "properties": {},
+    }
+    marked = [message["content"][-1] == CACHE_POINT for message in body["messages"]]
+    assert marked == [True, False, False]
+    _, body = await ask(request, model=CLAUDE_4_5)
+    assert body["toolConfig"]["tools"][0]["toolSpec"]["inputSchema"]["json"] == parameters
+    assert body["messages"][-1]["content"][-1] == CACHE_POINT
+
+
 async def test_the_stable_prefix_stays_the_same() -> None:
     """Another message changes nothing before it, except for the places of the marks."""
     one = build_request(said("One."), CLAUDE_4_5, BedrockSettings())

@@ -224,9 +224,15 @@ def test_what_the_vendor_refuses_is_a_violation(body: dict[str, Any], told: str)
 
 
 def test_models_have_rules_of_their_own() -> None:
-    """Llama takes no text beside calls, and no cache points."""
+    """Llama takes no text beside calls, no cache points, and no tools in a stream."""
     mixed = {"messages": [HELLO, assistant({"text": "x"}, call()), user(result())], **tools("look")}
     marked = {"messages": [user({"text": "x"}, {"cachePoint": {"type": "default"}})]}
     assert "same turn" in str(list(find_violations("meta.llama3-1-70b-instruct-v1:0", mixed)))
     assert "caching" in str(list(find_violations("meta.llama3-1-70b-instruct-v1:0", marked)))
-    assert not list(find_violations(CLAUDE, mixed))
+    assert not list(find_violations(CLAUDE, mixed, streams=True))
+    llama = "us.meta.llama4-scout-17b-instruct-v1:0"
+    assert "streaming mode" in str(list(find_violations(llama, mixed, streams=True)))
+    assert "streaming mode" not in str(list(find_violations(llama, mixed)))
+    image = {"messages": [user({"text": "x"}, PNG, {"cachePoint": {"type": "default"}})]}
+    assert "extraneous key" in str(list(find_violations("amazon.nova-pro-v1:0", image)))
+    assert not list(find_violations(CLAUDE, image))

@@ -280,6 +280,15 @@ def test_the_wordings_for_a_full_context_are_known(message: str) -> None:
     assert from_client_error({"Error": told, "ResponseMetadata": metadata}, ()).fault == "rate_limited"
 
 
+def test_a_model_that_cannot_stream_is_told_with_the_cure() -> None:
+    """The table may not know the model."""
+    told = {
+        "Code": "ValidationException",
+        "Message": "This model doesn't support tool use in streaming mode.",
+    }
+    assert "streaming = false" in from_client_error({"Error": told}, ()).detail
+
+
 def test_credentials_repeated_by_a_server_are_redacted() -> None:
     """Keys in use, ids of keys, and the signed headers that AWS quotes for a wrong signature."""
     message = "The key AKIAIOSFODNN7EXAMPLE with token-canary is invalid."

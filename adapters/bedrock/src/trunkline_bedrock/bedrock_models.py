@@ -25,9 +25,10 @@ class ModelFeatures(msgspec.Struct, frozen=True, kw_only=True):
     ``thinking`` is the form in which reasoning is requested: ``adaptive`` and ``budget`` (Claude), ``nova`` (a level in
     ``reasoningConfig``), ``effort`` (``reasoning_effort``) or ``none``. ``off`` is the type of Claude's ``thinking``
     that switches it off: "" if the model always thinks, ``omit`` if it thinks only when the request says so.
-    ``cache`` lists the places that take a cache point. ``prefill`` says that the model continues a final assistant
-    message, ``sampling`` that it takes a temperature, ``forces`` that a request may name the tool to call,
-    ``status`` that a result has a status, ``mixes`` that calls and results share a message with text,
+    ``cache`` lists the places that take a cache point; with ``marks_text`` it follows a text in a message. ``prefill``
+    says that the model continues a final assistant message, ``sampling`` that it takes a temperature, ``forces`` that a
+    request may name the tool to call, ``status`` that a result has a status, ``mixes`` that calls and results share a
+    message with text, ``simple_schemas`` that the schema of a tool may have only a type, properties and required ones,
     ``streams_tools`` that the model streams if there are tools, ``counts`` that the vendor counts its tokens.
     ``context_window`` and ``max_output`` are 0 if unknown.
     """
@@ -37,6 +38,8 @@ class ModelFeatures(msgspec.Struct, frozen=True, kw_only=True):
     off: Literal["omit", "disabled", "between_tools", ""] = "omit"
     efforts: tuple[str, ...] = EFFORTS
     cache: tuple[CachePlace, ...] = ()
+    marks_text: bool = False
+    simple_schemas: bool = False
     prefill: bool = False
     sampling: bool = True
     forces: bool = False
@@ -46,6 +49,17 @@ class ModelFeatures(msgspec.Struct, frozen=True, kw_only=True):
     counts: bool = False
     context_window: int = 0
     max_output: int = 0
+
+
+def _nova(
+    *patterns: str, thinking: Literal["nova", "none"] = "none", window: int, output: int
+) -> ModelFeatures:
+    """Return the features of Nova models."""
+    return ModelFeatures(
+        patterns=tuple(f"amazon.nova-{pattern}" for pattern in patterns),
+        thinking=thinking, efforts=BASIC_EFFORTS, cache=("system", "messages"), marks_text=True,
+        simple_schemas=True, forces=True, status=True, context_window=window, max_output=output,
+    )  # fmt: skip
 
 
 def _claude(
@@ -88,29 +102,18 @@ FEATURES: tuple[ModelFeatures, ...] = (
     _claude("3-5-haiku*", "3-5-sonnet-20241022*", thinking="none", old=True, window=200_000, output=8192),
     _claude("3-*", "v2*", "instant*", thinking="none", cached=False, old=True, window=200_000, output=4096),
     _claude("*", window=0, output=0),
-    ModelFeatures(
-        patterns=("amazon.nova-2-*",),
-        thinking="nova", efforts=BASIC_EFFORTS, cache=("system", "messages"), forces=True, status=True,
-        context_window=1_000_000, max_output=64_000,
-    ),
-    ModelFeatures(
-        patterns=("amazon.nova-micro*",), cache=("system", "messages"), forces=True, status=True,
-        context_window=128_000, max_output=10_000,
-    ),
-    ModelFeatures(
-        patterns=("amazon.nova-lite*", "amazon.nova-pro*"), cache=("system", "messages"), forces=True, status=True,
-        context_window=300_000, max_output=10_000,
-    ),
-    ModelFeatures(
-        patterns=("amazon.nova-premier*",), cache=("system", "messages"), forces=True, status=True,
-        context_window=1_000_000, max_output=32_000,
-    ),
+    _nova("2-*", thinking="nova", window=1_000_000, output=64_000),
+    _nova("micro*", window=128_000, output=10_000),
+    _nova("lite*", "pro*", window=300_000, output=10_000),
+    _nova("premier*", window=1_000_000, output=32_000),
     ModelFeatures(
         patterns=("openai.gpt-oss-*",), thinking="effort", efforts=BASIC_EFFORTS, context_window=128_000
     ),
     ModelFeatures(patterns=("meta.llama3*",), mixes=False, streams_tools=False, context_window=128_000),
-    ModelFeatures(patterns=("meta.llama*",), mixes=False),
-    ModelFeatures(patterns=("mistral.mistral-*", "mistral.mixtral-*"), mixes=False, streams_tools=False),
+    ModelFeatures(
+        patterns=("meta.llama*", "mistral.mistral-*", "mistral.mixtral-*"), mixes=False, streams_tools=False
+    ),
+    ModelFeatures(patterns=("writer.palmyra-*", "deepseek.*"), streams_tools=False),
     ModelFeatures(patterns=("*",)),
 )  # fmt: skip
 """The first row that matches counts. Within Claude and at the end, ``*`` is for models newer than this table."""

@@ -60,6 +60,7 @@ CREDENTIALS_CURE = (
     "set AWS_PROFILE, or profile in [adapters.bedrock], or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
     "AWS_BEARER_TOKEN_BEDROCK"
 )
+STREAMING_CURE = "if the model cannot stream, set streaming = false in [adapters.bedrock]"
 REGION_CURE = "set region in [adapters.bedrock], or AWS_REGION"
 
 CREDENTIAL_ERRORS = (
@@ -127,6 +128,8 @@ def from_client_error(response: Mapping[str, Any], secrets: Iterable[str]) -> Mo
     if code in SIGNATURE_CODES:
         message = message.partition(". ")[0].partition("\n")[0]
     detail = _redacted(f"HTTP {status} {code}: {message}", secrets)
+    if "streaming" in message and code == "ValidationException":
+        detail = f"{detail}; {STREAMING_CURE}"
     if OVERFLOW.search(message) and FAULTS.get(code, "refused") == "refused":
         return overflow_error(detail)
     if code in MODEL_FAILURES:

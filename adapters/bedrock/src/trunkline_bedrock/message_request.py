@@ -33,6 +33,9 @@ NO_CALLS = "Do not call a tool in this answer."
 ones.
 """
 
+SIMPLE_SCHEMA = ("type", "properties", "required")
+"""The keywords at the top of a tool's schema that every model takes."""
+
 COUNTED = ("messages", "system", "toolConfig", "additionalModelRequestFields")
 """The fields that CountTokens takes."""
 
@@ -189,7 +192,7 @@ def _tools(
         offered = tuple(tool for tool in request.tools if not choice.tools or tool.name in choice.tools)
     if not offered:
         return {"tools": called} if called else None
-    tools = [_tool(tool) for tool in offered]
+    tools = [_tool(tool, features) for tool in offered]
     if choice.mode != "required":
         return {"tools": tools}
     if len(choice.tools) == 1 and features.forces:
@@ -197,11 +200,13 @@ def _tools(
     return {"tools": tools, "toolChoice": {"any": {}}}
 
 
-def _tool(tool: ToolSchema) -> Block:
+def _tool(tool: ToolSchema, features: ModelFeatures) -> Block:
     made: Block = {"name": tool_name(tool.name)}
     if tool.description.strip():
         made["description"] = tool.description
     schema = {"type": "object", **(tool.parameters or {"properties": {}})}
+    if features.simple_schemas:
+        schema = {key: schema[key] for key in SIMPLE_SCHEMA if key in schema}
     return {"toolSpec": {**made, "inputSchema": {"json": schema}}}
 
 
@@ -263,5 +268,7 @@ def _mark_cache(body: dict[str, Any], features: ModelFeatures) -> None:
         body["system"].append(CACHE_POINT)
     if "messages" in features.cache:
         users = [turn for turn in body["messages"] if turn["role"] == "user"]
+        if features.marks_text:
+            users = [turn for turn in users if "text" in turn["content"][-1]]
         for turn in users[-CACHED_TURNS:]:
             turn["content"].append(CACHE_POINT)

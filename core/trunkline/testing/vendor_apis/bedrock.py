@@ -49,7 +49,7 @@ class BedrockApi(VendorApi):
             request.method, request.path, request.query, request.headers, content, SERVICE
         )
         model = unquote(request.path.removeprefix("/model/").rpartition("/")[0])
-        yield from find_violations(model, request.body)
+        yield from find_violations(model, request.body, streams=BedrockWireFormat.streams(request))
 
     def refusal(self, violation: RuleViolation) -> Any:
         return {"__type": "ValidationException", "message": str(violation)}

@@ -9,6 +9,7 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Any
 
 from trunkline.testing.vendor_apis.bedrock_messages import cache_points, sign_reasoning
@@ -34,6 +35,13 @@ WITHOUT_CACHE = ("*meta.*", "*mistral.*", "*openai.*", "*deepseek.*", "*anthropi
 WITHOUT_TOOL_CACHE = ("*amazon.nova*",)
 """The models that refuse cache points, and those that refuse them after the tools."""
 
+SIMPLE_SCHEMAS = ("*amazon.nova*",)
+"""The models whose schemas of tools have only a type, properties and required ones, and whose cache points in a message
+follow a text."""
+
+STREAMS_NO_TOOLS = ("*meta.llama*", "*mistral.*", "*writer.*", "*deepseek.*")
+"""The models that refuse tools in ConverseStream."""
+
 SEPARATE = ("*meta.llama*", "*mistral.*")
 """The models that refuse text beside calls or results."""
 
@@ -44,10 +52,12 @@ PREFILL = ("*anthropic.claude-3*", "*anthropic.claude-*-4-[0125]*", "*anthropic.
 """The models that continue a final assistant message."""
 
 
-def find_violations(model: str, body: Any) -> Iterator[RuleViolation]:
-    """Yield the rules that a request to Converse or ConverseStream violates."""
+def find_violations(model: str, body: Any, *, streams: bool = False) -> Iterator[RuleViolation]:
+    """Yield the rules that a request to Converse or, with ``streams``, to ConverseStream violates."""
     if not isinstance(body, dict):
         return
+    if streams and "toolConfig" in body and _matches(model, STREAMS_NO_TOOLS):
+        yield RuleViolation("toolConfig", "This model doesn't support tool use in streaming mode.")
     for field in sorted(set(body) - FIELDS):
         yield RuleViolation(field, "unknown field")
     for number, block in enumerate(body.get("system") or ()):
@@ -84,6 +94,8 @@ def _tools(model: str, body: Mapping[str, Any]) -> Iterator[RuleViolation]:
         schema = (spec.get("inputSchema") or {}).get("json")
         if not isinstance(schema, dict) or schema.get("type") != "object":
             yield RuleViolation(f"{at}.inputSchema.json.type", "must be one of the following: object")
+        elif _matches(model, SIMPLE_SCHEMAS) and set(schema) - {"type", "properties", "required"}:
+            yield RuleViolation(f"{at}.inputSchema.json", "unsupported keywords at the top of the schema")
     choice = config.get("toolChoice") or {"auto": {}}
     if len(choice) != 1 or not set(choice) <= {"auto", "any", "tool"}:
         yield RuleViolation("toolConfig.toolChoice", "not one of auto, any and tool")
@@ -122,6 +134,14 @@ def _cache(model: str, body: Mapping[str, Any]) -> Iterator[RuleViolation]:
         yield RuleViolation(
             points[0], "You invoked an unsupported model or your request did not allow prompt caching."
         )
+    if _matches(model, SIMPLE_SCHEMAS):
+        for number, message in enumerate(body.get("messages") or ()):
+            blocks = message.get("content") or ()
+            for before, block in pairwise(blocks):
+                if "cachePoint" in block and "text" not in before:
+                    yield RuleViolation(
+                        f"messages.{number}.content", "extraneous key [cachePoint] is not permitted"
+                    )
     if _matches(model, WITHOUT_TOOL_CACHE) and any(point.startswith("toolConfig") for point in points):
         yield RuleViolation("toolConfig.tools", "the model has no cache points after tools")
 
