@@ -16,15 +16,15 @@ COHERE_BATCH = 96
 """The largest number of texts in one request to a model of Cohere. Titan takes one text."""
 
 
-class _ByType(msgspec.Struct):
+class _EmbeddingsByType(msgspec.Struct):
     vectors: list[list[float]] = msgspec.field(name="float", default_factory=list)
 
 
-class _Vectors(msgspec.Struct):
+class _EmbeddingAnswer(msgspec.Struct):
     """The answer of Titan (``embedding``) or of Cohere (``embeddings``)."""
 
     embedding: list[float] | None = None
-    embeddings: list[list[float]] | _ByType | None = None
+    embeddings: list[list[float]] | _EmbeddingsByType | None = None
 
 
 def batches(texts: Sequence[str], model: str) -> Iterator[Sequence[str]]:
@@ -53,9 +53,9 @@ def embedding_body(texts: Sequence[str], model: str) -> dict[str, Any]:
 
 def read_vectors(content: bytes) -> list[list[float]]:
     """Return the vectors of an answer. Raise msgspec.MsgspecError if it has not the vendor's form."""
-    answer = msgspec.json.decode(content, type=_Vectors)
+    answer = msgspec.json.decode(content, type=_EmbeddingAnswer)
     if answer.embedding is not None:
         return [answer.embedding]
-    if isinstance(answer.embeddings, _ByType):
+    if isinstance(answer.embeddings, _EmbeddingsByType):
         return answer.embeddings.vectors
     return answer.embeddings or []
