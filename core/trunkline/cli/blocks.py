@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 trunkline blocks list
 trunkline blocks create garden --description "The garden"
-trunkline blocks set garden model=openai/gpt-5 permissions.approvals=all
+trunkline blocks set garden model=openai/gpt-5.5 permissions.approvals=all
 trunkline blocks stop garden
 trunkline blocks archive garden
 """
@@ -109,7 +109,7 @@ def create_block(
 
 
 SET_EXAMPLES = """
-trunkline blocks set garden description="The garden" model=openai/gpt-5
+trunkline blocks set garden description="The garden" model=openai/gpt-5.5
 trunkline blocks set garden goals="Grow tomatoes" goals="Keep slugs away"
 trunkline blocks set garden tools='["memory_search", "memory_read"]'
 trunkline blocks set garden permissions.approvals=all permissions.plan=true

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.gateway.messages import ForkTurn
 
 EXAMPLES = """
-trunkline fork last@0 --model openai/gpt-5
+trunkline fork last@0 --model openai/gpt-5.5
 trunkline fork turn_01JD3V9Q8W7X6Y5Z4A3B2C1D0E@2
 trunkline fork last@1 --message "Use the other file." --json
 """

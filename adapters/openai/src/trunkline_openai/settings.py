@@ -10,7 +10,7 @@ from trunkline.api.model import ModelParameter, validate_parameters
 from trunkline_openai.parameters import parameter_table
 from trunkline_openai.vendors import OPENAI, OTHER, VENDORS, Protocol, Vendor, vendor_at
 
-DEFAULT_MODEL = "gpt-5"
+DEFAULT_MODEL = "gpt-5.5"
 """The model when none is configured and requests go to OpenAI itself. Elsewhere it is the first the server offers."""
 
 PLACEHOLDER_KEY = "no-key-needed"

@@ -45,7 +45,7 @@ folder, for the files of the work itself.
 PREFERENCES = """# Your preferences. A change here takes effect with the next message.
 
 # Which model answers, as "adapter/model". Without it, the configured adapter chooses.
-# model = "openai/gpt-5"
+# model = "openai/gpt-5.5"
 """
 
 SOUL = """# Who the agent is

@@ -7,7 +7,7 @@ from trunkline.api.cli import LazyGroup
 EXAMPLES = """
 trunkline learning status
 trunkline learning facts --since 2026-05-01
-trunkline learning playbook --model openai/gpt-5
+trunkline learning playbook --model openai/gpt-5.5
 trunkline learning forget pit-1a2b3c4d
 """
 

@@ -7,7 +7,7 @@ from trunkline.api.cli import Command, with_memory
 
 @click.command(
     cls=Command,
-    examples="trunkline learning episodes\ntrunkline learning episodes --model openai/gpt-5 --json",
+    examples="trunkline learning episodes\ntrunkline learning episodes --model openai/gpt-5.5 --json",
 )
 @click.option("--model", help="Only items of this model.")
 @click.option(
