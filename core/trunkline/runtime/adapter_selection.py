@@ -17,6 +17,11 @@ from trunkline.plugins.discovery import bundled_distributions, find_candidates
 log = logging.getLogger(__name__)
 
 OFFLINE, AUTO = "offline", "auto"
+KEY_FIRST = "openai"
+"""The adapter that a key in the environment selects before others, as the README says. The key of another vendor in the
+environment, such as that of another program, does not change who receives the text.
+"""
+
 OFFLINE_HINT = 'Or let the offline adapter answer: [runtime] provider_adapter = "offline".'
 
 
@@ -24,7 +29,8 @@ def default_adapter(config: Config, plugins: Plugins) -> str:
     """Return the adapter for messages, blocks and preferences that name none.
 
     The default adapter is ``runtime.provider_adapter``. With ``auto`` it is the only adapter that has settings, else a
-    bundled adapter that is configured, else the offline adapter.
+    bundled adapter whose key is in the environment (of several ``KEY_FIRST``, else the first by name), else the offline
+    adapter.
 
     Raises:
       ConfigError: an adapter with settings lacks a key or another setting, or several adapters have settings.
@@ -44,9 +50,18 @@ def default_adapter(config: Config, plugins: Plugins) -> str:
             f"Several model adapters have settings ({', '.join(named)}), and none is chosen.",
             hint=f'Choose: [runtime] provider_adapter = "{named[0]}".',
         )
+    return next(iter(named), None) or next(iter(_bundled_with_key(plugins)), OFFLINE)
+
+
+def _bundled_with_key(plugins: Plugins) -> list[str]:
+    """Return the bundled adapters that are configured without settings, in the order of preference."""
     theirs = {one.owner for one in find_candidates((), ())} - bundled_distributions()
-    ours = (one.item.name for one in ready if one.owner.partition(":")[0] not in theirs)
-    return next(iter(named), None) or next(ours, OFFLINE)
+    names = {
+        one.item.name
+        for one in plugins.models()
+        if one.item.name != OFFLINE and one.item.configured and one.owner.partition(":")[0] not in theirs
+    }
+    return sorted(names, key=lambda name: (name != KEY_FIRST, name))
 
 
 def describe_default_adapter(config: Config, plugins: Plugins) -> str:
@@ -61,7 +76,10 @@ def describe_default_adapter(config: Config, plugins: Plugins) -> str:
     elif name in _configured_adapters(config, plugins):
         why = f"it has settings in [adapters.{name}]"
     else:
+        others = [other for other in _bundled_with_key(plugins) if other != name]
         why = "its key is set in the environment"
+        if others:
+            why += f", as are those of {', '.join(others)}; runtime.provider_adapter chooses"
     return f"{name}/{model} ({why})" if model else f"{name} ({why})"
 
 

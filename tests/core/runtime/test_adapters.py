@@ -129,3 +129,21 @@ def test_an_unset_key_is_reported_and_no_offline_answer_is_given(tmp_path: Path,
         "trunkline.toml, line 4" in done.stdout + done.stderr
         and "I answer without a model" not in done.stdout
     )
+
+
+@pytest.mark.parametrize(
+    ("keys", "chosen"),
+    [
+        (("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "openai"),
+        (("GEMINI_API_KEY", "ANTHROPIC_API_KEY"), "anthropic"),
+        (("GEMINI_API_KEY",), "gemini"),
+        (("GROQ_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "OLLAMA_HOST"), "offline"),
+    ],
+)
+def test_a_further_key_does_not_change_who_receives_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], chosen: str
+) -> None:
+    """Keys of other programs are in many environments. The description names the adapters that could be chosen."""
+    for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    assert asked(tmp_path, "", monkeypatch, **dict.fromkeys(keys, "x")) == chosen
