@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -81,6 +82,16 @@ async def test_a_port_taken_by_another_program_is_replaced(tmp_path: Path) -> No
     with socket.create_server(("127.0.0.1", port)):
         async with EmbeddedServer(settings) as second:
             assert second.port != port and second.password != password
+
+
+async def test_no_server_outlives_its_context(tmp_path: Path, caplog: Any) -> None:
+    """Also if the server has ended before the task that supervises it first ran."""
+    async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "nats")) as server:
+        os.kill(server.pid, signal.SIGTERM)
+        time.sleep(1)  # noqa: ASYNC251 - nothing else may run meanwhile
+    assert server.restarts == 0 and "starting it again" not in caplog.text
+    with socket.create_server(("127.0.0.1", server.port)):
+        pass
 
 
 @pytest.mark.kill

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from trunkline_bus.backoff import Backoff
@@ -200,6 +201,9 @@ class EmbeddedServer:
         while True:
             if self._process is not None:
                 await wait_exited(self._process)
+                # Leaving the context ends the server, too, maybe before this task first runs. A server that is started
+                # then would outlive the context.
+                await anyio.lowlevel.checkpoint_if_cancelled()
                 _log.error("the embedded NATS server ended (%s); starting it again", self._process.returncode)
             try:
                 await self._start()

@@ -25,7 +25,7 @@ def test_the_models_of_a_configured_adapter_are_listed(trunkline: Run, home: Pat
     home.mkdir()
     (home / "trunkline.toml").write_text('[models.prices."openai/small"]\ninput = 2.0\noutput = 8.0\n')
     with ScriptedProvider(models=("small", "big")) as provider:
-        done = trunkline("models", env=settings_for(provider))
+        done = trunkline("models", "openai", env=settings_for(provider))
         found = listed(trunkline("models", "--json", env=settings_for(provider)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].split() == ["MODEL", "CONTEXT", "ANSWER", "PRICE", "ABILITIES"]

@@ -17,8 +17,8 @@ log = logging.getLogger(__name__)
 WRITE_SECONDS = 2.0
 """Seconds that a model call waits at most for the bus to store a circuit."""
 
-RETRY_SECONDS = 5.0
-"""Seconds until a broken watch of the bucket is begun again."""
+POLL_SECONDS = 1.0
+"""Seconds between two readings of the circuits. A monitor may read the bucket, but not follow it with a consumer."""
 
 
 class CircuitBreaker:
@@ -34,7 +34,7 @@ class CircuitBreaker:
         """Share the circuits with the other monitors while the context is open."""
         async with anyio.create_task_group() as tasks:
             self._bus = context.bus
-            tasks.start_soon(self._watch, context.bus)
+            tasks.start_soon(self._poll, context.bus)
             try:
                 yield
             finally:
@@ -102,20 +102,19 @@ class CircuitBreaker:
                 else:
                     self._revisions[model] = await bucket.update(key, circuit, revision)
         except SequenceConflict:
-            return False  # the watch brings the other process's circuit
+            return False  # the next reading brings the other process's circuit
         except (BusError, TimeoutError) as error:
             log.warning("the circuit of %s could not be shared: %s", model, error)
         return True
 
-    async def _watch(self, bus: Bus) -> None:
+    async def _poll(self, bus: Bus) -> None:
         while True:
             try:
-                async with bus.kv(CIRCUIT_BUCKET).watch() as changes:
-                    async for entry in changes:
-                        self._take(entry)
+                for entry in await bus.kv(CIRCUIT_BUCKET).entries():
+                    self._take(entry)
             except BusError as error:
-                log.warning("the circuits of other monitors cannot be read: %s", error)
-            await anyio.sleep(RETRY_SECONDS)
+                log.debug("the circuits of other monitors cannot be read: %s", error)
+            await anyio.sleep(POLL_SECONDS)
 
     def _take(self, entry: KeyValueEntry[Circuit]) -> None:
         circuit = entry.value

@@ -1,19 +1,26 @@
 """The plugin: its section, the middleware around model calls, and the circuits that monitors share."""
 
 from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import trunkline
 from trunkline.api.hooks import WorkerKind
 from trunkline.api.model import ModelMiddleware
-from trunkline_failover.circuits import CircuitBreaker
 from trunkline_failover.settings import FailoverSettings
+
+if TYPE_CHECKING:
+    from trunkline_failover.circuits import CircuitBreaker
 
 
 class FailoverPlugin:
     """Connects the middleware with the circuits on the bus. Every worker has its own instance."""
 
-    def __init__(self) -> None:
-        self._circuits = CircuitBreaker()
+    @cached_property
+    def _circuits(self) -> "CircuitBreaker":
+        from trunkline_failover.circuits import CircuitBreaker
+
+        return CircuitBreaker()
 
     @trunkline.hookimpl
     def trunkline_config(self) -> Iterable[trunkline.ConfigSection]:
