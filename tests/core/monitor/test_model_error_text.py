@@ -50,6 +50,7 @@ def test_no_address_path_or_key_is_shown(detail: str) -> None:
         "openai.RateLimitError: try again in 2.5 s",
         "qwen2.5-coder is not loaded, e.g. after a restart",
         "temperature 0.7 and/or top_p are not supported",
+        "no usable AWS region; set region in [adapters.bedrock], or AWS_REGION",
     ],
 )
 def test_helpful_error_text_is_kept(detail: str) -> None:

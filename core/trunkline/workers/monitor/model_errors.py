@@ -37,6 +37,9 @@ _PATH_CONTINUATION = r"(?:\\? (?:[^\s/\\\"'`:]+\\? ){0,3}[^\s/\\\"'`:]*[/\\][^\s
 _FIELDS = r"messages|tools|input|choices|contents|content|response_format|tool_choice|parameters|generation_config|body"
 """The first parts of dotted names that denote fields of a request."""
 
+_SECTION = r"(?:adapters|plugins)\.[a-z_-]+"
+"""A section of ``trunkline.toml``, which a cure names in brackets."""
+
 _HIDDEN = tuple(
     (mark, re.compile(pattern, re.IGNORECASE))
     for mark, pattern in (
@@ -59,11 +62,11 @@ _HIDDEN = tuple(
 
 
 _DOTTED = re.compile(
-    rf"(?<![\w.\]-])(?!(?:{_FIELDS})\.)(?:(?:[^\W_]|-)+\.)+(?!\w*(?:Error|Exception|Timeout)\b)"
+    rf"(?<![\w.\]-])(?!(?:{_FIELDS})\.)(?!{_SECTION}\])(?:(?:[^\W_]|-)+\.)+(?!\w*(?:Error|Exception|Timeout)\b)"
     r"(?:xn--[a-z0-9-]+|[^\W\d_]{2,})(?![\w-])(?::\d+)?",
     re.IGNORECASE,
 )
-"""A dotted name that is neither a field of a request nor the name of an error. Top-level domains are not
+"""A dotted name that is neither a field of a request, a section nor the name of an error. Top-level domains are not
 enumerated."""
 
 
