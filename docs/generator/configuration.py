@@ -98,7 +98,8 @@ MEANING = {
     "monitor continues them",
     "models.prices": 'the prices of models, in US dollars per million tokens: `"openai/gpt-4.1" = { input = '
     "2.0, cached = 0.5, output = 8.0 }`. `*` in a name stands for any text; the name of an adapter alone is "
-    "for its default model. A model without a price counts as free, and the log says so",
+    "for its default model. These prices have precedence over the list that Trunkline ships. A "
+    "model without a price counts as free, and the log says so",
     "models.context_windows": 'the context windows of models, in tokens: `"openai/gpt-4.1" = 1000000`',
     "permissions.scope": "the folders that file tools reach in blocks without a scope of their own: `block`, "
     "`workspace` or `system`",

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trunkline.config.settings import ModelsSettings as ModelsSettings
     from trunkline.contracts.conversations.messages import DocumentFile as DocumentFile
     from trunkline.contracts.conversations.messages import ReasoningBlock as ReasoningBlock
     from trunkline.contracts.conversations.messages import Usage as Usage
@@ -27,7 +28,14 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.messages import Completion as Completion
     from trunkline.contracts.models.parameters import ModelParameter as ModelParameter
     from trunkline.contracts.models.parameters import validate_parameters as validate_parameters
+    from trunkline.contracts.models.price_list import installed_prices as installed_prices
+    from trunkline.contracts.models.prices import MediaUsage as MediaUsage
+    from trunkline.contracts.models.prices import Price as Price
+    from trunkline.contracts.models.prices import PriceTable as PriceTable
+    from trunkline.contracts.models.prices import Rate as Rate
+    from trunkline.contracts.models.prices import TokenRate as TokenRate
     from trunkline.contracts.models.program import program as program
+    from trunkline.contracts.models.token_estimate import estimate_input_tokens as estimate_input_tokens
     from trunkline.contracts.models.translation import CallIds as CallIds
     from trunkline.contracts.models.translation import is_complete as is_complete
     from trunkline.contracts.models.translation import model_error as model_error

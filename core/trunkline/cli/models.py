@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from trunkline.config import Config
     from trunkline.contracts.models.adapter import ModelAdapter, ModelInfo
-    from trunkline.workers.monitor.prices import PriceTable
+    from trunkline.contracts.models.prices import PriceTable
 
 EXAMPLES = """
 trunkline models
@@ -78,10 +78,10 @@ def command(adapter: str | None, refresh: bool, as_json: bool) -> None:
 
 
 async def _listings(config: "Config", adapter: str | None, refresh: bool) -> "list[AdapterListing]":
+    from trunkline.contracts.models.price_list import installed_prices
     from trunkline.errors import ConfigError
     from trunkline.home.paths import Home
     from trunkline.plugins import Plugins
-    from trunkline.workers.monitor.prices import PriceTable
 
     models = [owned.item for owned in Plugins.load(config).models()]
     asked = sorted((one for one in models if one.configured), key=lambda one: one.name)
@@ -92,7 +92,7 @@ async def _listings(config: "Config", adapter: str | None, refresh: bool) -> "li
             raise ConfigError(f"No adapter {adapter!r} is configured.", hint=f"These are: {known}.")
     file = Home.of(config).cache / "models.json"
     kept = _read(file)
-    prices = PriceTable(config.settings.models.prices)
+    prices = installed_prices(config.settings.models.prices)
     listings = []
     for one in asked:
         listing = None if refresh else kept.get(one.name)

@@ -12,6 +12,7 @@ import msgspec
 from trunkline._util.secrets import SECRET_NAMES
 from trunkline.config.secret import Secret
 from trunkline.contracts.blocks.paths import BLOCK_NAME
+from trunkline.contracts.models.prices import Price
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.contracts.retention import Retention
 from trunkline.policy import DEFAULT_TABLE
@@ -127,22 +128,12 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     drain_timeout: NonNegativeSeconds = 20.0
 
 
-class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The price of a model, in US dollars per million tokens. ``cached`` is the price of input that the vendor had
-    cached; without it, cached input costs the same as other input.
-    """
-
-    input: Annotated[float, msgspec.Meta(ge=0)]
-    output: Annotated[float, msgspec.Meta(ge=0)]
-    cached: Annotated[float, msgspec.Meta(ge=0)] | None = None
-
-
 class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[models]``: the prices of models by ``adapter/model``, as in ``[models.prices."openai/gpt-4.1"]``, and by the
     same names the numbers of tokens that they accept (``context_windows``).
 
-    A ``*`` in the name of a price matches any text. A name without ``*`` has precedence, then the longer name. The
-    name of an adapter alone means its default model.
+    These prices have precedence over the list that Trunkline ships. A ``*`` in the name of a price matches any text. A
+    name without ``*`` has precedence, then the longer name. The name of an adapter alone means its default model.
     """
 
     prices: dict[str, Price] = {}

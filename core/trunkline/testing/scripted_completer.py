@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from trunkline.config.settings import Price
 from trunkline.contracts.models.adapter import Finish, ModelRequest, Text
 from trunkline.contracts.models.client import CompleterBase
 from trunkline.contracts.models.messages import Complete, Completion
+from trunkline.contracts.models.prices import Price, Rate
 from trunkline.errors import FIXED_SENTENCES, CompletionError, ModelError
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
-from trunkline.workers.monitor.prices import Rate
 
 FREE = Price(input=0, output=0)
 

@@ -9,7 +9,7 @@ from rlm_chunks import StoredChunks
 
 from trunkline import CompletionError, ErrorCode, Sandbox
 from trunkline.api.model import Finish, ModelError, ModelRequest, Usage
-from trunkline.config.settings import Price
+from trunkline.contracts.models.prices import Price
 from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.scripted_model import ModelScript, ReplyItems
 from trunkline_rlm.budget import Budget

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from trunkline.config import Config, InvalidConfig, Secret, ValueOrigin, load_config, resolve_home
-from trunkline.config.settings import Price
+from trunkline.contracts.models.prices import Price
 from trunkline.errors import ConfigError
 
 

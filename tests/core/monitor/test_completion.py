@@ -20,14 +20,13 @@ from trunkline.api.model import (
     ModelMiddleware,
     ModelRequest,
 )
-from trunkline.config.settings import Price
 from trunkline.contracts.conversations.messages import Message, Usage
 from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
+from trunkline.contracts.models.prices import Price, PriceTable
 from trunkline.contracts.workers.subjects import SPANS
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
-from trunkline.workers.monitor.prices import PriceTable
 
 pytestmark = pytest.mark.anyio
 

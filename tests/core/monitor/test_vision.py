@@ -9,15 +9,14 @@ import pytest
 import trunkline
 from trunkline._util.untrusted_text import unwrap_tool_result
 from trunkline.api.model import ModelAdapter
-from trunkline.config.settings import Price
 from trunkline.contracts.conversations.messages import Image, Message
 from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
+from trunkline.contracts.models.prices import Price, Rate
 from trunkline.contracts.tools.messages import CallTool, ToolOutcome
 from trunkline.contracts.tools.subjects import CALL_TOOL
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline.workers.monitor.prices import Rate
 from trunkline_bus import new_id
 
 pytestmark = pytest.mark.anyio

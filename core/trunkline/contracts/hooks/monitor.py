@@ -112,7 +112,10 @@ def trunkline_select_model(turn: "TurnInfo", preference: str) -> str | None:
 
 @hookspec
 def trunkline_model_middleware(settings: "PluginSettings") -> "Iterable[ModelMiddleware]":
-    """Add middleware that wraps every model call: budget, retry before the first token, fallback, redaction. A guard.
+    """Add middleware that wraps every model call: retry before the first token, fallback, redaction. A guard.
+
+    Middleware with the attribute ``each_request = True`` wraps each request to an adapter instead. One call may send
+    several requests: a retry, a fallback, the repair of an answer. A budget is such middleware.
 
     ```python
     import trunkline
@@ -122,8 +125,17 @@ def trunkline_model_middleware(settings: "PluginSettings") -> "Iterable[ModelMid
         async for event in proceed(request):
             yield Text(event.text.lower()) if isinstance(event, Text) else event
 
+    class Counting:
+        each_request = True
+        requests = 0
+
+        async def __call__(self, request, proceed):
+            self.requests += 1
+            async for event in proceed(request):
+                yield event
+
     @trunkline.hookimpl
     def trunkline_model_middleware():
-        return [quietly]
+        return [quietly, Counting()]
     ```
     """

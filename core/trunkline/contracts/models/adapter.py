@@ -96,14 +96,19 @@ class AnswerSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finish(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer is complete. ``reason`` is stop, tool_calls, max_tokens or content_filter. Trunkline sets ``source``;
-    an adapter leaves it out.
+    """The answer is complete. ``reason`` is stop, tool_calls, max_tokens or content_filter.
+
+    Trunkline sets ``source``, ``cost`` and ``price_version``; an adapter leaves them out. ``cost`` is the price of
+    ``usage`` in micro-USD, None if the model has no price. ``price_version`` identifies that price (``Rate.version``),
+    "" if there is none.
     """
 
     reason: str = "stop"
     usage: Usage = Usage()
     model: str = ""
     source: AnswerSource | None = None
+    cost: int | None = None
+    price_version: str = ""
 
 
 ModelEvent = Text | Reasoning | ReasoningDone | Call | ToolRan | Finish
@@ -225,10 +230,16 @@ AskModel = Callable[[ModelRequest], AsyncIterator[ModelEvent]]
 
 
 class ModelMiddleware(Protocol):
-    """Wraps every model call: budget, retry before the first token, fallback, redaction.
+    """Wraps every model call: retry before the first token, fallback, redaction; or every request, as a budget does.
 
-    Guarantees: every call of a turn and of a ``Completer`` passes the middleware, that of the first plugin outermost.
-    The transcript that the adapter receives is valid, whatever the middleware did to it.
+    Middleware wraps the whole call of a turn's step or of a ``Completer``, unless it has an attribute ``each_request``
+    that is True. Then it wraps each request that one call sends to an adapter: the first attempt, each retry and each
+    fallback of other middleware, and the repair of an answer in a response format. Such middleware is inside all
+    middleware around calls, and must not name another ``adapter``.
+
+    Guarantees: every call of a turn and of a ``Completer`` passes the middleware, that of the first plugin outermost;
+    with ``each_request``, every request. The transcript that the adapter receives is valid, whatever the middleware did
+    to it.
 
     Not guaranteed: that an event reaches the person unchanged, or at all, because middleware around this one may change
     it.
@@ -243,3 +254,8 @@ class ModelMiddleware(Protocol):
                 ``bad_response``.
         """
         ...
+
+
+def wraps_each_request(middleware: ModelMiddleware) -> bool:
+    """Report whether the middleware wraps each request instead of whole calls (``each_request``)."""
+    return getattr(middleware, "each_request", False) is True

@@ -12,6 +12,7 @@ from opentelemetry import trace
 
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.models.messages import NO_VISION_MODEL, OVER_BUDGET, TIMEOUT, Complete, Completion
+from trunkline.contracts.models.prices import Rate
 from trunkline.contracts.turns.messages import FeedEvent, ModelCallFailed, ModelCallFinished
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
 from trunkline.telemetry import semconv
@@ -19,7 +20,6 @@ from trunkline.workers.monitor.block_profile import BlockProfile
 from trunkline.workers.monitor.feed_writer import TextStream
 from trunkline.workers.monitor.model_call import ModelCallConfig, ModelCaller
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
-from trunkline.workers.monitor.prices import Rate
 from trunkline_bus import BusError, Refusal, Request
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,6 @@ class CompletionHandler:
         self._block = block
         self._call_config = call_config
         self._running: set[anyio.CancelScope] = set()
-        self._logged_warnings: set[str] = set()
         self._answering_models: dict[str, str] = {}
         """The model that answered last, for choices that leave the model to the adapter. The next call is priced by
         it."""
@@ -149,10 +148,6 @@ class CompletionHandler:
         name = caller.labels[1]
         if caller.source.adapter == choice.adapter.name:
             self._remember_model(choice, name)
-        if rate is None:
-            self._warn_once(f'{name} has no price and counts as free; set one in [models.prices."{name}"]')
-        elif not entry.usage.input_tokens:
-            self._warn_once(f"{name} does not say how many tokens it used, and counts as free")
         cost = entry.cost or 0
         trace.get_current_span().set_attributes({semconv.COST: cost, semconv.PURPOSE: question.purpose})
         return Completion(
@@ -169,11 +164,6 @@ class CompletionHandler:
     def _remember_model(self, choice: SelectedModel, name: str) -> None:
         if not choice.model and len(self._answering_models) < MAX_REMEMBERED_MODELS:
             self._answering_models[choice.label] = name
-
-    def _warn_once(self, what: str) -> None:
-        if what not in self._logged_warnings and len(self._logged_warnings) < MAX_REMEMBERED_MODELS:
-            self._logged_warnings.add(what)
-            log.warning(what)
 
 
 class _DiscardingSink:

@@ -25,6 +25,7 @@ from trunkline.contracts.models.adapter import (
     Text,
     ToolRan,
 )
+from trunkline.contracts.models.prices import PriceTable
 from trunkline.contracts.turns.feed_events import provider_tool_events
 from trunkline.contracts.turns.messages import (
     FinishReason,
@@ -37,7 +38,6 @@ from trunkline.telemetry import semconv
 from trunkline.workers.monitor.feed_writer import TextStream
 from trunkline.workers.monitor.model_errors import ModelErrorFormatter
 from trunkline.workers.monitor.model_registry import SelectedModel
-from trunkline.workers.monitor.prices import PriceTable
 from trunkline_bus import start_span
 
 log = logging.getLogger(__name__)
@@ -116,6 +116,7 @@ class AnswerBuilder:
             finish_reason=_finish_reason(self.finish.reason),
             usage=self.finish.usage,
             first_chunk=self.first_chunk,
+            cost=self.finish.cost,
             reasoning_blocks=tuple(self.reasoning_blocks),
         )
 
@@ -237,8 +238,7 @@ class ModelCaller:
             span.set_attribute(semconv.GEN_AI_INPUT_TOKENS, entry.usage.input_tokens)
             span.set_attribute(semconv.GEN_AI_OUTPUT_TOKENS, entry.usage.output_tokens)
             span.set_attribute(semconv.GEN_AI_FINISH_REASONS, [entry.finish_reason])
-            rate = self._call_config.prices.find_rate(*self.labels)
-            return entry if rate is None else msgspec.structs.replace(entry, cost=rate.cost(entry.usage))
+            return entry
 
     @property
     def labels(self) -> tuple[str, str]:

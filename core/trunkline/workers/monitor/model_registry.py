@@ -17,7 +17,9 @@ from trunkline.contracts.models.adapter import (
     ModelEvent,
     ModelMiddleware,
     ModelRequest,
+    wraps_each_request,
 )
+from trunkline.contracts.models.prices import PriceTable
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
 from trunkline.workers.monitor.content_capture import ContentCapture
@@ -25,6 +27,9 @@ from trunkline.workers.monitor.structured_output import ask_in_format
 from trunkline.workers.monitor.transcript_repair import repair_transcript
 
 log = logging.getLogger(__name__)
+
+MAX_REMEMBERED_MODELS = 100
+"""The number of warnings about prices that are remembered, so that names of models cannot fill log and memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +46,11 @@ class SelectedModel:
 
 
 class ModelRegistry:
-    """The adapters of this monitor and the middleware around every call.
+    """The adapters of this monitor and the middleware around every call and every request.
 
-    ``named`` are the models that the settings of adapters name, for preferences that name only an adapter.
-    ``idle_timeout`` is the number of seconds without an event after which an adapter's answer fails.
+    ``named`` are the models that the settings of adapters name, for preferences that name only an adapter. ``prices``
+    price every answer. ``idle_timeout`` is the number of seconds without an event after which an adapter's answer
+    fails.
     """
 
     def __init__(
@@ -56,12 +62,16 @@ class ModelRegistry:
         kill_switch: KillSwitch | None = None,
         capture: ContentCapture | None = None,
         *,
+        prices: PriceTable,
         idle_timeout: float,
     ) -> None:
         self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
         self._default = default
         self._named = named
-        self._middleware = tuple(middleware)
+        self._around_calls = tuple(one for one in middleware if not wraps_each_request(one))
+        self._around_requests = tuple(one for one in middleware if wraps_each_request(one))
+        self._prices = prices
+        self._unpriced: set[str] = set()
         self._kill_switch = kill_switch
         self._capture = capture
         self._idle_timeout = idle_timeout
@@ -91,20 +101,16 @@ class ModelRegistry:
         ask: AskModel = self._route
         if self._capture is not None:
             ask = self._capture.wrap(ask)
-        ask = _with_repaired_transcript(ask)
-        for middleware in reversed(self._middleware):
-            ask = _wrap_middleware(middleware, ask)
+        ask = _wrapped(self._around_calls, _with_repaired_transcript(ask))
         return lambda request: _refuse_stopped() if self._stopped() else ask(request)
 
     async def _route(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Send the request to the adapter that it names, which a middleware may have changed.
+        """Ask the adapter that the request names, which a middleware may have changed, for the complete answer.
 
         Raises:
           ModelError: there is no such adapter, or it does not send the files of the messages.
         """
-        adapter = self._adapters.get(request.adapter)
-        if adapter is None:
-            raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", f"no adapter named {request.adapter}")
+        adapter = self._adapter(request)
         if not adapter.sees and any(message.images for message in request.messages):
             raise ModelError(
                 ErrorCode.PROVIDER_ERROR, "refused", f"the adapter {adapter.name} sends no images"
@@ -114,18 +120,50 @@ class ModelRegistry:
                 ErrorCode.PROVIDER_ERROR, "refused", f"the adapter {adapter.name} sends no documents"
             )
         if request.response_format is not None and not adapter.enforces_format(request):
-            answer = ask_in_format(request, lambda request: self._stream(adapter, request))
+            answer = ask_in_format(request, self._send)
         else:
-            answer = self._stream(adapter, request)
+            answer = self._send(request)
         async with aclosing(answer) as events:  # type: ignore[type-var]
             async for event in events:
                 yield event
 
-    async def _stream(self, adapter: ModelAdapter, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def _send(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Send one request through the middleware around requests."""
+        if not self._around_requests:
+            return self._stream(request)
+        return _wrapped(self._around_requests, _with_repaired_transcript(self._stream))(request)
+
+    async def _stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        adapter = self._adapter(request)
         source = AnswerSource(adapter=adapter.name, vendor=adapter.vendor, requested=request.model)
         async with aclosing(adapter.stream(request)) as events:  # type: ignore[type-var]
             while (event := await self._next(events)) is not None:
-                yield replace(event, source=source) if isinstance(event, Finish) else event
+                yield self._priced(event, source) if isinstance(event, Finish) else event
+
+    def _adapter(self, request: ModelRequest) -> ModelAdapter:
+        adapter = self._adapters.get(request.adapter)
+        if adapter is None:
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", f"no adapter named {request.adapter}")
+        return adapter
+
+    def _priced(self, finish: Finish, source: AnswerSource) -> Finish:
+        """Return the end of an answer with its source and its cost. The requested name of the model has precedence over
+        the name that the vendor answers with."""
+        answering = f"{source.adapter}/{finish.model}" if finish.model else source.label
+        rate = self._prices.find_rate(source.label, answering)
+        if rate is None:
+            self._warn_once(
+                f'{answering} has no price and counts as free; set one in [models.prices."{answering}"]'
+            )
+            return replace(finish, source=source)
+        if not finish.usage.input_tokens and rate.base.highest_input:
+            self._warn_once(f"{answering} does not say how many tokens it used, and counts as free")
+        return replace(finish, source=source, cost=rate.cost(finish.usage), price_version=rate.version)
+
+    def _warn_once(self, what: str) -> None:
+        if what not in self._unpriced and len(self._unpriced) < MAX_REMEMBERED_MODELS:
+            self._unpriced.add(what)
+            log.warning(what)
 
     async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
         """Return the next event, None at the end. Raises ModelError when the model is silent for too long.
@@ -151,6 +189,13 @@ class ModelRegistry:
 
 def _with_repaired_transcript(ask: AskModel) -> AskModel:
     return lambda request: ask(replace(request, messages=repair_transcript(request.messages)))
+
+
+def _wrapped(middleware: Sequence[ModelMiddleware], ask: AskModel) -> AskModel:
+    """Return the call with the middleware around it, the first one outermost."""
+    for one in reversed(middleware):
+        ask = _wrap_middleware(one, ask)
+    return ask
 
 
 def _wrap_middleware(

@@ -25,8 +25,8 @@ async def ask_in_format(request: ModelRequest, ask: AskModel) -> AsyncIterator[M
     """Yield the events of an answer whose text is valid in ``request.response_format``.
 
     The text arrives in one piece, after it was validated. An answer with tool calls, and an answer that was cut off,
-    are not validated. If the text is invalid, the model gets the reason and answers once more; the usage is that of
-    both answers.
+    are not validated. If the text is invalid, the model gets the reason and answers once more; usage and cost are
+    those of both answers.
 
     Raises:
         ModelError: as ``ask``; with ``bad_response`` if the second answer is invalid, too.
@@ -34,6 +34,7 @@ async def ask_in_format(request: ModelRequest, ask: AskModel) -> AsyncIterator[M
     format = request.response_format
     assert format is not None
     asked, usage, problem = _instructed(request, format), Usage(), ""
+    cost: int | None = 0
     for _ in range(2):
         text, finish, calls = "", Finish(), False
         async with aclosing(ask(asked)) as events:  # type: ignore[type-var]
@@ -47,7 +48,8 @@ async def ask_in_format(request: ModelRequest, ask: AskModel) -> AsyncIterator[M
                         calls = calls or isinstance(event, Call)
                         yield event
         usage += finish.usage
-        done = replace(finish, usage=usage)
+        cost = None if cost is None or finish.cost is None else cost + finish.cost
+        done = replace(finish, usage=usage, cost=cost)
         if calls or finish.reason != "stop":
             yield Text(text)
             yield done

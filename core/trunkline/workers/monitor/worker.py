@@ -6,6 +6,7 @@ from typing import ClassVar
 import anyio
 from msgspec.structs import replace
 
+from trunkline.contracts.models.price_list import installed_prices
 from trunkline.contracts.models.subjects import ANSWERER, COMPLETE
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
@@ -34,7 +35,6 @@ from trunkline.workers.monitor.message_writer import MessageWriter
 from trunkline.workers.monitor.model_call import ModelCallConfig
 from trunkline.workers.monitor.model_errors import ModelErrorFormatter
 from trunkline.workers.monitor.model_registry import ModelRegistry
-from trunkline.workers.monitor.prices import PriceTable
 from trunkline.workers.monitor.queue_registry import QueueRegistry
 from trunkline.workers.monitor.runner import RunnerDeps
 from trunkline.workers.monitor.slots import TurnSlots
@@ -61,6 +61,7 @@ class MonitorWorker(Worker):
         capture = ContentCapture() if context.config.settings.telemetry.capture_content else None
         default = default_adapter(context.config, context.plugins)
         named = {adapter.name: adapter_model(context.config, adapter.name) for adapter in adapters}
+        prices = installed_prices(context.config.settings.models.prices)
         self._models = ModelRegistry(
             adapters,
             default,
@@ -68,11 +69,12 @@ class MonitorWorker(Worker):
             middleware,
             self._kill_switch,
             capture,
+            prices=prices,
             idle_timeout=self._settings.model_idle_timeout,
         )
         self._call_config = ModelCallConfig(
             max_answer=self._settings.max_answer,
-            prices=PriceTable(context.config.settings.models.prices),
+            prices=prices,
             explainer=ModelErrorFormatter(context.config.redactor()),
         )
         self._builder = ContextBuilder(

@@ -1,0 +1,266 @@
+"""The prices of models, and the cost of model calls in micro-USD. Exact and without I/O."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+
+import msgspec
+
+from trunkline.contracts.conversations.messages import Message, Usage
+from trunkline.contracts.models.adapter import ModelRequest
+from trunkline.contracts.models.token_estimate import estimate_input_tokens, estimate_message_tokens
+
+DEFAULT_MAX_OUTPUT = 32_000
+"""The longest answer in tokens that an upper bound assumes if neither the request nor the price names one."""
+
+OWN_PRICES = "trunkline.toml"
+"""The version of the prices that the owner sets in ``[models.prices]``."""
+
+Dollars = Annotated[float, msgspec.Meta(ge=0)]
+Tokens = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The price of a model, in US dollars per million tokens unless stated otherwise.
+
+    ``cached`` is the price of input that the vendor reads from its prompt cache, ``cache_write`` of input that the
+    vendor writes to it; without them, such input costs ``input``. ``reasoning`` is the price of reasoning tokens, by
+    default ``output``. An embedding model has an ``output`` of 0.
+
+    A request with more than ``long_from`` input tokens costs ``long_input``, ``long_cached``, ``long_cache_write`` and
+    ``long_output``; each defaults to the price of other requests.
+
+    ``image`` is the price of one image, ``minute`` of one minute of audio, and ``characters`` of a million characters
+    of text to speak. ``max_output`` is the longest answer of the model in tokens; it bounds the cost of a request.
+    """
+
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+    cache_write: Dollars | None = None
+    reasoning: Dollars | None = None
+    long_from: Tokens | None = None
+    long_input: Dollars | None = None
+    long_cached: Dollars | None = None
+    long_cache_write: Dollars | None = None
+    long_output: Dollars | None = None
+    image: Dollars = 0.0
+    minute: Dollars = 0.0
+    characters: Dollars = 0.0
+    max_output: Tokens | None = None
+    currency: Literal["USD"] = "USD"
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{name} must be a finite number")
+
+
+class MediaUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Amounts that a vendor bills by another unit than tokens: images, seconds of audio, characters of spoken text."""
+
+    images: int = 0
+    seconds: float = 0.0
+    characters: int = 0
+
+
+NO_MEDIA = MediaUsage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRate:
+    """The prices of tokens. A US dollar per million tokens is a micro-USD per token.
+
+    Guarantees: costs are exact decimal numbers; no method raises.
+
+    Not guaranteed: that the vendor bills the tokens that it reported.
+    """
+
+    input: Decimal
+    cached: Decimal
+    cache_write: Decimal
+    output: Decimal
+    reasoning: Decimal
+
+    def cost(self, usage: Usage) -> Decimal:
+        """Return the cost of these tokens in micro-USD. Cached and written tokens are part of the input, reasoning is
+        part of the output. Raises nothing.
+        """
+        fresh = max(0, usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens)
+        answer = max(0, usage.output_tokens - usage.reasoning_tokens)
+        return (
+            fresh * self.input
+            + usage.cached_tokens * self.cached
+            + usage.cache_write_tokens * self.cache_write
+            + answer * self.output
+            + usage.reasoning_tokens * self.reasoning
+        )
+
+    @property
+    def highest_input(self) -> Decimal:
+        """The highest price of a token of input, whatever the vendor's cache does. Raises nothing."""
+        return max(self.input, self.cached, self.cache_write)
+
+    @property
+    def highest_output(self) -> Decimal:
+        """The highest price of a token of an answer. Raises nothing."""
+        return max(self.output, self.reasoning)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """The price of one model, ready to compute with.
+
+    ``version`` identifies the price in the ledger: the version of the shipped list, or ``trunkline.toml`` and the
+    price itself, because the owner may change that price at any time.
+
+    Guarantees: the cost of a usage is exact, rounded once to whole micro-USD; half a micro-USD is rounded up.
+
+    Not guaranteed: that an estimate before a request is an upper bound for every tokenizer and every image.
+    """
+
+    name: str
+    """Input, cached input and output, as ``2.5/1.25/10``, and the other prices that are set."""
+
+    version: str
+    base: TokenRate
+    long: TokenRate
+    long_from: int | None
+    price: Price
+
+    @classmethod
+    def from_price(cls, price: Price, version: str = OWN_PRICES) -> "Rate":
+        """Return the rate of a price from the list of this version. Raises nothing."""
+        base = _token_rate(price.input, price.cached, price.cache_write, price.output, price.reasoning)
+        cached = price.cached if price.long_cached is None else price.long_cached
+        write = price.cache_write if price.long_cache_write is None else price.long_cache_write
+        long = _token_rate(
+            price.input if price.long_input is None else price.long_input,
+            cached,
+            write,
+            price.output if price.long_output is None else price.long_output,
+            price.reasoning if price.long_output is None else None,
+        )
+        name = _name_of(price)
+        full_version = f"{version} {name}" if version == OWN_PRICES else version
+        return cls(
+            name=name, version=full_version, base=base, long=long, long_from=price.long_from, price=price
+        )
+
+    def cost(self, usage: Usage, media: MediaUsage = NO_MEDIA) -> int:
+        """Return the cost in micro-USD of what the vendor counted. Raises nothing."""
+        units = (
+            media.images * _decimal(self.price.image) * 1_000_000
+            + _decimal(media.seconds) / 60 * _decimal(self.price.minute) * 1_000_000
+            + media.characters * _decimal(self.price.characters)
+        )
+        exact = self._tokens(usage.input_tokens).cost(usage) + units
+        return int(exact.to_integral_value(ROUND_HALF_UP))
+
+    def estimate(self, request: ModelRequest) -> int:
+        """Return an upper estimate in micro-USD of what the request costs without its answer. Raises nothing."""
+        tokens = estimate_input_tokens(request)
+        return _ceiling(tokens * self._tokens(tokens).highest_input)
+
+    def max_cost(self, request: ModelRequest) -> int:
+        """Return an upper estimate in micro-USD of what the request costs with the longest answer that it permits.
+        Raises nothing.
+        """
+        tokens = estimate_input_tokens(request)
+        rate = self._tokens(tokens)
+        answer = request.max_tokens or self.price.max_output or DEFAULT_MAX_OUTPUT
+        return _ceiling(tokens * rate.highest_input + answer * rate.highest_output)
+
+    def affordable_tokens(self, messages: tuple[Message, ...], max_cost: int) -> int | None:
+        """Return the number of tokens that an answer may have so that question and answer cost at most ``max_cost``
+        micro-USD.
+
+        0 or fewer when the question alone is too expensive, None when answers cost nothing. Raises nothing.
+        """
+        tokens = estimate_message_tokens(messages)
+        rate = self._tokens(tokens)
+        left = max_cost - tokens * rate.highest_input
+        if left < 0:
+            return 0
+        return int(left // rate.highest_output) if rate.highest_output else None
+
+    def _tokens(self, input_tokens: int) -> TokenRate:
+        return self.long if self.long_from is not None and input_tokens > self.long_from else self.base
+
+
+class PriceTable:
+    """The prices of models, by ``adapter/model``.
+
+    ``version`` names these prices in the ledger. Where this table has no price, ``fallback`` is asked.
+    ``installed_prices`` returns the table of an installation.
+
+    Guarantees: the same labels have the same rate as long as the process runs.
+
+    Not guaranteed: that a price is the vendor's present one.
+    """
+
+    def __init__(
+        self,
+        prices: Mapping[str, Price],
+        version: str = OWN_PRICES,
+        fallback: "PriceTable | None" = None,
+    ) -> None:
+        rates = {name: Rate.from_price(price, version) for name, price in prices.items()}
+        patterns = sorted((name for name in rates if "*" in name), key=len, reverse=True)
+        self._exact = {name: rate for name, rate in rates.items() if "*" not in name}
+        self._patterns = [(name, rates[name]) for name in patterns]
+        self._fallback = fallback
+
+    def find_rate(self, *labels: str) -> Rate | None:
+        """Return the rate of the first of these labels that has one; exact names come before patterns, and the longer
+        pattern comes first. None if no label has a price. Raises nothing.
+        """
+        for label in labels:
+            if label in self._exact:
+                return self._exact[label]
+        for pattern, rate in self._patterns:
+            if any(fnmatchcase(label, pattern) for label in labels):
+                return rate
+        return None if self._fallback is None else self._fallback.find_rate(*labels)
+
+
+def _token_rate(
+    input: float, cached: float | None, write: float | None, output: float, reasoning: float | None
+) -> TokenRate:
+    return TokenRate(
+        input=_decimal(input),
+        cached=_decimal(input if cached is None else cached),
+        cache_write=_decimal(input if write is None else write),
+        output=_decimal(output),
+        reasoning=_decimal(output if reasoning is None else reasoning),
+    )
+
+
+_FURTHER_PRICES = (
+    "cache_write", "reasoning", "long_from", "long_input", "long_cached", "long_cache_write", "long_output", "image",
+    "minute", "characters",
+)  # fmt: skip
+"""The prices besides input, cached input and output, which a name contains only if they are set."""
+
+
+def _name_of(price: Price) -> str:
+    cached = price.input if price.cached is None else price.cached
+    numbers = "/".join(_text(each) for each in (price.input, cached, price.output))
+    more = [f"{name}={_text(value)}" for name in _FURTHER_PRICES if (value := getattr(price, name))]
+    return " ".join([numbers, *more])
+
+
+def _decimal(number: float) -> Decimal:
+    return Decimal(str(number))
+
+
+def _text(number: float) -> str:
+    return f"{_decimal(number).normalize():f}"
+
+
+def _ceiling(cost: Decimal) -> int:
+    return int(cost.to_integral_value(ROUND_CEILING))
