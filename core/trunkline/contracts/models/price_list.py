@@ -22,7 +22,7 @@ def read_price_list() -> PriceList:
     """Return the shipped list. The file is part of this package, so reading it cannot fail in a complete
     installation.
     """
-    text = files(__package__).joinpath(FILE_NAME).read_text(encoding="utf-8")
+    text = files("trunkline.contracts.models").joinpath(FILE_NAME).read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), PriceList)
 
 
