@@ -7,7 +7,7 @@ from trunkline_bus.connection.bus import Bus, connect
 from trunkline_bus.connection.middleware import BusMessage, BusMiddleware
 from trunkline_bus.connection.settings import BusSettings
 from trunkline_bus.connection.subscription import Subscription
-from trunkline_bus.endpoint import Endpoint, Topic
+from trunkline_bus.endpoint import Counter, Endpoint, Topic
 from trunkline_bus.envelope import Envelope, Payload, Scope
 from trunkline_bus.errors import (
     BusError,
@@ -28,7 +28,7 @@ from trunkline_bus.errors import (
     TopologyConflict,
 )
 from trunkline_bus.ids import key_of, new_id
-from trunkline_bus.messages import Ack, DeadLetter, ReceivedMessage, StoredMessage
+from trunkline_bus.messages import Ack, DeadLetter, Increment, ReceivedMessage, StoredMessage
 from trunkline_bus.server.embedded_server import EmbeddedServer
 from trunkline_bus.server.leaf_nodes import LeafListener, LeafRemote, LeafUser
 from trunkline_bus.server.server_config import ServerSettings, ServerUser
@@ -62,12 +62,14 @@ __all__ = [
     "CallTimeout",
     "ConnectionFailed",
     "ConsumerSpec",
+    "Counter",
     "DeadLetter",
     "DecodeError",
     "Delivery",
     "EmbeddedServer",
     "Endpoint",
     "Envelope",
+    "Increment",
     "KeyValue",
     "KeyValueEntry",
     "LeafListener",

@@ -1,4 +1,6 @@
-"""Declarations of typed subjects: an ``Endpoint`` has a request and a reply, a ``Topic`` has one message."""
+"""Declarations of typed subjects: an ``Endpoint`` has a request and a reply, a ``Topic`` has one message, a ``Counter``
+has one number.
+"""
 
 import re
 import typing
@@ -26,7 +28,18 @@ _RESERVED = frozenset(
         "expect",
         "expect_filter",
     }
-    | {"timeout", "idle_timeout", "headers", "after", "queue", "limit", "buffer"}
+    | {
+        "timeout",
+        "idle_timeout",
+        "headers",
+        "after",
+        "queue",
+        "limit",
+        "buffer",
+        "counter",
+        "amount",
+        "label",
+    }
 )
 _TAG = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.v[0-9]+")
 
@@ -103,3 +116,20 @@ class Topic(Generic[T]):
     def stored_subject(self) -> Subject:
         """The subject under which the stream stores the messages."""
         return self.stored or self.subject
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A kind of number that processes change atomically, one number for each subject.
+
+    ``stream`` names the JetStream stream that stores the increments; it must have ``allow_counter``. Raises
+    ``TypeError`` if a key of the subject has the name of a parameter of the bus's methods.
+    """
+
+    name: str
+    subject: Subject
+    stream: str
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        check_keys(f"counter {self.name}", self.subject)

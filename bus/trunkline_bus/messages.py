@@ -13,11 +13,12 @@ T = TypeVar("T")
 
 class Ack(msgspec.Struct, frozen=True):
     """The acknowledgement of a stream: the message is stored on disk as ``seq``. With ``duplicate`` the stream had it
-    already.
+    already. ``total`` is a counter's number after the increment; None for other messages, and for a duplicate.
     """
 
     seq: int
     duplicate: bool = False
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,17 @@ class StoredMessage(Generic[T]):
     def data(self) -> T:
         """The payload."""
         return self.envelope.data
+
+
+class Increment(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of a counter. ``label`` is the text that was stored with it; ``total`` is the number after it."""
+
+    seq: int
+    keys: dict[str, str]
+    time: datetime
+    amount: int
+    total: int
+    label: str = ""
 
 
 class DeadLetter(Payload, frozen=True, kw_only=True, tag="bus.dead_letter.v1"):

@@ -3,8 +3,8 @@
 import trunkline_bus
 
 EXPECTED = """
-Ack BucketSpec Bus BusError BusMessage BusMiddleware BusSettings CallError CallTimeout ConnectionFailed ConsumerSpec
-DeadLetter DecodeError Delivery EmbeddedServer Endpoint Envelope KeyValue KeyValueEntry LeafListener LeafRemote
+Ack BucketSpec Bus BusError BusMessage BusMiddleware BusSettings CallError CallTimeout ConnectionFailed ConsumerSpec Counter
+DeadLetter DecodeError Delivery EmbeddedServer Endpoint Envelope Increment KeyValue KeyValueEntry LeafListener LeafRemote
 LeafUser NoResponders ObjectInfo ObjectStore ObjectStoreSpec Payload ReceivedMessage Refusal RemoteFault Request Scope
 SequenceConflict ServerSettings ServerStartError ServerTooOld ServerUser Service StorageFull StoredMessage
 StoredRecord StreamError StreamSpec StreamUnavailable Subject SubjectError Subscription Topic Topology TopologyChange

@@ -110,15 +110,6 @@ async def test_overlapping_subjects_are_a_conflict(bus: Bus, namespace: Any, jou
         await apply(bus, Topology(streams=(other,)))
 
 
-async def test_counters_count(bus: Bus, namespace: Any) -> None:
-    """A stream with allow_counter adds Nats-Incr atomically."""
-    await apply(bus, _everything(namespace))
-    for _ in range(3):
-        await bus.link.request(f"{namespace.prefix}.count.a", b"", timeout=2, headers={"Nats-Incr": "+5"})
-    reply = await bus.link.request(f"{namespace.prefix}.count.a", b"", timeout=2, headers={"Nats-Incr": "+0"})
-    assert msgspec.json.decode(reply.data)["val"] == "15"
-
-
 def test_a_storage_error_is_not_a_conflict() -> None:
     """JetStream's report of a full disk is a separate error."""
     from trunkline_bus.streams.jetstream_protocol import error_of

@@ -21,10 +21,11 @@ from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.connection.outbound_pipeline import NO_SCOPE, MessageWithheld, OutboundPipeline
 from trunkline_bus.connection.settings import BusSettings
 from trunkline_bus.connection.subscription import Subscription, drain_all
-from trunkline_bus.endpoint import Endpoint, Topic
+from trunkline_bus.endpoint import Counter, Endpoint, Topic
 from trunkline_bus.envelope import Scope
-from trunkline_bus.messages import Ack, ReceivedMessage, StoredMessage
+from trunkline_bus.messages import Ack, Increment, ReceivedMessage, StoredMessage
 from trunkline_bus.services.calls import EndpointCaller
+from trunkline_bus.streams import counter as counters
 from trunkline_bus.streams import pinned_consumer as pinned
 from trunkline_bus.streams import typed_stream
 from trunkline_bus.streams.jetstream_protocol import StoredRecord
@@ -236,6 +237,35 @@ class Bus:
         Raises ``StreamError``, ``DecodeError``.
         """
         return typed_stream.history(self.link, self.inbound, topic, after, keys)
+
+    async def increment(
+        self,
+        counter: Counter,
+        amount: int,
+        *,
+        msg_id: str | None = None,
+        label: str = "",
+        timeout: float = 10.0,
+        **keys: str,
+    ) -> int:
+        """Add ``amount``, which may be negative, to a number, and return the number after it. A number begins at 0.
+
+        Concurrent increments never lose each other. The increment is stored once for each ``msg_id``; for a repetition
+        the present number is returned. ``label`` is stored with the increment. Raises as ``append``.
+        """
+        return await counters.increment(
+            self.link, counter, amount, msg_id=msg_id, label=label, timeout=timeout, keys=keys
+        )
+
+    async def total(self, counter: Counter, *, timeout: float = 5.0, **keys: str) -> int:
+        """Return a number; 0 if nothing was added to it. Raises ``StreamError``."""
+        return await counters.total(self.link, counter, timeout, keys)
+
+    def increments(self, counter: Counter, *, after: int = 0, **keys: str) -> AsyncIterator[Increment]:
+        """Yield the stored increments with a sequence above ``after``, the oldest first. A missing key matches any
+        value. Raises ``StreamError``.
+        """
+        return counters.increments(self.link, counter, after, keys)
 
     async def delete(self, topic: Topic[Any], seq: int) -> None:
         """Delete a stored message. Raises ``StreamError`` if there is no such message."""

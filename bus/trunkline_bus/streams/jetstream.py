@@ -16,6 +16,7 @@ from trunkline_bus.errors import BusError, CallTimeout, SequenceConflict, Storag
 from trunkline_bus.messages import Ack
 from trunkline_bus.streams.jetstream_protocol import (
     EXPECTED_STREAM,
+    INCREMENT,
     NO_MESSAGE,
     NOT_READY,
     StoredRecord,
@@ -34,6 +35,7 @@ _NO_SUCH_SEQUENCE = 2**62
 class _PubAck(msgspec.Struct):
     seq: int = 0
     duplicate: bool = False
+    val: str | None = None
     error: dict[str, Any] | None = None
 
 
@@ -62,7 +64,8 @@ async def publish_to_stream(
     ``headers`` must have a ``Nats-Msg-Id``, and the headers for ``expected``. Raises ``SequenceConflict``,
     ``StorageFull``, ``StreamUnavailable``, ``StreamError`` or ``ConnectionFailed``.
     """
-    final = {**headers, EXPECTED_STREAM: stream}
+    # The server refuses an increment that expects anything. Its subject alone names the stream.
+    final = headers if INCREMENT in headers else {**headers, EXPECTED_STREAM: stream}
     attempts = 0
 
     async def attempt(remaining: float) -> Ack:
@@ -75,7 +78,7 @@ async def publish_to_stream(
             raise
         ack = _PUB_ACK.decode(msg.data)
         if ack.error is None:
-            return Ack(ack.seq, ack.duplicate)
+            return Ack(ack.seq, ack.duplicate, None if ack.val is None else int(ack.val))
         if ack.error.get("err_code") in NOT_READY:
             raise JetStreamNotReady(str(ack.error.get("description")))
         problem = error_of(ack.error, subject)

@@ -14,6 +14,7 @@ EXPECTED_STREAM = "Nats-Expected-Stream"
 EXPECTED_LAST = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_LAST_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
 TTL = "Nats-TTL"
+INCREMENT = "Nats-Incr"
 SCHEDULE, SCHEDULE_TARGET = "Nats-Schedule", "Nats-Schedule-Target"
 
 NO_MESSAGE = 10037
