@@ -134,6 +134,8 @@ MEANING = {
     "retention.trace_days": "the days for which spans are kept for `trunkline trace`",
     "retention.trace_mb": "the largest size of those spans, in MB",
     "retention.audit_days": "the days for which the stream of the audit log is kept; memory keeps its lines",
+    "retention.cost_days": "the days for which the stream of the cost ledger is kept; memory keeps its entries",
+    "retention.cost_mb": "the largest size of that stream, in MB, and of the streams of budgets and opened requests",
     "retention.audit_mb": "the largest size of that stream, in MB",
     "retention.dead_letter_days": "the days for which dead letters are kept",
     "retention.dead_letter_mb": "the largest size of the dead letters, in MB",

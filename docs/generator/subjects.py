@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 from generator.markdown import code, prose, seconds, shown, table
 from trunkline.contracts import subjects
 from trunkline.contracts.streams import INBOX_STREAM
-from trunkline_bus import Endpoint, Topic
+from trunkline_bus import Counter, Endpoint, Topic
 
 T = TypeVar("T")
 
@@ -22,6 +22,7 @@ Workers communicate only over a NATS server, on the subjects below. A subject ha
 | `journal` | the steps of turns and tool calls, kept for weeks |
 | `feed` | the events that a turn shows, kept for an hour |
 | `evt` | facts, for any subscriber |
+| `count` | numbers that processes change atomically |
 | `ctl` | control messages, received by every worker, never queued |
 | `x` | subjects of plugins: `trunkline.x.<plugin>.…` |
 | `dead` | messages that could not be decoded or handled, with the reason |
@@ -74,6 +75,10 @@ def _topics() -> str:
             one.doc,
         )
         for one in _all_of(Topic)
+    ]
+    rows += [
+        (one.name, code(one.subject.template), "a number", code(one.stream), one.doc)
+        for one in _all_of(Counter)
     ]
     return "## Topics\n\n" + table(("topic", "subject", "payload", "stream", "purpose"), rows)
 

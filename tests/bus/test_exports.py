@@ -3,13 +3,13 @@
 import trunkline_bus
 
 EXPECTED = """
-Ack BucketSpec Bus BusError BusMessage BusMiddleware BusSettings CallError CallTimeout ConnectionFailed ConsumerSpec Counter
-DeadLetter DecodeError Delivery EmbeddedServer Endpoint Envelope Increment KeyValue KeyValueEntry LeafListener LeafRemote
-LeafUser NoResponders ObjectInfo ObjectStore ObjectStoreSpec Payload ReceivedMessage Refusal RemoteFault Request Scope
-SequenceConflict ServerSettings ServerStartError ServerTooOld ServerUser Service StorageFull StoredMessage
-StoredRecord StreamError StreamSpec StreamUnavailable Subject SubjectError Subscription Topic Topology TopologyChange
-TopologyConflict Transform apply background_tasks connect current_traceparent key_of link_span new_id remote_parent
-service start_span
+Ack BucketSpec Bus BusError BusMessage BusMiddleware BusSettings CallError CallTimeout ConnectionFailed ConsumerSpec
+Counter DeadLetter DecodeError Delivery EmbeddedServer Endpoint Envelope Increment KeyValue KeyValueEntry LeafListener
+LeafRemote LeafUser NoResponders ObjectInfo ObjectStore ObjectStoreSpec Payload ReceivedMessage Refusal RemoteFault
+Request Scope SequenceConflict ServerSettings ServerStartError ServerTooOld ServerUser Service StorageFull
+StoredMessage StoredRecord StreamError StreamSpec StreamUnavailable Subject SubjectError Subscription Topic Topology
+TopologyChange TopologyConflict Transform apply background_tasks connect current_traceparent key_of link_span new_id
+remote_parent service start_span
 """
 
 

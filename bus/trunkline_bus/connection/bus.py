@@ -267,9 +267,9 @@ class Bus:
         """
         return counters.increments(self.link, counter, after, keys)
 
-    async def delete(self, topic: Topic[Any], seq: int) -> None:
-        """Delete a stored message. Raises ``StreamError`` if there is no such message."""
-        await typed_stream.delete(self.link, topic, seq)
+    async def delete(self, topic: Topic[Any], seq: int, *, missing_ok: bool = False) -> None:
+        """Delete a stored message. Raises ``StreamError``, also if there is no such message unless ``missing_ok``."""
+        await typed_stream.delete(self.link, topic, seq, missing_ok)
 
     async def purge(self, topic: Topic[Any], **keys: str) -> None:
         """Delete all stored messages of the topic. A missing key matches any value. Raises ``StreamError``; some

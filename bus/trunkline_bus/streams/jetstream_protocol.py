@@ -18,6 +18,9 @@ INCREMENT = "Nats-Incr"
 SCHEDULE, SCHEDULE_TARGET = "Nats-Schedule", "Nats-Schedule-Target"
 
 NO_MESSAGE = 10037
+NOT_STORED = (NO_MESSAGE, 10057)
+"""The codes of a deletion of a message that does not exist."""
+
 STREAM_NOT_FOUND = 10059
 CONSUMER_NOT_FOUND = 10014
 NOT_READY = {

@@ -9,11 +9,9 @@ from collections.abc import AsyncIterator
 from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.errors import StreamError
 from trunkline_bus.streams.jetstream import records, request_api
-from trunkline_bus.streams.jetstream_protocol import NO_MESSAGE, StoredRecord
+from trunkline_bus.streams.jetstream_protocol import NOT_STORED, StoredRecord
 
 _ERASE_SECONDS = 30.0
-_NOT_THERE = 10057
-"""The error code of the server for a message that does not exist."""
 
 
 class RawStream:
@@ -36,5 +34,5 @@ class RawStream:
                 self._link, f"STREAM.MSG.DELETE.{self.name}", {"seq": seq}, timeout=_ERASE_SECONDS
             )
         except StreamError as error:
-            if error.code not in (NO_MESSAGE, _NOT_THERE):
+            if error.code not in NOT_STORED:
                 raise

@@ -9,7 +9,7 @@ from trunkline_bus.connection.nats_connection import NatsConnection
 from trunkline_bus.connection.outbound_pipeline import OutboundPipeline
 from trunkline_bus.endpoint import Topic
 from trunkline_bus.envelope import Scope
-from trunkline_bus.errors import BusError
+from trunkline_bus.errors import BusError, StreamError
 from trunkline_bus.messages import Ack, StoredMessage
 from trunkline_bus.streams.jetstream import (
     ExpectedSequence,
@@ -22,6 +22,7 @@ from trunkline_bus.streams.jetstream_protocol import (
     EXPECTED_LAST,
     EXPECTED_LAST_SUBJECT,
     MSG_ID,
+    NOT_STORED,
     SCHEDULE,
     SCHEDULE_TARGET,
     TTL,
@@ -103,9 +104,13 @@ async def history(
         yield await decode_record(inbound, topic, record)
 
 
-async def delete(link: NatsConnection, topic: Topic[Any], seq: int) -> None:
+async def delete(link: NatsConnection, topic: Topic[Any], seq: int, missing_ok: bool) -> None:
     """See ``Bus.delete``."""
-    await request_api(link, f"STREAM.MSG.DELETE.{stream_of(topic)}", {"seq": seq, "no_erase": True})
+    try:
+        await request_api(link, f"STREAM.MSG.DELETE.{stream_of(topic)}", {"seq": seq, "no_erase": True})
+    except StreamError as error:
+        if not missing_ok or error.code not in NOT_STORED:
+            raise
 
 
 async def purge(link: NatsConnection, topic: Topic[Any], keys: dict[str, str]) -> None:

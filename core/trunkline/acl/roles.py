@@ -11,7 +11,7 @@ from typing import Any
 
 from trunkline.contracts import subjects as s
 from trunkline.contracts.memory.operation import Caller
-from trunkline_bus import BucketSpec, ConsumerSpec, Endpoint, ObjectStoreSpec, Topic
+from trunkline_bus import BucketSpec, ConsumerSpec, Counter, Endpoint, ObjectStoreSpec, Topic
 
 Endpoints = tuple[Endpoint[Any, Any], ...]
 Topics = tuple[Topic[Any], ...]
@@ -39,8 +39,9 @@ class Role:
     """One kind of process. ``name`` is its NATS user.
 
     ``serves`` and ``calls`` are endpoints. ``publishes`` are topics to which the process publishes or which it
-    stores; ``subscribes`` are topics to which it subscribes. ``reads_streams`` are streams whose stored messages it
-    reads, ``deletes`` streams from which it deletes single messages, ``pulls`` the consumers from which it pulls,
+    stores; ``subscribes`` are topics to which it subscribes. ``counts`` are counters that it changes and reads.
+    ``reads_streams`` are streams whose stored messages it reads, ``deletes`` streams from which it deletes single
+    messages, ``pulls`` the consumers from which it pulls,
     ``reads_info`` streams whose settings it may read. ``writes_buckets`` and ``reads_buckets`` are key-value buckets.
     ``puts_objects`` are object stores in which it puts objects; ``takes_objects`` are those whose objects it reads
     and deletes.
@@ -58,6 +59,7 @@ class Role:
     calls: Endpoints = ()
     publishes: Topics = ()
     subscribes: Topics = ()
+    counts: tuple[Counter, ...] = ()
     reads_streams: tuple[str, ...] = ()
     deletes: tuple[str, ...] = ()
     pulls: tuple[ConsumerSpec, ...] = ()
@@ -100,10 +102,17 @@ MONITOR = Role(
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED_TOOL,
         *_memory_calls("monitor"),
     ),
-    publishes=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.PANIC_STOPPED),
+    publishes=(
+        s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.PANIC_STOPPED,
+        s.OPENED_REQUEST, s.COST,
+    ),
     subscribes=(s.MEMORY_CHANGED, s.PANIC),
-    reads_streams=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM),
-    deletes=(s.INBOX_STREAM,),
+    counts=(s.BUDGET_COUNTER,),
+    reads_streams=(
+        s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM,
+        s.REQUEST_STREAM, s.COST_STREAM,
+    ),
+    deletes=(s.INBOX_STREAM, s.REQUEST_STREAM),
     pulls=(s.ALL_PARTITIONS_CONSUMER, s.LEARNER_CONSUMER),
     reads_info=(s.INBOX_STREAM,),
     writes_buckets=(s.PULSE_BUCKET, s.CIRCUIT_BUCKET),
@@ -149,7 +158,7 @@ MEMORY = Role(
     name="memory",
     serves=s.MEMORY_OPERATIONS,
     publishes=(s.MEMORY_CHANGED,),
-    reads_streams=(s.AUDIT_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
+    reads_streams=(s.AUDIT_STREAM, s.COST_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
     deletes=(s.AUDIT_STREAM, *PURGED),
     puts_objects=(s.EXPORT_STORE,),
     takes_objects=(s.IMPORT_STORE,),
@@ -162,10 +171,16 @@ OPERATOR = Role(
         s.REMOTE_LIST_TOOLS,
         s.LIST_TOOLS,  # `trunkline permissions rules add` checks whether the tool exists
     ),
-    publishes=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead-letters retry` puts a message back
+    publishes=(
+        s.INBOX,  # `trunkline dead-letters retry` puts a message back
+        s.AUDIT,
+        s.PANIC,
+        s.COST,  # `trunkline budget reset`
+    ),
+    counts=(s.BUDGET_COUNTER,),
     subscribes=(s.FEED, s.APPROVAL, s.PANIC_STOPPED),
     reads_streams=(
-        *CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.DEAD_STREAM,
+        *CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.COST_STREAM, s.DEAD_STREAM,
         s.RESULT_STORE.stream_name,  # `trunkline results`
     ),
     deletes=(s.DEAD_STREAM,),

@@ -58,6 +58,9 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
         yield from _askers_inboxes(role, everybody)
     for topic in role.publishes:
         yield from _fill_subject(role, topic.subject)
+    for counter in role.counts:
+        yield counter.subject.wildcard_filter()
+        yield from _readable(counter.stream)
     yield from _stored(role)
     for consumer in role.pulls:
         yield from _consumed(consumer)

@@ -34,6 +34,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     trace_mb: Megabytes = 512.0
     audit_days: Duration = 30.0
     audit_mb: Megabytes = 256.0
+    cost_days: Duration = 30.0
+    cost_mb: Megabytes = 128.0
     dead_letter_days: Duration = 30.0
     dead_letter_mb: Megabytes = 256.0
     approval_mb: Megabytes = 64.0

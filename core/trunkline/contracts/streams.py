@@ -16,6 +16,7 @@ DEFAULT_PARTITIONS = 8
 INBOX_STREAM, JOURNAL_STREAM, EFFECT_STREAM, FEED_STREAM = "INBOX", "JOURNAL", "EFFECT", "FEED"
 SPAN_STREAM, FACT_STREAM, DEAD_STREAM, AUDIT_STREAM = "SPANS", "FACTS", "DEAD", "AUDIT"
 APPROVAL_STREAM, TIMER_STREAM = "APPROVALS", "TIMERS"
+REQUEST_STREAM, COST_STREAM, COUNTER_STREAM = "REQUESTS", "COSTS", "COUNTERS"
 
 
 PIN_GROUP = "monitors"
@@ -136,6 +137,24 @@ STREAMS = (
         name=AUDIT_STREAM,
         subjects=("trunkline.evt.audit.*.noted",),
         description="Decisions and calls, until they are in memory",
+    ),
+    StreamSpec(
+        name=REQUEST_STREAM,
+        subjects=("trunkline.journal.request.*.*",),
+        discard="new",
+        description="Requests to models that have no entry in the cost ledger yet",
+    ),
+    StreamSpec(
+        name=COST_STREAM,
+        subjects=("trunkline.evt.cost.*",),
+        description="The cost ledger, until it is in memory",
+    ),
+    StreamSpec(
+        name=COUNTER_STREAM,
+        subjects=("trunkline.count.*.*.*",),
+        allow_counter=True,
+        duplicate_window=600.0,
+        description="What is used of budgets",
     ),
     StreamSpec(
         name=DEAD_STREAM,

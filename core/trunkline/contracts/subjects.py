@@ -2,14 +2,15 @@
 
 The docs page, the NATS permissions in ``deploy/``, the stream filters and the span names are generated from it.
 ``trunkline.<plane>.<area>.<key...>.<verb or fact>``; the planes are ``cmd`` (request and reply), ``turn`` (the
-durable inbox), ``journal``, ``feed``, ``evt`` (facts), ``ctl`` (operators; never queued), ``x`` (plugins' own) and
-``dead`` (dead letters).
+durable inbox), ``journal``, ``feed``, ``evt`` (facts), ``count`` (counters), ``ctl`` (operators; never queued), ``x``
+(plugins' own) and ``dead`` (dead letters).
 """
 # ruff: noqa: F403  one table in several files; listing its names here would repeat the table
 
 from trunkline.contracts.approvals.subjects import *
 from trunkline.contracts.audit.subjects import *
 from trunkline.contracts.channels.subjects import *
+from trunkline.contracts.costs.subjects import *
 from trunkline.contracts.gateway.subjects import *
 from trunkline.contracts.memory.subjects import *
 from trunkline.contracts.models.subjects import *

@@ -10,6 +10,8 @@ from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
 from trunkline.contracts.streams import (
     APPROVAL_STREAM,
     AUDIT_STREAM,
+    COST_STREAM,
+    COUNTER_STREAM,
     DEAD_STREAM,
     DEADLINE_CONSUMER,
     DEFAULT_PARTITIONS,
@@ -19,6 +21,7 @@ from trunkline.contracts.streams import (
     INBOX_STREAM,
     JOURNAL_STREAM,
     LEARNER_CONSUMER,
+    REQUEST_STREAM,
     SPAN_STREAM,
     STREAMS,
     TIMER_STREAM,
@@ -41,6 +44,9 @@ from trunkline_bus import (
 DAY_SECONDS = 86_400.0
 
 REMOTE_STREAMS = (EFFECT_STREAM, AUDIT_STREAM, DEAD_STREAM)
+
+COUNTER_DAYS = 8.0
+"""Days for which increments are kept. The longest window is a day; a turn that waits longer begins anew."""
 
 Storage = Literal["file", "memory"]
 """The storage type of a stream."""
@@ -133,5 +139,8 @@ def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
         APPROVAL_STREAM: (retention.journal_days * DAY_SECONDS, retention.approval_mb),
         TIMER_STREAM: (retention.journal_days * DAY_SECONDS, retention.approval_mb),
         AUDIT_STREAM: (retention.audit_days * DAY_SECONDS, retention.audit_mb),
+        REQUEST_STREAM: (retention.journal_days * DAY_SECONDS, retention.cost_mb),
+        COST_STREAM: (retention.cost_days * DAY_SECONDS, retention.cost_mb),
+        COUNTER_STREAM: (COUNTER_DAYS * DAY_SECONDS, retention.cost_mb),
         DEAD_STREAM: (retention.dead_letter_days * DAY_SECONDS, retention.dead_letter_mb),
     }

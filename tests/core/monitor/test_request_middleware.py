@@ -19,6 +19,7 @@ from trunkline.api.model import (
     Text,
     Usage,
 )
+from trunkline.runtime.cost_ledger import NoLedger
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline.workers.monitor.model_registry import ModelRegistry
 
@@ -63,7 +64,12 @@ async def ask(
     script: Sequence[Any], *middleware: ModelMiddleware, request: ModelRequest = REQUEST
 ) -> list[ModelEvent]:
     models = ModelRegistry(
-        [ScriptedModel(script)], "scripted", middleware=middleware, prices=PRICES, idle_timeout=10.0
+        [ScriptedModel(script)],
+        "scripted",
+        middleware=middleware,
+        prices=PRICES,
+        ledger=NoLedger(),
+        idle_timeout=10.0,
     )
     return [event async for event in models.ask(models.choose("scripted"))(request)]
 
@@ -111,7 +117,9 @@ async def test_request_middleware_cannot_break_the_transcript() -> None:
             async for event in proceed(broken):
                 yield event
 
-    models = ModelRegistry([model], "scripted", middleware=[Breaking()], prices=PRICES, idle_timeout=10.0)
+    models = ModelRegistry(
+        [model], "scripted", middleware=[Breaking()], prices=PRICES, ledger=NoLedger(), idle_timeout=10.0
+    )
     async for _ in models.ask(models.choose("scripted"))(REQUEST):
         pass
     assert [message.role for message in model.requests[0].messages] == ["user"]
@@ -130,7 +138,11 @@ async def test_the_end_of_an_answer_has_its_cost(model: str, cost: int) -> None:
 async def test_an_answer_without_a_price_has_no_cost(caplog: pytest.LogCaptureFixture) -> None:
     """Unknown is not free: the tokens are counted, and one warning names the setting."""
     models = ModelRegistry(
-        [ScriptedModel(["calm", "rough"])], "scripted", prices=PriceTable({}), idle_timeout=10.0
+        [ScriptedModel(["calm", "rough"])],
+        "scripted",
+        prices=PriceTable({}),
+        ledger=NoLedger(),
+        idle_timeout=10.0,
     )
     for _ in range(2):
         events = [event async for event in models.ask(models.choose("scripted"))(REQUEST)]

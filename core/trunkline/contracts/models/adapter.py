@@ -24,7 +24,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     (``ModelAdapter.parameters``), validated; they override those of the adapter's settings. ``block``,
     ``conversation``, ``turn``, ``actor``, ``purpose`` and ``adapter`` (the adapter's name) describe the call to
     middleware and traces; an adapter never sends them. A middleware may name another ``adapter``, which then
-    receives the request. ``purpose`` is ``turn`` or the purpose given to ``Completer.complete``.
+    receives the request. ``purpose`` is ``turn`` or the purpose given to ``Completer.complete``. ``id`` identifies the
+    request in the cost ledger; it is "" outside of middleware around requests.
     """
 
     messages: tuple[Message, ...]
@@ -42,6 +43,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     actor: str = ""
     purpose: str = "turn"
     adapter: str = ""
+    id: str = ""
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -235,7 +237,7 @@ class ModelMiddleware(Protocol):
     Middleware wraps the whole call of a turn's step or of a ``Completer``, unless it has an attribute ``each_request``
     that is True. Then it wraps each request that one call sends to an adapter: the first attempt, each retry and each
     fallback of other middleware, and the repair of an answer in a response format. Such middleware is inside all
-    middleware around calls, and must not name another ``adapter``.
+    middleware around calls, must not name another ``adapter``, and calls ``proceed`` at most once.
 
     Guarantees: every call of a turn and of a ``Completer`` passes the middleware, that of the first plugin outermost;
     with ``each_request``, every request. The transcript that the adapter receives is valid, whatever the middleware did

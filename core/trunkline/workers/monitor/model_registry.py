@@ -22,9 +22,11 @@ from trunkline.contracts.models.adapter import (
 from trunkline.contracts.models.prices import PriceTable
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
+from trunkline.runtime.cost_ledger import Ledger, NoLedger
 from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.structured_output import ask_in_format
 from trunkline.workers.monitor.transcript_repair import repair_transcript
+from trunkline_bus import new_id
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +51,8 @@ class ModelRegistry:
     """The adapters of this monitor and the middleware around every call and every request.
 
     ``named`` are the models that the settings of adapters name, for preferences that name only an adapter. ``prices``
-    price every answer. ``idle_timeout`` is the number of seconds without an event after which an adapter's answer
-    fails.
+    price every answer, and ``ledger`` records every request. ``idle_timeout`` is the number of seconds without an event
+    after which an adapter's answer fails.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class ModelRegistry:
         capture: ContentCapture | None = None,
         *,
         prices: PriceTable,
+        ledger: Ledger,
         idle_timeout: float,
     ) -> None:
         self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
@@ -71,6 +74,7 @@ class ModelRegistry:
         self._around_calls = tuple(one for one in middleware if not wraps_each_request(one))
         self._around_requests = tuple(one for one in middleware if wraps_each_request(one))
         self._prices = prices
+        self._ledger = ledger
         self._unpriced: set[str] = set()
         self._kill_switch = kill_switch
         self._capture = capture
@@ -129,16 +133,23 @@ class ModelRegistry:
 
     def _send(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send one request through the middleware around requests."""
+        request = replace(request, id=new_id("request"))
         if not self._around_requests:
             return self._stream(request)
         return _wrapped(self._around_requests, _with_repaired_transcript(self._stream))(request)
 
     async def _stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Send the request to its adapter, and record it in the cost ledger."""
         adapter = self._adapter(request)
         source = AnswerSource(adapter=adapter.name, vendor=adapter.vendor, requested=request.model)
-        async with aclosing(adapter.stream(request)) as events:  # type: ignore[type-var]
+        ledger = NoLedger() if adapter.derived else self._ledger
+        async with ledger.request(request, source) as record, aclosing(adapter.stream(request)) as events:  # type: ignore[type-var]
             while (event := await self._next(events)) is not None:
-                yield self._priced(event, source) if isinstance(event, Finish) else event
+                if isinstance(event, Finish):
+                    event = await record.finish(self._priced(event, source))
+                else:
+                    record.add(event)
+                yield event
 
     def _adapter(self, request: ModelRequest) -> ModelAdapter:
         adapter = self._adapters.get(request.adapter)
@@ -157,7 +168,7 @@ class ModelRegistry:
             )
             return replace(finish, source=source)
         if not finish.usage.input_tokens and rate.base.highest_input:
-            self._warn_once(f"{answering} does not say how many tokens it used, and counts as free")
+            self._warn_once(f"{answering} does not say how many tokens it used; its cost is estimated")
         return replace(finish, source=source, cost=rate.cost(finish.usage), price_version=rate.version)
 
     def _warn_once(self, what: str) -> None:

@@ -13,6 +13,7 @@ from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.home.listeners import Listener, registered_listener
 from trunkline.runtime.adapter_selection import adapter_model, default_adapter
+from trunkline.runtime.cost_ledger import CostLedger
 from trunkline.runtime.http.auth import HttpAuth, load_token
 from trunkline.runtime.panic_handler import PanicHandler
 from trunkline.runtime.worker import Worker, WorkerContext
@@ -26,6 +27,7 @@ from trunkline.workers.monitor.completion_handler import CompletionHandler
 from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.context_builder import ContextBuilder
 from trunkline.workers.monitor.conversation_queue import ConversationQueue
+from trunkline.workers.monitor.cost_recovery import CostRecovery
 from trunkline.workers.monitor.engine_server import EngineServer
 from trunkline.workers.monitor.feed_writer import FeedRegistry
 from trunkline.workers.monitor.inbox import Inbox
@@ -62,6 +64,7 @@ class MonitorWorker(Worker):
         default = default_adapter(context.config, context.plugins)
         named = {adapter.name: adapter_model(context.config, adapter.name) for adapter in adapters}
         prices = installed_prices(context.config.settings.models.prices)
+        self._ledger = CostLedger(context.bus, context.id, prices)
         self._models = ModelRegistry(
             adapters,
             default,
@@ -70,6 +73,7 @@ class MonitorWorker(Worker):
             self._kill_switch,
             capture,
             prices=prices,
+            ledger=self._ledger,
             idle_timeout=self._settings.model_idle_timeout,
         )
         self._call_config = ModelCallConfig(
@@ -137,6 +141,8 @@ class MonitorWorker(Worker):
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         self.resources.push_async_callback(self._models.aclose)
+        tasks.start_soon(self._ledger.run)
+        tasks.start_soon(CostRecovery(self.context.bus, self.context.id).run)
         self._executor = self._make_executor(tasks)
         self._queues = QueueRegistry(tasks, self._new_queue, self._settings.drain_timeout)
         await self._inbox.open()

@@ -1,0 +1,1 @@
+"""Costs: the ledger of requests to models, and the counters of budgets."""

@@ -1,0 +1,28 @@
+"""The subjects of the cost ledger and of the counters of budgets."""
+
+from trunkline.contracts.costs.messages import CostRecord, RequestOpened
+from trunkline.contracts.streams import COST_STREAM, COUNTER_STREAM, REQUEST_STREAM
+from trunkline_bus import Counter, Subject, Topic
+
+OPENED_REQUEST: Topic[RequestOpened] = Topic(
+    name="opened requests",
+    subject=Subject("trunkline.journal.request.{worker}.{id}"),
+    payload=RequestOpened,
+    stream=REQUEST_STREAM,
+    doc="Requests to models that were sent and have no entry in the cost ledger yet.",
+)
+COST: Topic[CostRecord] = Topic(
+    name="costs",
+    subject=Subject("trunkline.evt.cost.{record}"),
+    payload=CostRecord,  # type: ignore[arg-type]
+    stream=COST_STREAM,
+    doc="The cost ledger: one entry for each request to a model, and the events of budgets. The memory worker writes "
+    "them into memory.",
+)
+BUDGET_COUNTER = Counter(
+    name="budgets",
+    subject=Subject("trunkline.count.{measure}.{window}.{of}"),
+    stream=COUNTER_STREAM,
+    doc="What was used of a budget in a day, an hour or a turn: micro-USD (`spent`, and with reservations `reserved`) "
+    "or calls (`loops`), of all blocks (`total`), a block or a turn.",
+)

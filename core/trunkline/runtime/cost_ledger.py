@@ -1,0 +1,254 @@
+"""The cost ledger: one entry for each request to a model, also if every process is killed (ADR 64).
+
+::
+
+    opened record ──> request to the vendor ──> entry ──> opened record deleted
+
+The opened record is on disk before the request is sent, so every request that a vendor may bill is known. A worker that
+dies leaves its opened records behind; ``cost_recovery`` writes their entries.
+"""
+
+import logging
+from collections import deque
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Protocol
+
+import anyio
+from msgspec.structs import replace
+from opentelemetry import trace
+
+from trunkline.contracts.conversations.messages import Usage
+from trunkline.contracts.costs.estimate import Progress, opened_request, unfinished_entry
+from trunkline.contracts.costs.messages import CostEntry, RequestOpened, RequestStatus
+from trunkline.contracts.costs.subjects import COST, OPENED_REQUEST
+from trunkline.contracts.models.adapter import AnswerSource, Finish, ModelEvent, ModelRequest
+from trunkline.contracts.models.prices import PriceTable
+from trunkline.errors import ErrorCode, ModelError
+from trunkline_bus import Bus, BusError, new_id
+
+log = logging.getLogger(__name__)
+
+OPEN_SECONDS = 10.0
+"""Seconds within which the opened record must be stored. Without it the request is not sent."""
+
+END_SECONDS = 2.0
+"""Seconds that the end of an answer waits for its entry. After that the entry is stored in the background."""
+
+PAUSE = 2.0
+"""Seconds before a failed store or deletion is tried again."""
+
+LAST_SECONDS = 5.0
+"""Seconds in which a worker that stops stores its last entries."""
+
+
+class RecordedRequest(Protocol):
+    """A request that is recorded while the context is open. Entering it stores the opened record; leaving it stores the
+    entry, unless ``finish`` did.
+    """
+
+    async def __aenter__(self) -> "RecordedRequest":
+        """Store the opened record. Raises ModelError if it cannot be stored: then nothing may be sent."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None: ...
+
+    def add(self, event: ModelEvent) -> None:
+        """Count a part of the answer."""
+        ...
+
+    async def finish(self, finish: Finish) -> Finish:
+        """Store the entry of a complete answer. Return the end of the answer with the cost of that entry."""
+        ...
+
+
+class Ledger(Protocol):
+    """Records requests."""
+
+    def request(self, request: ModelRequest, source: AnswerSource) -> RecordedRequest:
+        """Return the record of a request to an adapter."""
+        ...
+
+
+class CostLedger:
+    """The ledger of one worker. ``run`` must run as long as requests are sent."""
+
+    def __init__(self, bus: Bus, worker: str, prices: PriceTable) -> None:
+        self._bus = bus
+        self._worker = worker
+        self._prices = prices
+        self._ended: deque[tuple[CostEntry | None, int]] = deque()
+        """The entries that are not stored yet (None for a stored one), each with the sequence of the opened record."""
+        self._some = anyio.Event()
+
+    def request(self, request: ModelRequest, source: AnswerSource) -> RecordedRequest:
+        """Return the record of a request to an adapter. ``request.id`` identifies it."""
+        span = trace.get_current_span().get_span_context()
+        entry = CostEntry(
+            id=request.id or new_id("request"),  # a middleware may have lost it
+            at=datetime.now(UTC),
+            block=request.block,
+            conversation=request.conversation,
+            turn=request.turn,
+            actor=request.actor,
+            trace=f"{span.trace_id:032x}" if span.is_valid else "",
+            purpose=request.purpose,
+            adapter=source.adapter,
+            vendor=source.vendor,
+            requested=source.requested,
+            status="interrupted",
+            worker=self._worker,
+        )
+        return _LedgerRequest(self, opened_request(entry, request, self._prices.find_rate(source.label)))
+
+    async def run(self) -> None:
+        """Delete the opened records of ended requests, and store the entries that the bus did not take at first, until
+        cancelled."""
+        try:
+            while True:
+                await self._some.wait()
+                self._some = anyio.Event()
+                while not await self._settle_all():  # noqa: ASYNC110 - the bus reports no event to wait for
+                    await anyio.sleep(PAUSE)
+        finally:
+            with anyio.move_on_after(LAST_SECONDS, shield=True):
+                await self._settle_all()
+
+    async def open(self, opened: RequestOpened) -> int:
+        """Store an opened record and return its sequence. Raises ModelError."""
+        entry = opened.entry
+        try:
+            ack = await self._bus.append(
+                OPENED_REQUEST,
+                opened,
+                msg_id=entry.id,
+                expect=0,
+                timeout=OPEN_SECONDS,
+                worker=self._worker,
+                id=entry.id,
+            )
+        except BusError as error:
+            log.error("a request to %s was not sent, because it cannot be recorded: %s", entry.adapter, error)
+            why = "the request was not sent, because the cost ledger cannot record it"
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", why) from error
+        return ack.seq
+
+    async def close(self, entry: CostEntry, opened: int) -> None:
+        """Store the entry of an ended request. If that takes long, it happens in the background."""
+        left: CostEntry | None = entry
+        with anyio.move_on_after(END_SECONDS, shield=True):
+            try:
+                await append_entry(self._bus, entry, timeout=END_SECONDS)
+                left = None
+            except BusError as error:
+                log.warning("the cost of request %s is stored later: %s", entry.id, error)
+        self._ended.append((left, opened))
+        self._some.set()
+
+    async def _settle_all(self) -> bool:
+        """Settle the ended requests in order. Report whether all are settled."""
+        while self._ended:
+            entry, opened = self._ended[0]
+            try:
+                if entry is not None:
+                    await append_entry(self._bus, entry)
+                    self._ended[0] = (None, opened)
+                await self._bus.delete(OPENED_REQUEST, opened, missing_ok=True)
+            except BusError as error:
+                log.warning("an ended request cannot be recorded now: %s", error)
+                return False
+            self._ended.popleft()
+        return True
+
+
+class _LedgerRequest:
+    def __init__(self, ledger: CostLedger, opened: RequestOpened) -> None:
+        self._ledger = ledger
+        self._opened = opened
+        self._sequence = 0
+        self._began = 0.0
+        self._progress = Progress()
+        self._closed = False
+
+    async def __aenter__(self) -> RecordedRequest:
+        self._sequence = await self._ledger.open(self._opened)
+        self._began = anyio.current_time()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self._closed:
+            return
+        failure = error if isinstance(error, ModelError) else None
+        status: RequestStatus = "failed" if isinstance(error, Exception) or error is None else "cancelled"
+        entry = unfinished_entry(self._opened, status, self._progress, self._seconds, failure)
+        await self._ledger.close(entry, self._sequence)
+
+    def add(self, event: ModelEvent) -> None:
+        self._progress.add(event, self._seconds)
+
+    async def finish(self, finish: Finish) -> Finish:
+        self._closed = True
+        entry = self._entry(finish)
+        await self._ledger.close(entry, self._sequence)
+        return replace(finish, cost=entry.cost)
+
+    def _entry(self, finish: Finish) -> CostEntry:
+        if (
+            finish.usage == Usage() and self._opened.max_cost
+        ):  # the vendor billed something, and does not say what
+            entry = unfinished_entry(self._opened, "finished", self._progress, self._seconds)
+            return replace(entry, model=finish.model)
+        return replace(
+            self._opened.entry,
+            status="finished",
+            model=finish.model,
+            usage=finish.usage,
+            cost=finish.cost,
+            price=finish.price_version,
+            estimated=False,
+            seconds=round(self._seconds, 3),
+        )
+
+    @property
+    def _seconds(self) -> float:
+        return anyio.current_time() - self._began
+
+
+class NoLedger:
+    """Records nothing: for adapters that ask no model."""
+
+    def request(self, request: ModelRequest, source: AnswerSource) -> RecordedRequest:
+        """Return a context that does nothing."""
+        return _Unrecorded()
+
+
+class _Unrecorded:
+    async def __aenter__(self) -> RecordedRequest:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        return
+
+    def add(self, event: ModelEvent) -> None:
+        return
+
+    async def finish(self, finish: Finish) -> Finish:
+        return finish
+
+
+async def append_entry(bus: Bus, entry: CostEntry, *, only: bool = False, timeout: float = 10.0) -> None:
+    """Store an entry in the ledger. With ``only``, raises SequenceConflict if the request has an entry."""
+    await bus.append(
+        COST,
+        entry,
+        msg_id=f"{entry.id}.{entry.status}",
+        expect=0 if only else None,
+        timeout=timeout,
+        record=entry.id,
+    )
