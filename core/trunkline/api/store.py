@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.memory.path_rules import normalize_path as normalize_path
     from trunkline.contracts.memory.path_rules import parents as parents
     from trunkline.contracts.memory.path_rules import path_refusal as path_refusal
+    from trunkline.contracts.memory.paths import is_log_path as is_log_path
     from trunkline.contracts.memory.paths import is_owner_only as is_owner_only
     from trunkline.contracts.memory.paths import is_preferences as is_preferences
     from trunkline.contracts.memory.paths import is_private_to_another as is_private_to_another

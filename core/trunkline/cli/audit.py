@@ -60,7 +60,8 @@ def command(since: str, limit: int, follow: bool, as_json: bool, **conditions: A
 
     Memory holds the log, one file for each day: audit/2026-11-22.jsonl.
     """
-    from trunkline.cli._support.audit_log import AuditFilter, parse_since
+    from trunkline.cli._support.audit_log import AuditFilter
+    from trunkline.cli._support.daily_logs import parse_since
     from trunkline.cli.memory.attached_memory import with_memory
 
     filters = AuditFilter(parse_since(since), **conditions)

@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "audit": "Show the audit log.",
     "results": "Show tool results that were too long for the conversation.",
     "memory": "Add files to memory, read and search it.",
+    "costs": "Show what models cost, by block, day, model, purpose or conversation.",
     "models": "List the models that can be asked, with windows, prices and abilities.",
     "plugins": "List, install and remove plugins, or create a new one.",
     "config": "Show every setting and its origin.",

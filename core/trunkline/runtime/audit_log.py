@@ -9,7 +9,7 @@ that they are counted by caller and subject, and the counts are recorded when th
 import json
 import logging
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -23,8 +23,7 @@ from trunkline._util.secrets.redactor import Redactor
 from trunkline.config.settings import AuditDetail
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
-from trunkline_bus import Bus, BusError, DecodeError, new_id
-from trunkline_bus.streams.admin import raw_history
+from trunkline_bus import Bus, BusError, new_id
 
 log = logging.getLogger(__name__)
 
@@ -209,18 +208,6 @@ def must_be_stored(line: AuditEntry) -> bool:
     if line.event == "decision":
         return line.decision != "denied"
     return line.event != "call" or line.effect not in ("read", None)
-
-
-async def stored_entries(bus: Bus, *, after: int = 0) -> AsyncIterator[tuple[int, AuditEntry | None]]:
-    """Yield the entries of the stream with their sequence, the oldest first. An entry that cannot be decoded is
-    None. Raises BusError.
-    """
-    async for record in raw_history(bus, AUDIT, after=after):
-        try:
-            yield record.seq, (await bus.inbound.open(AUDIT.payload, record.data, record.headers)).data
-        except DecodeError as error:
-            log.error("entry %d of the audit log cannot be decoded: %s", record.seq, error)
-            yield record.seq, None
 
 
 def new_entry(**fields: Any) -> AuditEntry:

@@ -10,7 +10,7 @@ import pytest
 
 from trunkline.testing.platform import platform
 from trunkline.testing.tool_calls import call_tool
-from trunkline.workers.memory import audit_writer
+from trunkline.workers.memory import log_writer
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ async def test_a_full_disk_blocks_no_call_and_loses_no_audit_line(
     small: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lines wait on their stream until there is room."""
-    monkeypatch.setattr(audit_writer, "COMMIT_INTERVAL", 0.2)
+    monkeypatch.setattr(log_writer, "COMMIT_INTERVAL", 0.2)
     caplog.set_level(logging.ERROR)
     async with platform(small, workers=("memory", "tools", "gateway")) as running:
         big = small / "memory/.git/big"

@@ -21,6 +21,8 @@ from trunkline.api.model import (
     ModelRequest,
 )
 from trunkline.contracts.conversations.messages import Message, Usage
+from trunkline.contracts.costs.messages import CostEntry
+from trunkline.contracts.costs.subjects import COST
 from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.models.prices import Price, PriceTable
@@ -292,7 +294,9 @@ def trunkline_models():
 
 @pytest.mark.kill
 async def test_a_completion_is_answered_after_its_monitor_is_killed(tmp_path: Path) -> None:
-    """SIGKILL to the monitor that asks the model: the question goes to another, within seconds."""
+    """SIGKILL to the monitor that asks the model: the question goes to another, within seconds. Both requests are in the
+    cost ledger, that of the killed monitor with an estimate.
+    """
     mark = tmp_path / "mark"
     plugins = {"slow": SLOW_ONCE.replace("MARK", str(mark))}
     config = {"runtime.provider_adapter": "scripted"}
@@ -311,3 +315,11 @@ async def test_a_completion_is_answered_after_its_monitor_is_killed(tmp_path: Pa
             name = next(name for name, process in running.processes.items() if process.pid == asked)
             running.kill(name)
         assert answers == ["answered"]
+        entries: dict[str, str] = {}
+        with anyio.fail_after(60):
+            while len(entries) < 2:
+                async for stored in running.bus.history(COST):
+                    assert isinstance(stored.data, CostEntry)
+                    entries[stored.data.worker] = stored.data.status
+                await anyio.sleep(0.1)
+        assert sorted(entries.values()) == ["finished", "interrupted"]

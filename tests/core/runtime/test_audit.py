@@ -20,7 +20,7 @@ from trunkline.contracts.topology import topology
 from trunkline.runtime.audit_log import MOST_WAITING, AuditLog, new_entry
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_calls import call_tool
-from trunkline.workers.memory import audit_writer
+from trunkline.workers.memory import log_writer
 from trunkline_bus import Bus, apply
 from trunkline_bus.streams.admin import resend
 from trunkline_bus.streams.jetstream import request_api as jetstream
@@ -149,7 +149,7 @@ async def test_lines_that_memory_never_had_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the stream lost lines before they were in memory, the log says how many."""
-    monkeypatch.setattr(audit_writer, "COMMIT_INTERVAL", 3_600.0)
+    monkeypatch.setattr(log_writer, "COMMIT_INTERVAL", 3_600.0)
     async with platform(tmp_path, workers=("memory", "gateway")) as running:
         for _ in range(10):
             line = new_entry(event="approval", block="main", actor="owner")
@@ -157,7 +157,7 @@ async def test_lines_that_memory_never_had_are_reported(
         await jetstream(running.bus.link, f"STREAM.PURGE.{AUDIT_STREAM}", {"seq": 9})
         note = running.home.cache / "audit.seq"
     note.write_text("2")
-    monkeypatch.setattr(audit_writer, "COMMIT_INTERVAL", 0.2)
+    monkeypatch.setattr(log_writer, "COMMIT_INTERVAL", 0.2)
     async with platform(tmp_path, workers=("memory", "gateway")):
         await until(lambda: _has_lost(tmp_path))
     text = "".join(file.read_text() for file in (tmp_path / "memory/audit").glob("*.jsonl"))
@@ -169,7 +169,7 @@ async def test_an_entry_that_cannot_be_decoded_is_counted_as_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The entries around it are in memory, and the owner can list them."""
-    monkeypatch.setattr(audit_writer, "COMMIT_INTERVAL", 0.2)
+    monkeypatch.setattr(log_writer, "COMMIT_INTERVAL", 0.2)
     async with platform(tmp_path, workers=("memory", "gateway")) as running:
         kept = [new_entry(event="approval", block="main", actor="owner") for _ in range(2)]
         await running.bus.append(AUDIT, kept[0], msg_id=kept[0].id, block="main")

@@ -12,6 +12,13 @@ from trunkline.contracts.memory.chunk import Layer
 from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline_bus import key_of
 
+AUDIT_FOLDER, COST_FOLDER = "audit", "costs"
+"""The folders of the audit log and of the cost ledger."""
+
+LOG_FOLDERS = (AUDIT_FOLDER, COST_FOLDER)
+"""Folders that only Trunkline writes, one line for each event. Nobody remembered their text, so no search returns
+it."""
+
 AGENT = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}"
 _CHUNKS = re.compile(rf"(?:{BLOCKS_FOLDER}/[^/]+/)?(?:agents/[^/]+/)?chunks(?:/|$)", re.IGNORECASE)
 _PRIVATE = re.compile(rf"(?:{BLOCKS_FOLDER}/[^/]+/)?agents(?:/([^/]+))?(?:/|$)", re.IGNORECASE)
@@ -52,14 +59,19 @@ def layer_folder(layer: Layer, block: str, actor: str) -> str:
 
 def is_owner_only(path: str) -> bool:
     """Report whether only the owner may change a path, in any way: the permissions of agents (policies and each block's
-    settings) and the audit log.
+    settings), the audit log and the cost ledger.
 
     The preferences are not owner-only, because they are choices and not limits. Agents may write them by a call that
     shows a person the text. An import does not change them without notice (``is_preferences``).
     """
     parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
     settings = len(parts) == 3 and parts[0] in (BLOCKS_FOLDER, "archive") and parts[2] == BLOCK_FILE
-    return settings or parts[:1] in (["policies"], ["audit"])
+    return settings or (bool(parts) and parts[0] in ("policies", *LOG_FOLDERS))
+
+
+def is_log_path(path: str) -> bool:
+    """Report whether a path is a file of the audit log or of the cost ledger."""
+    return path.startswith(tuple(f"{folder}/" for folder in LOG_FOLDERS))
 
 
 def is_preferences(path: str) -> bool:

@@ -2,5 +2,5 @@
 
 ``worker`` serves a store (``MemoryStore``) of a plugin on the bus, and ``handlers`` answer the requests.
 ``change_rules`` check every change before its commit. ``chunks`` stores and reads chunks, ``purge`` removes texts from
-memory and its history, and ``audit_writer`` copies the audit log into memory.
+memory and its history, and ``log_writer`` copies the audit log and the cost ledger into memory.
 """

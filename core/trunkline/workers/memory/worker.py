@@ -12,7 +12,6 @@ from trunkline.contracts.memory.store import InstalledComponents, MemoryRule, St
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.workers.memory.audit_writer import AuditLogWriter
 from trunkline.workers.memory.background_jobs import BackgroundJobs
 from trunkline.workers.memory.change_rules import ExistingBlockRule, PurgedTurnRule, RedactionRule
 from trunkline.workers.memory.chunks.block_policies import BlockPolicies
@@ -29,6 +28,7 @@ from trunkline.workers.memory.handlers.files import FileHandlers
 from trunkline.workers.memory.handlers.history import HistoryHandlers
 from trunkline.workers.memory.handlers.maintenance import IndexHandlers, PurgeHandlers
 from trunkline.workers.memory.handlers.transfer import TransferHandlers
+from trunkline.workers.memory.log_writer import LogWriter
 from trunkline.workers.memory.purge.external_data import ExternalData
 from trunkline.workers.memory.purge.service import PurgeService, boilerplate_lines
 from trunkline.workers.memory.store_selection import choose_store, index_provider
@@ -70,7 +70,7 @@ class MemoryWorker(Worker):
         self._writes = WriteCheck(context.home.memory)
         self._jobs = BackgroundJobs()
         self._collections = self._indexes.document_collections(context.home.cache / "conversations")
-        self._audit = AuditLogWriter(self._store, context.bus, context.home.cache / "audit.seq")
+        self._logs = LogWriter(self._store, context.bus, context.home.cache)
         self._purges = self._make_purge_service()
         self._chunk_writer, self._handlers = self._make_handlers()
 
@@ -95,7 +95,7 @@ class MemoryWorker(Worker):
         context = self.context
         retention = context.config.settings.retention
         external_data = ExternalData(
-            context.bus, context.home, retention, self._audit, self._collections, self._unqueried_plugins
+            context.bus, context.home, retention, self._logs, self._collections, self._unqueried_plugins
         )
         purgers = [owned.item for owned in context.plugins.purgers()]
         texts = [*map(describe_search, (None, 0, 1)), *(text for purger in purgers for text in purger.texts)]
@@ -130,7 +130,7 @@ class MemoryWorker(Worker):
             CollectionHandlers(self._collections, redact),
             IndexHandlers(store, self._jobs),
             TransferHandlers(
-                store, self.context.bus, self.context.home.cache, self._audit, self._publisher, self._jobs
+                store, self.context.bus, self.context.home.cache, self._logs, self._publisher, self._jobs
             ),
         )
 
@@ -168,7 +168,7 @@ class MemoryWorker(Worker):
             group.start_soon(self._publisher.run)
             group.start_soon(self._writes.run, lambda: self.announce())
             group.start_soon(self._chunk_writer.run_pruning)
-            group.start_soon(self._audit.run)
+            group.start_soon(self._logs.run)
             group.start_soon(
                 self._collections.run_cleanup, self._conversation_exists, self._collection_seconds
             )

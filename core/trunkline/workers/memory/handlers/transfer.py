@@ -17,10 +17,10 @@ from trunkline.contracts.memory.transfer import (
     MemoryImport,
 )
 from trunkline.contracts.workers.subjects import EXPORT_STORE, IMPORT_STORE
-from trunkline.workers.memory.audit_writer import AuditLogWriter
 from trunkline.workers.memory.background_jobs import BackgroundJobs
 from trunkline.workers.memory.handlers.change_publisher import ChangePublisher
 from trunkline.workers.memory.handlers.endpoints import EndpointRegistry
+from trunkline.workers.memory.log_writer import LogWriter
 from trunkline_bus import Bus, BusError, Refusal, Request, new_id
 
 _log = logging.getLogger(__name__)
@@ -34,14 +34,14 @@ class TransferHandlers:
         store: MemoryStore,
         bus: Bus,
         cache: Path,
-        audit: AuditLogWriter,
+        logs: LogWriter,
         publisher: ChangePublisher,
         jobs: BackgroundJobs,
     ) -> None:
         self._store = store
         self._bus = bus
         self._cache = cache
-        self._audit = audit
+        self._logs = logs
         self._publisher = publisher
         self._jobs = jobs
 
@@ -54,7 +54,7 @@ class TransferHandlers:
         name = f"memory-{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_id()[-6:].lower()}.tar"
         file = self._cache / name
         await anyio.Path(self._cache).mkdir(parents=True, exist_ok=True)
-        await self._write_pending_audit()
+        await self._write_pending_logs()
         try:
             files = await self._store.export(file, derived=request.data.derived)
             info = await self._bus.objects(EXPORT_STORE).put_file(name, file)
@@ -65,11 +65,13 @@ class TransferHandlers:
             await anyio.Path(file).unlink(missing_ok=True)
         return MemoryExport(object=name, size=info.size, files=files)
 
-    async def _write_pending_audit(self) -> None:
+    async def _write_pending_logs(self) -> None:
         try:
-            await self._audit.write_pending()
+            await self._logs.write_pending()
         except (BusError, Refusal, OSError) as error:
-            _log.error("what the audit log has of late is not in the export: %s", error)
+            _log.error(
+                "the latest lines of the audit log and the cost ledger are not in the export: %s", error
+            )
 
     def _import(self, request: Request[ImportMemory]) -> AsyncIterator[ImportProgress | MemoryImport]:
         async def work(on_progress: Callable[[ImportProgress], None]) -> MemoryImport:

@@ -13,7 +13,7 @@ from trunkline.contracts.memory.purge import Erased, RemainingCopy
 from trunkline.contracts.memory.purger import Purge
 from trunkline.contracts.retention import Retention
 from trunkline.home.paths import Home
-from trunkline.workers.memory.audit_writer import AuditLogWriter
+from trunkline.workers.memory.log_writer import LogWriter
 from trunkline.workers.memory.purge.streams import StreamEraser
 from trunkline.workers.memory.purge.unreachable_copies import unreachable_copies
 from trunkline_bus import Bus
@@ -29,14 +29,14 @@ class ExternalData:
         bus: Bus,
         home: Home,
         retention: Retention,
-        audit: AuditLogWriter,
+        logs: LogWriter,
         collections: DocumentCollections,
         unasked: Callable[[], Iterable[str]],
     ) -> None:
         self._streams = StreamEraser(bus, retention)
         self._home = home
         self._retention = retention
-        self._audit = audit
+        self._logs = logs
         self._collections = collections
         self._unasked = unasked
 
@@ -44,10 +44,11 @@ class ExternalData:
         """Return the purge with the turns that the server knows. Raises Refusal if a turn is running, BusError,
         OSError.
 
-        First copies the audit log from its stream into memory, so that the purge loses none of its entries.
+        First copies the audit log and the cost ledger from their streams into memory, so that the purge loses none of
+        their entries.
         """
         await self._streams.refuse_running(purge)
-        await self._audit.write_pending()
+        await self._logs.write_pending()
         return msgspec.structs.replace(purge, turns=purge.turns | await self._streams.turns(purge))
 
     async def erase(self, purge: Purge) -> list[Erased]:
@@ -63,9 +64,9 @@ class ExternalData:
         return await self._streams.erase_orphans(purge)
 
     @asynccontextmanager
-    async def audit_paused(self) -> AsyncIterator[None]:
-        """Add nothing to the audit log's files while the block runs."""
-        async with self._audit.paused():
+    async def logs_paused(self) -> AsyncIterator[None]:
+        """Add nothing to the files of the audit log and the cost ledger while the block runs."""
+        async with self._logs.paused():
             yield
 
     async def remaining(self, purge: Purge) -> list[RemainingCopy]:

@@ -132,7 +132,7 @@ class PurgeService:
         left = combined_filter((MemoryPurger(), *self._purgers))
         if self._external_data is None:
             return await self._store.purge(purge, left, actor=actor)
-        async with self._external_data.audit_paused():
+        async with self._external_data.logs_paused():
             return await self._store.purge(purge, left, actor=actor)
 
     async def _report(

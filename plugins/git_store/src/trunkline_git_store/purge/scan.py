@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pygit2
 
 from trunkline.api.memory import Purge, RemainingCopy
-from trunkline.api.store import TextMatcher, conversation_of, without_boilerplate
+from trunkline.api.store import TextMatcher, conversation_of, is_log_path, without_boilerplate
 from trunkline_git_store.conversations import parse
 from trunkline_git_store.purge.target import Target
 from trunkline_git_store.purge.version_index import Version, VersionIndex
@@ -238,7 +238,7 @@ class PurgeScan:
                 what="It was written in the conversation and may repeat it. Purge it by this path.",
             )
         named = self._naming - paths - known if purge.conversations else set()
-        for path in sorted(path for path in named if not path.startswith("audit/"))[:MAX_REPORTED]:
+        for path in sorted(path for path in named if not is_log_path(path))[:MAX_REPORTED]:
             yield RemainingCopy(
                 where=path, what="It names the conversation, and no plugin took anything out of it."
             )
@@ -246,7 +246,7 @@ class PurgeScan:
 
 def _is_append_only(path: str) -> bool:
     """Report whether a file only gets longer, so that its last version holds the ones before."""
-    return conversation_of(path) is not None or path.startswith("audit/")
+    return conversation_of(path) is not None or is_log_path(path)
 
 
 def write_edit_blobs(git: pygit2.Repository, edits: Edits) -> dict[str, dict[pygit2.Oid, pygit2.Oid | None]]:

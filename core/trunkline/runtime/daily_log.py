@@ -1,0 +1,49 @@
+"""Logs that a stream stores first and memory then copies into one file for each day: the audit log, the cost ledger."""
+
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from trunkline.contracts.audit.messages import AuditEntry
+from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.costs.messages import CostRecord
+from trunkline.contracts.costs.subjects import COST
+from trunkline.contracts.memory.paths import AUDIT_FOLDER, COST_FOLDER
+from trunkline_bus import Bus, DecodeError, Topic
+from trunkline_bus.streams.admin import raw_history
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DailyLog(Generic[T]):
+    """A log. The day of an entry's time ``at`` in UTC chooses its file below ``folder`` in memory."""
+
+    name: str
+    topic: Topic[T]
+    folder: str
+
+    def file_of(self, entry: Any) -> str:
+        """Return the file of an entry."""
+        return f"{self.folder}/{entry.at:%Y-%m-%d}.jsonl"
+
+    async def stored(self, bus: Bus, *, after: int = 0) -> AsyncIterator[tuple[int, T | None]]:
+        """Yield the entries of the stream with their sequence, the oldest first. An entry that cannot be decoded is
+        None. Raises BusError.
+        """
+        async for record in raw_history(bus, self.topic, after=after):
+            try:
+                yield (
+                    record.seq,
+                    (await bus.inbound.open(self.topic.payload, record.data, record.headers)).data,
+                )
+            except DecodeError as error:
+                log.error("entry %d of the %s cannot be decoded: %s", record.seq, self.name, error)
+                yield record.seq, None
+
+
+AUDIT_LOG: DailyLog[AuditEntry] = DailyLog("audit log", AUDIT, AUDIT_FOLDER)
+COST_LEDGER: DailyLog[CostRecord] = DailyLog("cost ledger", COST, COST_FOLDER)

@@ -1,0 +1,224 @@
+"""The cost ledger: one entry for each request to a model, whatever happens to the request or to the worker."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.api.model import (
+    AskModel,
+    BlockCompleter,
+    Finish,
+    ModelAdapter,
+    ModelError,
+    ModelEvent,
+    ModelMiddleware,
+    ModelRequest,
+    Usage,
+)
+from trunkline.contracts.conversations.messages import utc_now
+from trunkline.contracts.costs.messages import CostEntry, RequestOpened
+from trunkline.contracts.costs.subjects import COST, OPENED_REQUEST
+from trunkline.contracts.streams import REQUEST_STREAM
+from trunkline.contracts.topology import topology
+from trunkline.errors import ErrorCode
+from trunkline.runtime import cost_ledger
+from trunkline.runtime.cost_ledger import append_entry
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
+from trunkline.workers.memory import log_writer
+from trunkline.workers.monitor import cost_recovery
+from trunkline.workers.monitor.cost_recovery import CostRecovery
+from trunkline_bus import Bus, apply
+from trunkline_bus.streams.jetstream import request_api as jetstream
+
+pytestmark = pytest.mark.anyio
+
+PRICES = {"scripted": {"input": 2.5, "cached": 1.25, "output": 10.0}}
+USAGE = Usage(input_tokens=1_000, cached_tokens=400, output_tokens=33)
+DONE = Finish(usage=USAGE, model="scripted-1")
+COST_OF_USAGE = round(600 * 2.5 + 400 * 1.25 + 33 * 10)
+
+
+class Plugin:
+    """A scripted model, and a middleware that repeats a failed call once."""
+
+    def __init__(self, model: ScriptedModel) -> None:
+        self.model = model
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
+        return [self.model]
+
+    @trunkline.hookimpl
+    def trunkline_model_middleware(self) -> Iterable[ModelMiddleware]:
+        async def twice(request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
+            try:
+                async for event in proceed(request):
+                    yield event
+            except ModelError:
+                async for event in proceed(request):
+                    yield event
+
+        return [twice]
+
+
+@asynccontextmanager
+async def running_with(
+    script: ModelScript | Sequence[ReplyItems], home: Path | None = None, **config: Any
+) -> AsyncIterator[Platform]:
+    settings = {"runtime.provider_adapter": "scripted", "models.prices": PRICES, **config}
+    async with platform(home, plugins=[Plugin(ScriptedModel(script))], config=settings) as running:
+        yield running
+
+
+async def until(due: Callable[[], Awaitable[bool]]) -> None:
+    with anyio.fail_after(60):
+        while not await due():  # noqa: ASYNC110 - what is waited for is on the server or on the disk
+            await anyio.sleep(0.02)
+
+
+async def entries(bus: Bus) -> list[CostEntry]:
+    return [one.data async for one in bus.history(COST) if isinstance(one.data, CostEntry)]
+
+
+async def settled(bus: Bus) -> bool:
+    """Report whether no request is open."""
+    return [one async for one in bus.history(OPENED_REQUEST)] == []
+
+
+async def test_a_turn_and_a_completion_have_one_entry_each() -> None:
+    """An entry says who asked, where, for what, which model answered, and what that cost at which price."""
+    async with running_with([["a", DONE], ["b", DONE]]) as running:
+        answer = await running.say("hello")
+        await BlockCompleter(running.bus, "main").complete("more", purpose="summary")
+        await until(lambda: settled(running.bus))
+        turn, summary = await entries(running.bus)
+        assert (turn.turn, turn.conversation) == (answer.accepted.turn, answer.accepted.conversation)
+        assert (turn.block, turn.actor, turn.purpose) == ("main", "channel:test", "turn")
+        assert (turn.adapter, turn.vendor, turn.model) == ("scripted", "scripted", "scripted-1")
+        assert (turn.usage, turn.cost, turn.status) == (USAGE, COST_OF_USAGE, "finished")
+        assert turn.price == "trunkline.toml 2.5/1.25/10" and not turn.estimated and len(turn.trace) == 32
+        assert (summary.purpose, summary.turn, summary.cost) == ("summary", "", COST_OF_USAGE)
+
+
+async def test_each_attempt_has_an_entry() -> None:
+    """A refused attempt costs nothing, and the one that answered has the cost of its own usage."""
+    fault = ModelError(ErrorCode.PROVIDER_ERROR, "unavailable")
+    async with running_with([[fault], ["a", DONE]]) as running:
+        await running.say("hello")
+        first, second = await entries(running.bus)
+        assert (first.status, first.fault, first.cost) == ("failed", "unavailable", 0)
+        assert (second.status, second.cost, first.id != second.id) == ("finished", COST_OF_USAGE, True)
+
+
+async def test_a_cancelled_request_has_an_estimate() -> None:
+    """The person stops the turn in mid-answer. What arrived is counted, and marked as an estimate."""
+    started = anyio.Event()
+
+    async def start() -> None:
+        started.set()
+        await anyio.sleep_forever()
+
+    async with running_with([["some words", start]]) as running:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(BlockCompleter(running.bus, "main").complete, "x")
+            await started.wait()
+            tasks.cancel_scope.cancel()
+        await until(lambda: _has_entries(running.bus, 1))
+        (entry,) = await entries(running.bus)
+        assert (entry.status, entry.estimated, entry.model) == ("cancelled", True, "")
+        assert entry.cost is not None and 0 < entry.cost < 10_000
+
+
+async def _has_entries(bus: Bus, count: int) -> bool:
+    return len(await entries(bus)) >= count
+
+
+async def test_the_offline_adapter_asks_no_model() -> None:
+    """Its answers quote memory, so there is nothing to record."""
+    async with platform() as running:
+        await running.say("hello")
+        assert await entries(running.bus) == [] and await settled(running.bus)
+
+
+async def test_no_request_is_sent_that_cannot_be_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the stream of opened records the model is not asked, and the turn says so. Later turns are answered."""
+    monkeypatch.setattr(cost_ledger, "OPEN_SECONDS", 0.2)
+    async with running_with([["a", DONE]]) as running:
+        await jetstream(running.bus.link, f"STREAM.DELETE.{REQUEST_STREAM}")
+        failed = await running.say("hello")
+        assert failed.ended.code is ErrorCode.PROVIDER_ERROR
+        await apply(running.bus, topology())
+        assert (await running.say("hello")).text == "a"
+        assert len(await entries(running.bus)) == 1
+
+
+async def test_the_request_of_a_dead_worker_gets_its_entry_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many monitors look for it, one entry is stored, and the opened record is gone."""
+    monkeypatch.setattr(cost_recovery, "INTERVAL", 3_600.0)
+    monkeypatch.setattr(cost_recovery, "FIRST_HEARTBEAT", cost_recovery.FIRST_HEARTBEAT * 0)
+    async with running_with([]) as running:
+        await _open(running.bus, "request_1", worker="monitor_dead")
+        async with anyio.create_task_group() as tasks:
+            for number in range(5):
+                tasks.start_soon(CostRecovery(running.bus, f"monitor_{number}").recover)
+        (entry,) = await entries(running.bus)
+        assert (entry.id, entry.status, entry.estimated) == ("request_1", "interrupted", True)
+        assert await settled(running.bus)
+
+
+async def test_the_request_of_a_live_worker_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody guesses the cost of an answer that is still arriving."""
+    monkeypatch.setattr(cost_recovery, "FIRST_HEARTBEAT", cost_recovery.FIRST_HEARTBEAT * 0)
+    async with running_with([]) as running:
+        monitor = running.instance.workers["monitor"].context.id
+        await _open(running.bus, "request_1", worker=monitor)
+        await CostRecovery(running.bus, "monitor_other").recover()
+        assert await entries(running.bus) == [] and not await settled(running.bus)
+
+
+async def _open(bus: Bus, id: str, worker: str) -> None:
+    entry = CostEntry(
+        id=id,
+        at=utc_now(),
+        adapter="scripted",
+        status="interrupted",
+        worker=worker,
+        estimated=True,
+        cost=5,
+    )
+    await bus.append(OPENED_REQUEST, RequestOpened(entry=entry, input_cost=5), worker=worker, id=id)
+
+
+async def test_memory_holds_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file for each day has one line for each entry, also after a restart and without the bus's files. An entry that
+    replaces another one is a further line."""
+    monkeypatch.setattr(log_writer, "COMMIT_INTERVAL", 0.1)
+    async with running_with([["a", DONE]], tmp_path) as running:
+        await running.say("hello")
+        (entry,) = await entries(running.bus)
+        late = CostEntry(id=entry.id, at=entry.at, adapter="scripted", status="interrupted", cost=9)
+        await append_entry(running.bus, late)
+        await until(lambda: _has_lines(tmp_path, 2))
+    (tmp_path / "cache" / "costs.seq").unlink()
+    async with running_with([["b", DONE]], tmp_path) as running:
+        await running.say("again")
+        await until(lambda: _has_lines(tmp_path, 3))
+    found = lines(tmp_path)
+    assert [one["id"] == entry.id for one in found] == [True, True, False]
+    assert [one["status"] for one in found] == ["finished", "interrupted", "finished"]
+
+
+def lines(home: Path) -> list[dict[str, Any]]:
+    files = sorted((home / "memory" / "costs").glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+async def _has_lines(home: Path, count: int) -> bool:
+    return len(lines(home)) >= count
