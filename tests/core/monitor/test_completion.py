@@ -294,8 +294,8 @@ def trunkline_models():
 
 @pytest.mark.kill
 async def test_a_completion_is_answered_after_its_monitor_is_killed(tmp_path: Path) -> None:
-    """SIGKILL to the monitor that asks the model: the question goes to another, within seconds. Both requests are in the
-    cost ledger, that of the killed monitor with an estimate.
+    """SIGKILL to the monitor that asks the model: the question goes to another, within seconds. Both requests are in
+    the cost ledger, that of the killed monitor with an estimate.
     """
     mark = tmp_path / "mark"
     plugins = {"slow": SLOW_ONCE.replace("MARK", str(mark))}
