@@ -9,6 +9,7 @@ from trunkline.api.model import MediaUsage, ModelRequest, Price, PriceTable, Rat
 from trunkline.config import InvalidConfig, load_config
 from trunkline.contracts.models.price_list import read_price_list
 from trunkline.contracts.tools.messages import ToolSchema
+from trunkline.plugins import Plugins
 
 FULL = Price(
     input=3.0, cached=0.3, cache_write=3.75, output=15.0, reasoning=20.0, long_from=1_000, long_input=6.0,
@@ -82,6 +83,37 @@ def test_the_shipped_list_is_valid() -> None:
         assert 0 <= (price.cached or 0) <= price.input <= 200 and 0 <= price.output <= 1_000, name
         assert price.long_from is None or price.long_input is not None, name
     assert table.find_rate("openai/unheard-of") is None
+
+
+@pytest.mark.parametrize(
+    ("label", "price"),
+    [
+        ("openai/gpt-5.5-2026-04-23", "5/0.5/30"),
+        ("openai/gpt-5.5-pro", "30/30/180"),
+        ("anthropic/claude-sonnet-5-5-20261001", "2/0.1/10"),
+        ("anthropic/claude-sonnet-5", "2/0.2/10"),
+        ("bedrock/eu.anthropic.claude-opus-5-5", "4.4/0.22/22"),
+        ("bedrock/global.anthropic.claude-opus-5-5", "4/0.2/20"),
+        ("gemini/gemini-3.8-flash", "0.75/0.075/3.75"),
+        ("groq/openai/gpt-oss-120b", "0.15/0.075/0.6"),
+    ],
+)
+def test_the_most_specific_pattern_holds(label: str, price: str) -> None:
+    """A dated snapshot has the price of its model, and a variant of another price is not taken for it."""
+    rate = installed_prices({}).find_rate(label)
+    assert rate is not None and rate.name.split()[0] == price
+
+
+def test_the_default_models_have_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newcomer who sets only a key sees what answers cost."""
+    for vendor in ("OPENAI", "ANTHROPIC", "GEMINI"):
+        monkeypatch.setenv(f"{vendor}_API_KEY", "sk-none")
+    plugins = Plugins.load(load_config(tmp_path))
+    defaults = {one.item.name: one.item.default_model for one in plugins.models()}
+    named = {name: model for name, model in defaults.items() if model}
+    assert {"openai", "anthropic", "gemini"} <= named.keys()
+    table = installed_prices({})
+    assert [name for name, model in named.items() if table.find_rate(f"{name}/{model}") is None] == []
 
 
 @pytest.mark.parametrize(

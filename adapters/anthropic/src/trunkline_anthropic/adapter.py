@@ -101,6 +101,7 @@ class AnthropicAdapter(ModelAdapter):
     parameters = PARAMETERS
 
     def __init__(self, settings: AnthropicSettings) -> None:
+        self.default_model = settings.default_model
         self._settings = settings
         self._client: anthropic.AsyncAnthropic | None = None
         self._texts: type[anthropic.AsyncStream[str]] | None = None

@@ -92,6 +92,7 @@ class BedrockAdapter(ModelAdapter):
         self._settings = settings
         self._clients = BedrockClients(settings)
         self.configured = bool(settings.model)
+        self.default_model = settings.model
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send the request to the model (see ``ModelAdapter.stream``)."""

@@ -120,6 +120,7 @@ class GeminiAdapter(ModelAdapter):
 
     def __init__(self, settings: GeminiSettings) -> None:
         self.configured = settings.configured
+        self.default_model = settings.default_model
         self._settings = settings
         self._client: _GeminiClient | None = None
         self._opening = anyio.Lock()

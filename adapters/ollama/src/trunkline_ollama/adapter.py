@@ -69,6 +69,7 @@ class OllamaAdapter(ModelAdapter):
     def __init__(self, settings: OllamaSettings) -> None:
         self.continues = settings.continue_final_message
         self.configured = settings.is_configured
+        self.default_model = settings.model
         self._settings = settings
         self._client: httpx2.AsyncClient | None = None
         self._opening = anyio.Lock()

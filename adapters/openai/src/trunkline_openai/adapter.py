@@ -74,6 +74,7 @@ class OpenAIAdapter(ModelAdapter):
         self.embeds = server.embeds
         self.parameters = settings.parameter_table
         self.configured = settings.vendor is OPENAI or settings.given
+        self.default_model = settings.model or (DEFAULT_MODEL if settings.server is OPENAI else "")
         self._settings = settings
         self._protocol = PROTOCOLS[settings.protocol]
         self._client: openai.AsyncOpenAI | None = None
@@ -84,7 +85,7 @@ class OpenAIAdapter(ModelAdapter):
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask the model (see ``ModelAdapter.stream``)."""
         key = self._key()
-        model = request.model or self._settings.model or await self._default_model()
+        model = request.model or await self._default_model()
         body = {**self._protocol.body(request, model, self._settings), **self._settings.extra_body}
         reader = self._protocol.reader(request, model, self._settings, key)
         async with aclosing(self._events(self._protocol.path, body, key)) as events:
@@ -199,8 +200,8 @@ class OpenAIAdapter(ModelAdapter):
             return self._client
 
     async def _default_model(self) -> str:
-        if self._settings.server is OPENAI:
-            return DEFAULT_MODEL
+        if self.default_model:
+            return self.default_model
         if not self._first_model:
             self._first_model = _first([model.id for model in await self.models()], self._settings.place)
         return self._first_model

@@ -147,6 +147,9 @@ class ModelAdapter(ABC):
     vendor: str = ""
     """The value of OpenTelemetry's ``gen_ai.provider.name``."""
 
+    default_model: str = ""
+    """The model that answers a request without a model; "" if only the vendor knows it. Requests are priced by it."""
+
     continues: bool = False
     """Whether the vendor can continue a partial answer."""
 

@@ -132,8 +132,9 @@ class ModelRegistry:
                 yield event
 
     def _send(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Send one request through the middleware around requests."""
-        request = replace(request, id=new_id("request"))
+        """Send one request, with its model and an id of its own, through the middleware around requests."""
+        model = request.model or self._adapter(request).default_model
+        request = replace(request, id=new_id("request"), model=model)
         if not self._around_requests:
             return self._stream(request)
         return _wrapped(self._around_requests, _with_repaired_transcript(self._stream))(request)
