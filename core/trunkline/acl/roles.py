@@ -25,8 +25,8 @@ PLUGIN_ENDPOINTS: Endpoints = (s.LIST_PLUGIN_TOOLS, s.RUN_PLUGIN_TOOL, s.HOST_CA
 FEED_STREAMS: tuple[str, ...] = (s.FEED_STREAM, s.JOURNAL_STREAM, s.INBOX_STREAM)
 """The streams that ``contracts/turns/feed_reader.py`` reads to show a turn without a gap."""
 
-CHANNEL_READER: tuple[str, ...] = (*FEED_STREAMS, s.APPROVAL_STREAM)
-"""The streams from which a channel reads turns and approvals."""
+CHANNEL_READER: tuple[str, ...] = (*FEED_STREAMS, s.APPROVAL_STREAM, s.BUDGET_STREAM)
+"""The streams from which a channel reads turns, approvals and events of budgets."""
 
 
 def _memory_calls(caller: Caller) -> Endpoints:
@@ -104,13 +104,13 @@ MONITOR = Role(
     ),
     publishes=(
         s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.PANIC_STOPPED,
-        s.OPENED_REQUEST, s.COST,
+        s.OPENED_REQUEST, s.COST, s.BUDGET_EVENT,
     ),
     subscribes=(s.MEMORY_CHANGED, s.PANIC),
     counts=(s.BUDGET_COUNTER,),
     reads_streams=(
         s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM,
-        s.REQUEST_STREAM, s.COST_STREAM,
+        s.REQUEST_STREAM, s.COST_STREAM, s.BUDGET_STREAM,
     ),
     deletes=(s.INBOX_STREAM, s.REQUEST_STREAM),
     pulls=(s.ALL_PARTITIONS_CONSUMER, s.LEARNER_CONSUMER),
@@ -158,7 +158,7 @@ MEMORY = Role(
     name="memory",
     serves=s.MEMORY_OPERATIONS,
     publishes=(s.MEMORY_CHANGED,),
-    reads_streams=(s.AUDIT_STREAM, s.COST_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
+    reads_streams=(s.AUDIT_STREAM, s.COST_STREAM, s.BUDGET_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
     deletes=(s.AUDIT_STREAM, *PURGED),
     puts_objects=(s.EXPORT_STORE,),
     takes_objects=(s.IMPORT_STORE,),
@@ -175,10 +175,10 @@ OPERATOR = Role(
         s.INBOX,  # `trunkline dead-letters retry` puts a message back
         s.AUDIT,
         s.PANIC,
-        s.COST,  # `trunkline budget reset`
+        s.BUDGET_EVENT,  # `trunkline budget reset`
     ),
     counts=(s.BUDGET_COUNTER,),
-    subscribes=(s.FEED, s.APPROVAL, s.PANIC_STOPPED),
+    subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT, s.PANIC_STOPPED),
     reads_streams=(
         *CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.COST_STREAM, s.DEAD_STREAM,
         s.RESULT_STORE.stream_name,  # `trunkline results`
@@ -211,7 +211,7 @@ def channel_role(name: str) -> Role:
         serves=(s.TELL_OWNER,),
         keys=(("channel", name),),
         calls=CHANNEL_OPERATIONS,
-        subscribes=(s.FEED, s.APPROVAL),
+        subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT),
         reads_streams=CHANNEL_READER,
         channels=(name,),
     )
@@ -257,7 +257,7 @@ def plugin_role(name: str, channels: tuple[str, ...] = ()) -> Role:
     return replace(
         served,
         calls=CHANNEL_OPERATIONS,
-        subscribes=(s.FEED, s.APPROVAL),
+        subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT),
         reads_streams=CHANNEL_READER,
         channels=channels,
     )

@@ -20,7 +20,11 @@ def main() -> None:
     use_default_sigint()
     from trunkline.cli.main import main as run
 
-    run()
+    try:
+        run()
+    except KeyboardInterrupt:  # pressed after the command's end, before ``run`` had restored the default
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
 
 
 if __name__ == "__main__":

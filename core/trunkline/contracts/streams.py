@@ -16,7 +16,7 @@ DEFAULT_PARTITIONS = 8
 INBOX_STREAM, JOURNAL_STREAM, EFFECT_STREAM, FEED_STREAM = "INBOX", "JOURNAL", "EFFECT", "FEED"
 SPAN_STREAM, FACT_STREAM, DEAD_STREAM, AUDIT_STREAM = "SPANS", "FACTS", "DEAD", "AUDIT"
 APPROVAL_STREAM, TIMER_STREAM = "APPROVALS", "TIMERS"
-REQUEST_STREAM, COST_STREAM, COUNTER_STREAM = "REQUESTS", "COSTS", "COUNTERS"
+REQUEST_STREAM, COST_STREAM, BUDGET_STREAM, COUNTER_STREAM = "REQUESTS", "COSTS", "BUDGETS", "COUNTERS"
 
 
 PIN_GROUP = "monitors"
@@ -148,6 +148,11 @@ STREAMS = (
         name=COST_STREAM,
         subjects=("trunkline.evt.cost.*",),
         description="The cost ledger, until it is in memory",
+    ),
+    StreamSpec(
+        name=BUDGET_STREAM,
+        subjects=("trunkline.evt.budget.*",),
+        description="Budgets that were used up or reset",
     ),
     StreamSpec(
         name=COUNTER_STREAM,

@@ -10,6 +10,7 @@ from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
 from trunkline.contracts.streams import (
     APPROVAL_STREAM,
     AUDIT_STREAM,
+    BUDGET_STREAM,
     COST_STREAM,
     COUNTER_STREAM,
     DEAD_STREAM,
@@ -141,6 +142,7 @@ def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
         AUDIT_STREAM: (retention.audit_days * DAY_SECONDS, retention.audit_mb),
         REQUEST_STREAM: (retention.journal_days * DAY_SECONDS, retention.cost_mb),
         COST_STREAM: (retention.cost_days * DAY_SECONDS, retention.cost_mb),
+        BUDGET_STREAM: (retention.cost_days * DAY_SECONDS, retention.cost_mb),
         COUNTER_STREAM: (COUNTER_DAYS * DAY_SECONDS, retention.cost_mb),
         DEAD_STREAM: (retention.dead_letter_days * DAY_SECONDS, retention.dead_letter_mb),
     }

@@ -1,4 +1,6 @@
-"""Logs that a stream stores first and memory then copies into one file for each day: the audit log, the cost ledger."""
+"""Logs that a stream stores first and memory then copies into one file for each day: the audit log, the cost ledger and
+the events of budgets.
+"""
 
 import logging
 from collections.abc import AsyncIterator
@@ -7,9 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from trunkline.contracts.audit.messages import AuditEntry
 from trunkline.contracts.audit.subjects import AUDIT
-from trunkline.contracts.costs.messages import CostRecord
-from trunkline.contracts.costs.subjects import COST
-from trunkline.contracts.memory.paths import AUDIT_FOLDER, COST_FOLDER
+from trunkline.contracts.costs.messages import BudgetEvent, CostEntry
+from trunkline.contracts.costs.subjects import BUDGET_EVENT, COST
+from trunkline.contracts.memory.paths import AUDIT_FOLDER, BUDGET_FOLDER, COST_FOLDER
 from trunkline_bus import Bus, DecodeError, Topic
 from trunkline_bus.streams.admin import raw_history
 
@@ -46,4 +48,5 @@ class DailyLog(Generic[T]):
 
 
 AUDIT_LOG: DailyLog[AuditEntry] = DailyLog("audit log", AUDIT, AUDIT_FOLDER)
-COST_LEDGER: DailyLog[CostRecord] = DailyLog("cost ledger", COST, COST_FOLDER)
+COST_LEDGER: DailyLog[CostEntry] = DailyLog("cost ledger", COST, COST_FOLDER)
+BUDGET_LOG: DailyLog[BudgetEvent] = DailyLog("log of budgets", BUDGET_EVENT, BUDGET_FOLDER)

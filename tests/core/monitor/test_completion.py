@@ -21,7 +21,6 @@ from trunkline.api.model import (
     ModelRequest,
 )
 from trunkline.contracts.conversations.messages import Message, Usage
-from trunkline.contracts.costs.messages import CostEntry
 from trunkline.contracts.costs.subjects import COST
 from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
@@ -319,7 +318,6 @@ async def test_a_completion_is_answered_after_its_monitor_is_killed(tmp_path: Pa
         with anyio.fail_after(60):
             while len(entries) < 2:
                 async for stored in running.bus.history(COST):
-                    assert isinstance(stored.data, CostEntry)
                     entries[stored.data.worker] = stored.data.status
                 await anyio.sleep(0.1)
         assert sorted(entries.values()) == ["finished", "interrupted"]

@@ -84,7 +84,7 @@ async def until(due: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def entries(bus: Bus) -> list[CostEntry]:
-    return [one.data async for one in bus.history(COST) if isinstance(one.data, CostEntry)]
+    return [one.data async for one in bus.history(COST)]
 
 
 async def settled(bus: Bus) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 
 from trunkline._util.local_time import to_local_time
 from trunkline.contracts.conversations.messages import Usage
-from trunkline.contracts.costs.messages import CostEntry, CostRecord
+from trunkline.contracts.costs.messages import CostEntry
 
 Grouping = Literal["block", "day", "model", "purpose", "conversation"]
 
@@ -44,12 +44,10 @@ class CostReport:
     unpriced: tuple[str, ...] = field(default=())
 
 
-def entries_since(
-    records: Iterable[CostRecord], since: datetime, block: str | None = None
-) -> list[CostEntry]:
+def entries_since(entries: Iterable[CostEntry], since: datetime, block: str | None = None) -> list[CostEntry]:
     """Return the entries of a time, each request once: of several entries with one id the last one holds."""
-    entries = {record.id: record for record in records if isinstance(record, CostEntry)}
-    return [one for one in entries.values() if one.at >= since and block in (None, one.block)]
+    last = {entry.id: entry for entry in entries}
+    return [one for one in last.values() if one.at >= since and block in (None, one.block)]
 
 
 def cost_report(entries: Iterable[CostEntry], by: Grouping, since: datetime) -> CostReport:

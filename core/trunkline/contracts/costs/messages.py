@@ -1,4 +1,4 @@
-"""The entries of the cost ledger: one for each request to a model, and one for each event of a budget."""
+"""The entries of the cost ledger, one for each request to a model, and the events of budgets."""
 
 from datetime import datetime
 from typing import Literal
@@ -66,7 +66,7 @@ class RequestOpened(Payload, frozen=True, kw_only=True, omit_defaults=True, tag=
     max_cost: int = 0
 
 
-class BudgetEvent(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="cost.budget.v1"):
+class BudgetEvent(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="budget.event.v1"):
     """A budget is used up (``bankrupt``), or the owner reset it (``reset``).
 
     The budget is that of ``block`` ("" for all blocks together), or of one ``turn``, in a ``window``: a day
@@ -86,7 +86,3 @@ class BudgetEvent(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="c
     limit: int = 0
     opens_at: datetime | None = None
     by: str = ""
-
-
-CostRecord = CostEntry | BudgetEvent
-"""A line of the ledger."""

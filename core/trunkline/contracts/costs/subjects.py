@@ -1,7 +1,7 @@
 """The subjects of the cost ledger and of the counters of budgets."""
 
-from trunkline.contracts.costs.messages import CostRecord, RequestOpened
-from trunkline.contracts.streams import COST_STREAM, COUNTER_STREAM, REQUEST_STREAM
+from trunkline.contracts.costs.messages import BudgetEvent, CostEntry, RequestOpened
+from trunkline.contracts.streams import BUDGET_STREAM, COST_STREAM, COUNTER_STREAM, REQUEST_STREAM
 from trunkline_bus import Counter, Subject, Topic
 
 OPENED_REQUEST: Topic[RequestOpened] = Topic(
@@ -11,13 +11,19 @@ OPENED_REQUEST: Topic[RequestOpened] = Topic(
     stream=REQUEST_STREAM,
     doc="Requests to models that were sent and have no entry in the cost ledger yet.",
 )
-COST: Topic[CostRecord] = Topic(
+COST: Topic[CostEntry] = Topic(
     name="costs",
-    subject=Subject("trunkline.evt.cost.{record}"),
-    payload=CostRecord,  # type: ignore[arg-type]
+    subject=Subject("trunkline.evt.cost.{id}"),
+    payload=CostEntry,
     stream=COST_STREAM,
-    doc="The cost ledger: one entry for each request to a model, and the events of budgets. The memory worker writes "
-    "them into memory.",
+    doc="The cost ledger: an entry for each request to a model. The memory worker writes the entries into memory.",
+)
+BUDGET_EVENT: Topic[BudgetEvent] = Topic(
+    name="budget events",
+    subject=Subject("trunkline.evt.budget.{event}"),
+    payload=BudgetEvent,
+    stream=BUDGET_STREAM,
+    doc="A budget is used up, or was reset. Channels tell their owner, and the memory worker writes them into memory.",
 )
 BUDGET_COUNTER = Counter(
     name="budgets",

@@ -12,10 +12,10 @@ from trunkline.contracts.memory.chunk import Layer
 from trunkline.contracts.memory.initial_files import INITIAL_FILES
 from trunkline_bus import key_of
 
-AUDIT_FOLDER, COST_FOLDER = "audit", "costs"
-"""The folders of the audit log and of the cost ledger."""
+AUDIT_FOLDER, COST_FOLDER, BUDGET_FOLDER = "audit", "costs", "budgets"
+"""The folders of the audit log, of the cost ledger, and of the events of budgets."""
 
-LOG_FOLDERS = (AUDIT_FOLDER, COST_FOLDER)
+LOG_FOLDERS = (AUDIT_FOLDER, COST_FOLDER, BUDGET_FOLDER)
 """Folders that only Trunkline writes, one line for each event. Nobody remembered their text, so no search returns
 it."""
 
@@ -59,7 +59,7 @@ def layer_folder(layer: Layer, block: str, actor: str) -> str:
 
 def is_owner_only(path: str) -> bool:
     """Report whether only the owner may change a path, in any way: the permissions of agents (policies and each block's
-    settings), the audit log and the cost ledger.
+    settings), and the logs that Trunkline writes.
 
     The preferences are not owner-only, because they are choices and not limits. Agents may write them by a call that
     shows a person the text. An import does not change them without notice (``is_preferences``).
@@ -70,7 +70,7 @@ def is_owner_only(path: str) -> bool:
 
 
 def is_log_path(path: str) -> bool:
-    """Report whether a path is a file of the audit log or of the cost ledger."""
+    """Report whether a path is a file of a log that Trunkline writes (``LOG_FOLDERS``)."""
     return path.startswith(tuple(f"{folder}/" for folder in LOG_FOLDERS))
 
 

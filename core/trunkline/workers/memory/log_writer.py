@@ -1,5 +1,5 @@
-"""Copies the audit log and the cost ledger from their streams into memory: one file for each day, one line for each
-entry, many lines in each commit.
+"""Copies the audit log, the cost ledger and the events of budgets from their streams into memory: one file for each
+day, one line for each entry, many lines in each commit.
 
 The streams store every entry first. A file in the cache folder records the sequence of the last copied entry of each
 log. If that file is lost, the entries that are already in memory are recognised by their ids.
@@ -16,7 +16,7 @@ import msgspec
 
 from trunkline.contracts.memory.store import Change, MemoryStore
 from trunkline.runtime.audit_log import new_entry
-from trunkline.runtime.daily_log import AUDIT_LOG, COST_LEDGER, DailyLog
+from trunkline.runtime.daily_log import AUDIT_LOG, BUDGET_LOG, COST_LEDGER, DailyLog
 from trunkline_bus import Bus, BusError, Refusal
 
 log = logging.getLogger(__name__)
@@ -38,12 +38,13 @@ UNDECODABLE = "lines on the stream could not be decoded. They stay on the stream
 
 
 class LogWriter:
-    """Copies both logs. ``cache`` is the folder of the recorded sequences."""
+    """Copies all logs. ``cache`` is the folder of the recorded sequences."""
 
     def __init__(self, store: MemoryStore, bus: Bus, cache: Path) -> None:
         self._logs = (
             _DailyLogWriter(AUDIT_LOG, store, bus, cache / "audit.seq", _lost_audit_entries),
-            _DailyLogWriter(COST_LEDGER, store, bus, cache / "costs.seq", lambda count, why: ()),
+            _DailyLogWriter(COST_LEDGER, store, bus, cache / "costs.seq", _nothing),
+            _DailyLogWriter(BUDGET_LOG, store, bus, cache / "budgets.seq", _nothing),
         )
 
     async def run(self) -> None:
@@ -170,6 +171,10 @@ class _DailyLogWriter:
 
 def _lost_audit_entries(count: int, why: str) -> tuple[Any, ...]:
     return (new_entry(event="lost", block="all", actor=AUDIT_LOG.folder, why=why, count=count),)
+
+
+def _nothing(count: int, why: str) -> tuple[Any, ...]:
+    return ()
 
 
 class LineKey(msgspec.Struct, frozen=True):
