@@ -42,12 +42,12 @@ LAST_SECONDS = 5.0
 """Seconds in which a worker that stops stores its last entries."""
 
 
-class RecordedRequest(Protocol):
+class RequestRecord(Protocol):
     """A request that is recorded while the context is open. Entering it stores the opened record; leaving it stores the
     entry, unless ``finish`` did.
     """
 
-    async def __aenter__(self) -> "RecordedRequest":
+    async def __aenter__(self) -> "RequestRecord":
         """Store the opened record. Raises ModelError if it cannot be stored: then nothing may be sent."""
         ...
 
@@ -64,10 +64,10 @@ class RecordedRequest(Protocol):
         ...
 
 
-class Ledger(Protocol):
+class RequestLedger(Protocol):
     """Records requests."""
 
-    def request(self, request: ModelRequest, source: AnswerSource) -> RecordedRequest:
+    def request(self, request: ModelRequest, source: AnswerSource) -> RequestRecord:
         """Return the record of a request to an adapter."""
         ...
 
@@ -83,7 +83,7 @@ class CostLedger:
         """The entries that are not stored yet (None for a stored one), each with the sequence of the opened record."""
         self._some = anyio.Event()
 
-    def request(self, request: ModelRequest, source: AnswerSource) -> RecordedRequest:
+    def request(self, request: ModelRequest, source: AnswerSource) -> RequestRecord:
         """Return the record of a request to an adapter. ``request.id`` identifies it."""
         span = trace.get_current_span().get_span_context()
         entry = CostEntry(
@@ -172,7 +172,7 @@ class _LedgerRequest:
         self._progress = Progress()
         self._closed = False
 
-    async def __aenter__(self) -> RecordedRequest:
+    async def __aenter__(self) -> RequestRecord:
         self._sequence = await self._ledger.open(self._opened)
         self._began = anyio.current_time()
         return self
@@ -221,13 +221,13 @@ class _LedgerRequest:
 class NoLedger:
     """Records nothing: for adapters that ask no model."""
 
-    def request(self, request: ModelRequest, source: AnswerSource) -> RecordedRequest:
+    def request(self, request: ModelRequest, source: AnswerSource) -> RequestRecord:
         """Return a context that does nothing."""
         return _Unrecorded()
 
 
 class _Unrecorded:
-    async def __aenter__(self) -> RecordedRequest:
+    async def __aenter__(self) -> RequestRecord:
         return self
 
     async def __aexit__(

@@ -35,7 +35,7 @@ def opened_request(entry: CostEntry, request: ModelRequest, rate: Rate | None) -
 
 
 class Progress:
-    """What of an answer has arrived: its bytes, and the seconds before the first of them."""
+    """The part of an answer that has arrived: its bytes, and the seconds before the first of them."""
 
     def __init__(self) -> None:
         self.size = 0

@@ -22,7 +22,7 @@ from trunkline.contracts.models.adapter import (
 from trunkline.contracts.models.prices import PriceTable
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
-from trunkline.runtime.cost_ledger import Ledger, NoLedger
+from trunkline.runtime.cost_ledger import NoLedger, RequestLedger
 from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.structured_output import ask_in_format
 from trunkline.workers.monitor.transcript_repair import repair_transcript
@@ -65,7 +65,7 @@ class ModelRegistry:
         capture: ContentCapture | None = None,
         *,
         prices: PriceTable,
-        ledger: Ledger,
+        ledger: RequestLedger,
         idle_timeout: float,
     ) -> None:
         self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
