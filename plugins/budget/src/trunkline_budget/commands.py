@@ -1,0 +1,131 @@
+"""``trunkline budget``: the part that is used of each budget, what happened to them, and their reset."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline import PluginSettings
+from trunkline.api.cli import Group
+from trunkline_budget.settings import BudgetSettings
+
+if TYPE_CHECKING:
+    from trunkline.api.bus import Bus
+    from trunkline.api.costs import BudgetEvent
+    from trunkline_budget.state import BudgetState
+
+EXAMPLES = """
+trunkline budget
+trunkline budget list --json
+trunkline budget history
+trunkline budget reset
+trunkline budget reset --block main
+"""
+
+
+def budget_group(settings: PluginSettings) -> click.Group:
+    """Return the commands."""
+
+    @click.group("budget", cls=Group, examples=EXAMPLES)
+    def budget() -> None:
+        """Show the budgets, and begin one anew.
+
+        Budgets are set in [plugins.budget] of trunkline.toml: max_daily_spend, max_loops_per_hour and others.
+        """
+
+    @budget.command("list", examples="trunkline budget list\ntrunkline budget list --json")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON; amounts of money are micro-USD.")
+    def list_budgets(as_json: bool) -> None:
+        """Show what is used of each budget."""
+        from trunkline.api.cli import print_json, with_workers
+        from trunkline_budget.state import budget_states
+
+        limits = settings.section(BudgetSettings)
+        states = with_workers(lambda bus: budget_states(bus, limits))
+        if as_json:
+            print_json({"budgets": states})
+        else:
+            _print_states(states)
+
+    @budget.command("history", examples="trunkline budget history\ntrunkline budget history --json")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON; amounts of money are micro-USD.")
+    def history(as_json: bool) -> None:
+        """Show which budgets were used up or reset in the last 30 days. Memory keeps all, in budgets/."""
+        from trunkline.api.cli import print_json, with_workers
+
+        events = with_workers(_events)
+        if as_json:
+            print_json({"events": events})
+        else:
+            _print_events(events)
+
+    @budget.command("reset", examples="trunkline budget reset\ntrunkline budget reset --block main")
+    @click.option("--block", default="", help="The budgets of this block instead of those of all blocks.")
+    def reset(block: str) -> None:
+        """Let a used-up budget begin anew before its day or hour is over."""
+        from trunkline.api.cli import print_done, with_workers
+        from trunkline.api.costs import describe_budget_event
+        from trunkline_budget.state import reset_budgets
+
+        limits = settings.section(BudgetSettings)
+        events = with_workers(lambda bus: reset_budgets(bus, limits, block, "owner"))
+        if not events:
+            raise _nothing_to_reset(block)
+        for event in events:
+            print_done(describe_budget_event(event))
+
+    return budget
+
+
+def _nothing_to_reset(block: str) -> Exception:
+    from trunkline import ConfigError
+
+    whose = f"Block {block} has no budget of its own" if block else "There is no budget of all blocks"
+    where = f"[plugins.budget.blocks.{block}]" if block else "[plugins.budget]"
+    return ConfigError(
+        f"{whose}, so nothing was reset.",
+        hint=f'"trunkline budget" lists the budgets; {where} of trunkline.toml sets them.',
+    )
+
+
+async def _events(bus: "Bus") -> "list[BudgetEvent]":
+    from trunkline.api.costs import BUDGET_EVENT
+
+    return [stored.data async for stored in bus.history(BUDGET_EVENT)]
+
+
+def _print_states(states: "Sequence[BudgetState]") -> None:
+    from trunkline.api.cli import print_table
+    from trunkline.api.costs import budget_owner, format_amount
+    from trunkline.api.text import format_local_time
+
+    if not states:
+        click.echo(
+            "No budget is set: models may be called without limit. [plugins.budget] sets one.", err=True
+        )
+        return
+    rows = []
+    for one in states:
+        held = f" (and {format_amount(one.measure, one.reserved)} reserved)" if one.reserved else ""
+        opens = format_local_time(one.opens_at) if one.opens_at else ""
+        state = (
+            f"used up until {opens}"
+            if one.is_exhausted
+            else f"{1 - one.used / one.limit:.0%} left until {opens}"
+        )
+        rows.append(
+            (budget_owner(one.block, ""), f"{format_amount(one.measure, one.used)}{held}",
+             format_amount(one.measure, one.limit), state)
+        )  # fmt: skip
+    print_table(rows, header=("BUDGET", "USED", "LIMIT", "STATE"))
+
+
+def _print_events(events: "Sequence[BudgetEvent]") -> None:
+    from trunkline.api.cli import print_text
+    from trunkline.api.costs import describe_budget_event
+    from trunkline.api.text import format_local_time
+
+    if not events:
+        click.echo("No budget was used up or reset.", err=True)
+    for event in events:
+        print_text(f"{format_local_time(event.at)}  {describe_budget_event(event)}")

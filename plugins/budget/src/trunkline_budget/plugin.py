@@ -1,0 +1,69 @@
+"""The plugin: its section, the middleware around models, the breaker of each monitor, and ``trunkline budget``."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import trunkline
+from trunkline.api.hooks import WorkerKind
+from trunkline.api.memory import utc_now
+from trunkline.api.model import ModelMiddleware, ModelsSettings, installed_prices
+from trunkline_budget.settings import BudgetSettings
+
+if TYPE_CHECKING:
+    import click
+
+    from trunkline_budget.breaker import BudgetBreaker
+
+
+class BudgetPlugin:
+    """Connects the middleware with the counters on the bus. Every worker has its own instance."""
+
+    def __init__(self) -> None:
+        self._made: BudgetBreaker | None = None
+
+    def _breaker(self, settings: BudgetSettings) -> "BudgetBreaker":
+        """Return the breaker that lifespan and middleware share."""
+        from trunkline_budget.breaker import BudgetBreaker
+
+        self._made = self._made or BudgetBreaker(settings)
+        return self._made
+
+    @trunkline.hookimpl
+    def trunkline_config(self) -> Iterable[trunkline.ConfigSection]:
+        return [trunkline.ConfigSection("plugins", "budget", BudgetSettings)]
+
+    @trunkline.hookimpl
+    def trunkline_lifespan(
+        self, worker: WorkerKind, settings: trunkline.PluginSettings
+    ) -> Iterable[trunkline.Lifespan]:
+        """The breaker, in every monitor, if anything is limited."""
+        own = settings.section(BudgetSettings)
+        limited = own.limits_spend or own.limits_loops
+        return [self._breaker(own).lifespan] if worker == "monitor" and limited else []
+
+    @trunkline.hookimpl
+    def trunkline_model_middleware(self, settings: trunkline.PluginSettings) -> Iterable[ModelMiddleware]:
+        """Yield the middleware of the limits that are set."""
+        own = settings.section(BudgetSettings)
+        found: list[ModelMiddleware] = []
+        if own.limits_loops or own.limits_spend:
+            from trunkline_budget.middleware import LoopLimit, SpendLimit
+
+            prices = installed_prices(settings.section(ModelsSettings).prices)
+            found += [LoopLimit(own, self._breaker(own), utc_now)] if own.limits_loops else []
+            found += [SpendLimit(own, self._breaker(own), utc_now, prices)] if own.limits_spend else []
+        return found
+
+    @trunkline.hookimpl
+    def trunkline_health_checks(self, settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
+        """``budget.limits``: what is limited."""
+        from trunkline_budget.health import limits_check
+
+        return [trunkline.HealthCheck("budget.limits", limits_check(settings.section(BudgetSettings)))]
+
+    @trunkline.hookimpl
+    def trunkline_commands(self, settings: trunkline.PluginSettings) -> "Iterable[click.Command]":
+        """``trunkline budget``."""
+        from trunkline_budget.commands import budget_group
+
+        return [budget_group(settings)]
