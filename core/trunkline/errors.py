@@ -95,7 +95,14 @@ FIXED_SENTENCES: dict[ErrorCode, str] = {
 """The sentence that a client receives for each code. Raw details go to the log only."""
 
 ModelFault = Literal[
-    "authentication", "rate_limited", "unavailable", "timeout", "bad_response", "interrupted", "refused"
+    "authentication",
+    "rate_limited",
+    "unavailable",
+    "timeout",
+    "bad_response",
+    "interrupted",
+    "refused",
+    "over_budget",
 ]
 
 

@@ -16,7 +16,10 @@ from .installation import USERS, Installation, installation
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 DELEGATIONS = ("external.main", "external.garden", "claude.main")
-STREAMS = ("INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD", "APPROVALS", "TIMERS", "AUDIT")
+STREAMS = (
+    "INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD", "APPROVALS", "TIMERS", "AUDIT", "REQUESTS", "COSTS",
+    "BUDGETS", "COUNTERS",
+)  # fmt: skip
 BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits",
     "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results",
@@ -48,6 +51,8 @@ COMMANDS = (
     "trunkline.cmd.remote.laptop.call", "trunkline.cmd.tools.call-decided",
     *(f"trunkline.cmd.delegated.{whose}.{verb}" for whose in DELEGATIONS for verb in ("list", "call")),
 )  # fmt: skip
+COST_RECORDS = ("trunkline.journal.request.monitor.one", "trunkline.evt.cost.2026-11-27.one")
+BUDGET_EVENT, COUNTER = "trunkline.evt.budget.one", "trunkline.count.spent.2026-11-27.total"
 SAYINGS = (
     "trunkline.turn.inbox.conv", "trunkline.turn.moved.conv", "trunkline.turn.part.0.conv",
     "trunkline.journal.turn.conv.turn",
@@ -55,7 +60,7 @@ SAYINGS = (
     "trunkline.evt.memory.files.changed", "trunkline.ctl.tools.call.cancel", "trunkline.x.plugin.thing",
     "trunkline.dead.bus.reason", "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
     "trunkline.turn.due.one.end", "trunkline.evt.audit.main.noted", "trunkline.ctl.panic",
-    "trunkline.ctl.panic.stopped",
+    "trunkline.ctl.panic.stopped", *COST_RECORDS, BUDGET_EVENT, COUNTER,
     *(f"trunkline.ctl.delegated.{whose}.call.cancel" for whose in DELEGATIONS),
 )  # fmt: skip
 PARTS = tuple(f"part-{part}" for part in range(8))
@@ -164,7 +169,7 @@ BLOCK_MEMORY = CHUNKS | memory(
     "read", "write", "edit", "delete", "search", "list", "history", "blame", "diff", "revert"
 )
 FEED_READER = reads("FEED", "JOURNAL", "INBOX")
-CHANNEL_READER = FEED_READER | reads("APPROVALS")
+CHANNEL_READER = FEED_READER | reads("APPROVALS", "BUDGETS")
 CLAIMS = {*reads("OBJ_claims"), "$JS.API.STREAM.INFO.OBJ_claims"}
 BRINGS = {*reads("OBJ_imports"), "$O.imports.C.key", "$O.imports.M.key"}
 IMPORTS = {*reads("OBJ_imports"), "$JS.API.STREAM.PURGE.OBJ_imports", "$O.imports.M.key"}
@@ -217,6 +222,8 @@ PUBLISH: dict[str, set[str]] = {
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
         *reads("KV_workers", "KV_circuits"), *CLAIMS, *inboxes("gateway", "tools", "operator"),
         "trunkline.evt.audit.main.noted", *looks("AUDIT"),  # how a call ended that no tools worker had
+        *COST_RECORDS, BUDGET_EVENT, COUNTER, *reads("REQUESTS", "COSTS", "COUNTERS"),
+        "$JS.API.STREAM.MSG.DELETE.REQUESTS",
     },
     "delegate-external": {
         "trunkline.cmd.delegated.external.main.list", "trunkline.cmd.delegated.external.main.call",
@@ -237,7 +244,7 @@ PUBLISH: dict[str, set[str]] = {
     },
     "memory": {
         "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
-        *IMPORTS, *reads("AUDIT", "INBOX", "TIMERS", *PURGED),
+        *IMPORTS, *reads("AUDIT", "COSTS", "BUDGETS", "INBOX", "TIMERS", *PURGED),
         *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in ("AUDIT", *PURGED)),
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
@@ -249,6 +256,7 @@ PUBLISH: dict[str, set[str]] = {
         *memory("chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats"),
         "trunkline.cmd.remote.laptop.list", "trunkline.cmd.tools.list", *CHANNEL_READER,
         "trunkline.ctl.panic", "trunkline.evt.audit.main.noted",
+        BUDGET_EVENT, COUNTER, *reads("COSTS", "COUNTERS"),
         *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "KV_circuits", "OBJ_results"),
         "$JS.API.STREAM.MSG.DELETE.DEAD",
         "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory"),
@@ -282,8 +290,10 @@ SUBSCRIBE: dict[str, set[str]] = {
         *(one for one in (*COMMANDS, *SAYINGS) if ".delegated." in one),
     },
     "memory": {*memory(*MEMORY), *SERVED},
-    "channel-mail": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", *SERVED},
-    "operator": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", "trunkline.ctl.panic.stopped"},
+    "channel-mail": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", BUDGET_EVENT, *SERVED},
+    "operator": {
+        "trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", "trunkline.ctl.panic.stopped", BUDGET_EVENT,
+    },
     "delegate-external": set(),
     "streams": set(),
 }  # fmt: skip

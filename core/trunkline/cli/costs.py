@@ -130,10 +130,11 @@ def _bar(cost: int, most: int) -> str:
 def _notes(report: "CostReport") -> "list[str]":
     notes = []
     if report.unpriced:
-        named = ", ".join(report.unpriced[:5]) + (", …" if len(report.unpriced) > 5 else "")
+        first, *others = report.unpriced
+        named = ", ".join([first, *others[:4], *(["…"] if others[4:] else [])])
         notes.append(
             f"{report.total.unpriced} requests are not in the sum, because their models have no price: {named}. "
-            f'Set one in [models.prices."{report.unpriced[0]}"].'
+            f'Set one in [models.prices."{first}"].'
         )
     if report.total.estimated:
         notes.append(

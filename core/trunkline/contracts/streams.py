@@ -146,7 +146,7 @@ STREAMS = (
     ),
     StreamSpec(
         name=COST_STREAM,
-        subjects=("trunkline.evt.cost.*",),
+        subjects=("trunkline.evt.cost.*.*",),
         description="The cost ledger, until it is in memory",
     ),
     StreamSpec(

@@ -250,5 +250,6 @@ async def append_entry(bus: Bus, entry: CostEntry, *, only: bool = False, timeou
         msg_id=f"{entry.id}.{entry.status}",
         expect=0 if only else None,
         timeout=timeout,
+        day=entry.day,
         id=entry.id,
     )

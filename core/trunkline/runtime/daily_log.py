@@ -5,6 +5,7 @@ the events of budgets.
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any, Generic, TypeVar
 
 from trunkline.contracts.audit.messages import AuditEntry
@@ -30,7 +31,7 @@ class DailyLog(Generic[T]):
 
     def file_of(self, entry: Any) -> str:
         """Return the file of an entry."""
-        return f"{self.folder}/{entry.at:%Y-%m-%d}.jsonl"
+        return f"{self.folder}/{entry.at.astimezone(UTC):%Y-%m-%d}.jsonl"
 
     async def stored(self, bus: Bus, *, after: int = 0) -> AsyncIterator[tuple[int, T | None]]:
         """Yield the entries of the stream with their sequence, the oldest first. An entry that cannot be decoded is

@@ -29,6 +29,7 @@ from trunkline.contracts.conversations.messages import (
     ToolCall,
     utc_now,
 )
+from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.turns.messages import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
@@ -250,6 +251,10 @@ class ScriptedGateway:
                 if known is not None or approval.settled is None:
                     yield approval
             await news.wait()
+
+    async def budget_events(self) -> AsyncGenerator[BudgetEvent, None]:
+        await anyio.sleep_forever()
+        yield  # type: ignore[misc]  # makes this an asynchronous generator
 
     async def turn(self, turn: str) -> TurnView:
         await self._answering()

@@ -19,6 +19,7 @@ from trunkline.api.channel import (
     submit_decision,
     waiting_approval,
 )
+from trunkline.api.costs import describe_budget_event
 from trunkline.api.gateway import ConversationView, MessageAccepted, SendMessage
 from trunkline_terminal import commands, text_format
 from trunkline_terminal.outage_notice import OutageNotice
@@ -222,6 +223,14 @@ class ChatSession:
                     self.screen.note(
                         approval_news(approval, before="/"), "warning" if approval.settled is None else "dim"
                     )
+
+    async def show_budget_events(self) -> None:
+        """Say when a budget is used up or was reset, until cancelled."""
+        async with aclosing(self.gateway.budget_events()) as events:
+            async for event in events:
+                self.screen.note(
+                    describe_budget_event(event), "warning" if event.event == "bankrupt" else "dim"
+                )
 
     async def decide(self, verdict: ApprovalDecision) -> None:
         """Allow or deny a call that waits. Raises TrunklineError when there is none, RemoteFault when others were

@@ -50,6 +50,7 @@ class InteractiveChat:
                 self._session.turns.run,
                 self._session.update_status,
                 self._session.show_approvals,
+                self._session.show_budget_events,
                 self._dispatch,
                 self._interrupts,
                 _preload,

@@ -11,6 +11,7 @@ from trunkline.contracts.conversations.messages import (
     ConversationSummary,
     ListConversations,
 )
+from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.turns.messages import FeedEvent
@@ -129,6 +130,21 @@ class Gateway(Protocol):
         """
         ...
 
+    def budget_events(self) -> AsyncGenerator[BudgetEvent, None]:
+        """Iterate over the events of budgets from now on: a budget is used up, or was reset
+        (``describe_budget_event``). The iteration does not end by itself. Close it to end it.
+
+        The channels worker sends used-up budgets to ``Channel.tell_owner``. Only a channel that shows them in another
+        way calls this.
+
+        Guarantees: once the iteration has begun, no event is missed or repeated. While the bus is unreachable it waits.
+
+        Not guaranteed: events from before the iteration began.
+
+        Raises nothing.
+        """
+        ...
+
     async def turn(self, turn: str) -> TurnView:
         """Return the state of a turn, which may change at any time.
 
@@ -199,8 +215,8 @@ class Channel(ABC):
     or an approval."""
 
     async def tell_owner(self, text: str) -> None:
-        """Send the owner a text that is no reply to a message: a call waits for approval, or an agent has news. The
-        channel accepted the text when this returns; whether the owner has read it is not known.
+        """Send the owner a text that is no reply to a message: a call waits for approval, an agent has news, or a
+        budget is used up. The channel accepted the text when this returns; whether the owner has read it is not known.
 
         Raises:
             Unavailable: this channel cannot reach its owner now, or never can, as by default. Nothing was sent. For any

@@ -1,6 +1,6 @@
 """The entries of the cost ledger, one for each request to a model, and the events of budgets."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from trunkline.contracts.conversations.messages import Usage
@@ -50,6 +50,11 @@ class CostEntry(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="cos
     estimated: bool = False
     seconds: float = 0.0
     worker: str = ""
+
+    @property
+    def day(self) -> str:
+        """The day of the request in UTC, such as ``2026-11-27``."""
+        return f"{self.at.astimezone(UTC):%Y-%m-%d}"
 
 
 class RequestOpened(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="cost.opened.v1"):

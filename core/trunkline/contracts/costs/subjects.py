@@ -13,10 +13,11 @@ OPENED_REQUEST: Topic[RequestOpened] = Topic(
 )
 COST: Topic[CostEntry] = Topic(
     name="costs",
-    subject=Subject("trunkline.evt.cost.{id}"),
+    subject=Subject("trunkline.evt.cost.{day}.{id}"),
     payload=CostEntry,
     stream=COST_STREAM,
-    doc="The cost ledger: an entry for each request to a model. The memory worker writes the entries into memory.",
+    doc="The cost ledger: an entry for each request to a model, by its day in UTC. The memory worker writes it into "
+    "memory.",
 )
 BUDGET_EVENT: Topic[BudgetEvent] = Topic(
     name="budget events",

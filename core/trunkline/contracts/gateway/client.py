@@ -41,6 +41,8 @@ from trunkline.contracts.conversations.messages import (
     ConversationSummary,
     ListConversations,
 )
+from trunkline.contracts.costs.client import watch_budget_events
+from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.gateway import subjects as gateway
 from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
 from trunkline.contracts.gateway.messages import (
@@ -142,6 +144,10 @@ class GatewayClient:
         nothing.
         """
         return watch_approvals(self._bus)
+
+    def budget_events(self) -> AsyncGenerator[BudgetEvent, None]:
+        """Yield the events of budgets from now on, each once, until closed. Raises nothing."""
+        return watch_budget_events(self._bus)
 
     async def approval_list(self, *, block: str | None = None, settled: bool = False) -> ApprovalList:
         """Return the calls that wait for a decision; with ``settled`` also those decided in the last hour. Raises

@@ -43,7 +43,8 @@ class Completer(Protocol):
             timeout: The time limit in seconds; None sets no limit.
 
         Raises:
-            CompletionError: with a code, and a text for the model: ``over_budget`` (no request was sent),
+            CompletionError: with a code, and a text for the model: ``over_budget`` (no request was sent,
+                because of ``max_cost`` or a budget of the owner),
                 ``timeout``, ``provider_error``, ``context_overflow``, ``engine_unavailable``, ``invalid_request``,
                 and for messages with images ``no_vision_model``.
         """

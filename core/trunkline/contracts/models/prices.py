@@ -188,6 +188,18 @@ class Rate:
             return 0
         return int(left // rate.highest_output) if rate.highest_output else None
 
+    def affordable_answer(self, request: ModelRequest, max_cost: int) -> int | None:
+        """Return the number of tokens that the answer may have so that request and answer cost at most ``max_cost``
+        micro-USD; 0 or fewer if the request alone is too expensive, None if answers cost nothing. Raises nothing.
+        """
+        tokens = estimate_input_tokens(request)
+        rate = self._tokens(tokens)
+        return (
+            int((max_cost - tokens * rate.highest_input) // rate.highest_output)
+            if rate.highest_output
+            else None
+        )
+
     def _tokens(self, input_tokens: int) -> TokenRate:
         return self.long if self.long_from is not None and input_tokens > self.long_from else self.base
 

@@ -4,6 +4,7 @@
 """
 
 import logging
+from contextlib import aclosing
 from functools import partial
 
 import anyio
@@ -12,6 +13,9 @@ from trunkline._util.text import printable
 from trunkline.contracts.channels.channel import Channel
 from trunkline.contracts.channels.foreground_channel import ForegroundChannel
 from trunkline.contracts.channels.subjects import TELL_OWNER
+from trunkline.contracts.costs.budget_text import describe_budget_event
+from trunkline.contracts.costs.client import watch_budget_events
+from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.gateway.messages import CommandSucceeded, TellOwner
 from trunkline.errors import ErrorCode, Unavailable
 from trunkline.plugins import OwnedItem
@@ -64,6 +68,7 @@ class ChannelsWorker(Worker):
         try:
             with self._running:
                 async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._tell_of_budgets)
                     for channel in self._channels:
                         tasks.start_soon(
                             supervise_channel,
@@ -77,10 +82,27 @@ class ChannelsWorker(Worker):
             self._ended.set()
         await anyio.sleep_forever()
 
+    async def _tell_of_budgets(self) -> None:
+        """Tell the owner on every channel when a budget is used up."""
+        async with aclosing(watch_budget_events(self.context.bus)) as events:
+            async for event in events:
+                if event.event == "bankrupt":
+                    for owned in self._channels:
+                        await _tell_of_budget(owned.item, event)
+
     async def drain(self) -> None:
         """Stop the channels and wait for their end. Their messages are answered without them."""
         self._running.cancel()
         await self._ended.wait()
+
+
+async def _tell_of_budget(channel: Channel, event: BudgetEvent) -> None:
+    try:
+        await channel.tell_owner(printable(describe_budget_event(event)))
+    except Unavailable as unreachable:
+        log.info("channel %s did not tell its owner of a budget: %s", channel.name, unreachable)
+    except Exception:
+        log.exception("channel %s could not tell its owner of a budget", channel.name)
 
 
 async def _tell_owner(channel: Channel, request: Request[TellOwner]) -> CommandSucceeded:

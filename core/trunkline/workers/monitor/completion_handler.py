@@ -112,7 +112,7 @@ class CompletionHandler:
         caller = ModelCaller(self._models.ask(choice), choice, self._call_config)
         entry = await caller.call(model_request, 0, TextStream(_DiscardingSink(), 0, FLUSH_SECONDS), set())
         if isinstance(entry, ModelCallFailed):
-            raise _refused(entry.code)
+            raise Refusal(OVER_BUDGET, entry.detail) if entry.fault == OVER_BUDGET else _refused(entry.code)
         return self._completion(question, choice, caller, entry)
 
     async def _choose(self, question: Complete, block: str) -> SelectedModel:

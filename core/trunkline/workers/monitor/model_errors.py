@@ -25,6 +25,7 @@ FAULT_TEXT: dict[ModelFault, str] = {
     "bad_response": "the provider's answer cannot be read",
     "interrupted": "the answer broke off",
     "refused": "the provider refused the request",
+    "over_budget": "a budget is used up",
 }
 """The text of each fault for people."""
 
@@ -79,6 +80,8 @@ class ModelErrorFormatter:
     def describe(self, error: ModelError, model: str = "") -> str:
         """Return the line: the model that was called (``adapter/model``, "" for none), the fault and the
         error's text."""
+        if error.fault == "over_budget":  # Trunkline's own sentences, in which times look like addresses
+            return _shorten(self._redactor.redact(error.detail))
         if not model:
             return _shorten(
                 self._redact(error.detail)

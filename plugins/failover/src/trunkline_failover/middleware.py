@@ -77,7 +77,7 @@ class FailoverMiddleware:
                         yield event
                 return
             except ModelError as error:
-                if began or error.code is not ErrorCode.PROVIDER_ERROR:
+                if began or error.code is not ErrorCode.PROVIDER_ERROR or error.fault == "over_budget":
                     raise
                 failure = failure or error
         assert failure is not None  # at least one model is permitted
@@ -134,8 +134,8 @@ class FailoverMiddleware:
                 yield event
 
     async def _count(self, model: FallbackModel, error: ModelError) -> None:
-        """Count the failure in the model's circuit, unless the request is at fault."""
-        if error.code is ErrorCode.PROVIDER_ERROR and error.fault != "refused":
+        """Count the failure in the model's circuit, unless the request is at fault, or the owner's budget."""
+        if error.code is ErrorCode.PROVIDER_ERROR and error.fault not in ("refused", "over_budget"):
             await self._circuits.record_failure(model.label, error.fault, error.retry_after, self._settings)
 
     def _pause(self, attempt: int, error: ModelError) -> float:
