@@ -15,8 +15,8 @@ MEASURES: tuple[BudgetMeasure, ...] = ("spend", "loops")
 
 
 class BudgetState(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a budget that is used. Amounts are micro-USD for ``spend`` and calls for ``loops``. ``reserved`` is held by
-    calls that run now, in addition to ``used``.
+    """The part of a budget that is used. Amounts are micro-USD for ``spend`` and calls for ``loops``. ``reserved`` is
+    held by calls that run now, in addition to ``used``.
     """
 
     measure: BudgetMeasure
@@ -83,7 +83,9 @@ async def reset_budgets(bus: Bus, settings: BudgetSettings, block: str, by: str)
     return tuple(events)
 
 
-async def _reset(bus: Bus, counters: BudgetCounters, budget: BudgetLimit, by: str, now: datetime) -> BudgetEvent:
+async def _reset(
+    bus: Bus, counters: BudgetCounters, budget: BudgetLimit, by: str, now: datetime
+) -> BudgetEvent:
     used = await counters.used(budget)
     event = BudgetEvent(
         id=new_id("reset"),
