@@ -106,6 +106,7 @@ def _totals(outcome: Outcome) -> str:
         ("model calls", account.asked),
         ("model calls checked", account.judged),
         ("model calls repeated per fault", f"{account.again / faults:.2f}"),
+        ("requests that the vendor got, cost estimated", f"{account.requests}, {account.estimated}"),
         ("starts that failed", outcome.failed_starts),
         ("HTTP streams ended by a passing error", len(outcome.passing)),
     )

@@ -12,6 +12,7 @@ import anyio
 
 from trunkline.contracts.blocks.messages import BlockStatus
 from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.costs.subjects import COST, OPENED_REQUEST
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.turns.messages import (
     ApprovalAsked,
@@ -32,6 +33,7 @@ from trunkline.telemetry import semconv
 from trunkline.testing.platform import PlatformClient
 from trunkline_bus import BusError, StoredMessage
 
+from .costs import Bill, judge_costs
 from .effects import happened
 from .load import Sent
 from .model_requests import Given, judge
@@ -57,7 +59,8 @@ class Broken:
 
 @dataclass(slots=True)
 class Account:
-    """The findings. ``asked``: model calls; ``again``: repeated calls; ``judged``: calls whose request was recorded.
+    """The findings. ``requests``: what the vendor got; ``estimated``: those whose cost is an estimate. ``asked``: model
+    calls; ``again``: repeated calls; ``judged``: calls whose request was recorded.
     ``decisions``: by people. ``outcomes``: of tool calls, by status."""
 
     broken: list[Broken] = field(default_factory=list)
@@ -67,6 +70,8 @@ class Account:
     decisions: int = 0
     takeovers: int = 0
     effects: int = 0
+    requests: int = 0
+    estimated: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
 
@@ -87,17 +92,24 @@ class Past:
 class Auditor:
     """Goes through everything that was sent. Call ``audit`` once, when all is quiet.
 
-    ``given`` is what each model call was given. ``may_refuse``: tools may say that they were not run, because the disk
-    was full.
+    ``given`` is what each model call was given, ``bills`` what the vendor bills for it. ``may_refuse``: tools may say
+    that they were not run, because the disk was full.
     """
 
     def __init__(
-        self, talker: PlatformClient, file: Path, given: Sequence[Given] = (), *, may_refuse: bool = False
+        self,
+        talker: PlatformClient,
+        file: Path,
+        given: Sequence[Given] = (),
+        bills: Sequence[Bill] = (),
+        *,
+        may_refuse: bool = False,
     ) -> None:
         self._talker = talker
         self._file = file
         self._may_refuse = may_refuse
         self._given = given
+        self._bills = bills
         self._account = Account()
         self._traces: dict[str, set[str]] = {}
         self._effects: Counter[str] = Counter()
@@ -117,6 +129,7 @@ class Auditor:
             conversations.setdefault(one.conversation, []).append(one)
         for conversation, turns in conversations.items():
             await self._audit_conversation(conversation, turns)
+        await self._check_costs()
         return self._account
 
     def _say(self, sort: Sort, where: str, what: str) -> None:
@@ -132,6 +145,10 @@ class Auditor:
                 try:
                     inbox = [repr(one.data)[:300] async for one in self._talker.bus.history(INBOX, after=0)]
                     busy = await self._busy()
+                    inbox += [
+                        f"request {one.data.entry.id}"
+                        async for one in self._talker.bus.history(OPENED_REQUEST)
+                    ]
                 except BusError:
                     inbox = ["the bus does not answer"]
                 if not inbox and not busy:
@@ -141,6 +158,14 @@ class Auditor:
             self._say("broken", "inbox", f"still there: {item}")
         for item in busy:
             self._say("broken", "pulse", f"still busy: {item}")
+
+    async def _check_costs(self) -> None:
+        """Check that the ledger has every request, and no less than the vendor bills."""
+        entries = [one.data async for one in self._talker.bus.history(COST)]
+        self._account.estimated = sum(entry.estimated for entry in entries)
+        self._account.requests = len(self._bills)
+        for what in judge_costs(entries, self._bills):
+            self._say("lost", "costs", what)
 
     async def _busy(self) -> list[str]:
         bucket = self._talker.bus.kv(PULSE_BUCKET)

@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from trunkline_bus import new_id
 
 from .auditor import Account, Auditor, Broken
+from .costs import Bill, bill_of
 from .faults import Fault, Kind, plan, rolling, victims
 from .feed_listener import Ear
 from .load import Load
@@ -65,13 +66,15 @@ class Order:
 class Outcome:
     """The record of a run.
 
-    ``given``: the content of each model call. ``gaps``: on the feed. ``shown``: the items that a reader received.
+    ``given``: the content of each model call. ``bills``: what the vendor bills for each. ``gaps``: on the feed.
+    ``shown``: the items that a reader received.
     ``passing``: errors that ended an HTTP stream but not its turn.
     """
 
     order: Order
     seconds: float = 0.0
     given: list[Given] = field(default_factory=list)
+    bills: list[Bill] = field(default_factory=list)
     turns: int = 0
     steered: int = 0
     clients: int = 0
@@ -95,16 +98,18 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The scripted model at ``url``, and its requests so far."""
+    """The scripted model at ``url``. Its requests are stored in the outcome."""
 
     url: str
-    given: list[Given]
+    outcome: "Outcome"
 
     async def gather(self) -> None:
         """Store the model's requests, and clear them there."""
         async with httpx.AsyncClient(timeout=60) as http:
             requests = (await http.delete(self.url.removesuffix("/v1") + "/_requests")).json()
-        self.given.extend(given_of(one["body"]) for one in requests if one["method"] == "POST")
+        asked = [one for one in requests if one["method"] == "POST"]
+        self.outcome.given.extend(given_of(one["body"]) for one in asked)
+        self.outcome.bills.extend(map(bill_of, asked))
 
 
 async def run(order: Order, home: Path, provider: str, tell: Callable[[str], None]) -> Outcome:
@@ -126,13 +131,13 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
         ):
             load = Load(target, http, order.seed, file, tasks)
             began = anyio.current_time()
-            await _inject_faults(order, target, load, _Model(provider, outcome.given), tasks, tell)
+            await _inject_faults(order, target, load, _Model(provider, outcome), tasks, tell)
             await _settle(order, load, target, tell)
             outcome.seconds = anyio.current_time() - began
             tasks.cancel_scope.cancel()
         tell("checking")
-        await _Model(provider, outcome.given).gather()
-        auditor = Auditor(target.running, file, outcome.given, may_refuse=order.setting.disks)
+        await _Model(provider, outcome).gather()
+        auditor = Auditor(target.running, file, outcome.given, outcome.bills, may_refuse=order.setting.disks)
         outcome.account = await auditor.audit(load.sent)
         _sum_up(outcome, target, load, ear)
         await anyio.Path(home / "timeline.txt").write_text("\n".join(_timeline(target, ear)) + "\n")

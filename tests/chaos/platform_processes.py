@@ -225,6 +225,8 @@ async def started_target(home: Path, provider: str, setting: Setting) -> AsyncIt
         "adapters.openai.model": "scripted",
         "bus.replicas": setting.servers,
         "approvals.deadline": 600,
+        "models.prices": {"openai/scripted": {"input": 1.0, "output": 10.0}},
+        "plugins.budget.max_daily_spend": 1_000.0,
     }
     async with AsyncExitStack() as stack:
         disks = _mounted(stack, home) if setting.disks else {}

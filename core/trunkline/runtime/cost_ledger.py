@@ -24,7 +24,7 @@ from trunkline.contracts.costs.messages import CostEntry, RequestOpened, Request
 from trunkline.contracts.costs.subjects import COST, OPENED_REQUEST
 from trunkline.contracts.models.adapter import AnswerSource, Finish, ModelEvent, ModelRequest
 from trunkline.contracts.models.prices import PriceTable
-from trunkline.errors import ErrorCode, ModelError
+from trunkline.errors import ModelError
 from trunkline_bus import Bus, BusError, new_id
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class RequestRecord(Protocol):
     """
 
     async def __aenter__(self) -> "RequestRecord":
-        """Store the opened record. Raises ModelError if it cannot be stored: then nothing may be sent."""
+        """Store the opened record. Raises BusError if it cannot be stored: then nothing may be sent."""
         ...
 
     async def __aexit__(
@@ -117,22 +117,16 @@ class CostLedger:
                 await self._settle_all()
 
     async def open(self, opened: RequestOpened) -> int:
-        """Store an opened record and return its sequence. Raises ModelError."""
-        entry = opened.entry
-        try:
-            ack = await self._bus.append(
-                OPENED_REQUEST,
-                opened,
-                msg_id=entry.id,
-                expect=0,
-                timeout=OPEN_SECONDS,
-                worker=self._worker,
-                id=entry.id,
-            )
-        except BusError as error:
-            log.error("a request to %s was not sent, because it cannot be recorded: %s", entry.adapter, error)
-            why = "the request was not sent, because the cost ledger cannot record it"
-            raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", why) from error
+        """Store an opened record and return its sequence. Raises BusError."""
+        ack = await self._bus.append(
+            OPENED_REQUEST,
+            opened,
+            msg_id=opened.entry.id,
+            expect=0,
+            timeout=OPEN_SECONDS,
+            worker=self._worker,
+            id=opened.entry.id,
+        )
         return ack.seq
 
     async def close(self, entry: CostEntry, opened: int) -> None:

@@ -275,6 +275,9 @@ class ScriptedProvider:
                 record.outcome = await player.play()
             except anyio.BrokenResourceError:  # here, because the task group would wrap the error
                 record.outcome = "abandoned"
+            finally:
+                if not isinstance(reply[0] if reply else None, Refuse | WebPage):
+                    record.billed = (wire.heard.words, wire.output_words)
             tasks.cancel_scope.cancel()
         if record.outcome == "broken":
             await stream.aclose()

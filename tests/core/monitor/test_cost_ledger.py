@@ -148,15 +148,21 @@ async def test_the_offline_adapter_asks_no_model() -> None:
 
 
 async def test_no_request_is_sent_that_cannot_be_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the stream of opened records the model is not asked, and the turn says so. Later turns are answered."""
+    """Without the stream of opened records no model is asked. Once it is back, the message is answered."""
     monkeypatch.setattr(cost_ledger, "OPEN_SECONDS", 0.2)
-    async with running_with([["a", DONE]]) as running:
+    plugin = Plugin(ScriptedModel([["a", DONE]]))
+    settings = {"runtime.provider_adapter": "scripted"}
+    async with platform(plugins=[plugin], config=settings) as running:
         await jetstream(running.bus.link, f"STREAM.DELETE.{REQUEST_STREAM}")
-        failed = await running.say("hello")
-        assert failed.ended.code is ErrorCode.PROVIDER_ERROR
-        await apply(running.bus, topology())
-        assert (await running.say("hello")).text == "a"
-        assert len(await entries(running.bus)) == 1
+        with pytest.raises(trunkline.CompletionError) as refused:
+            await BlockCompleter(running.bus, "main").complete("x")
+        assert refused.value.code == ErrorCode.ENGINE_UNAVAILABLE
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(running.say, "hello")
+            await anyio.sleep(1.0)
+            assert plugin.model.requests == []
+            await apply(running.bus, topology())
+        assert len(await entries(running.bus)) == len(plugin.model.requests) == 1
 
 
 async def test_the_request_of_a_dead_worker_gets_its_entry_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -255,8 +255,9 @@ class ModelMiddleware(Protocol):
         at all; exactly one ``Finish`` must be yielded, at the end.
 
         Raises:
-            ModelError: the call fails with this error. The monitor logs any other exception, and the call fails as
-                ``bad_response``.
+            ModelError: the call fails with this error.
+            BusError: the bus does not let the middleware decide. A turn calls again when the bus answers. The monitor
+                logs any other exception, and the call fails as ``bad_response``.
         """
         ...
 

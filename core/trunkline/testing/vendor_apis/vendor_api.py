@@ -24,7 +24,8 @@ Outcome = Literal["running", "finished", "broken", "abandoned"]
 
 class RecordedRequest(msgspec.Struct):
     """A received request. ``outcome``: still running, finished, broken by the script, or abandoned by the client.
-    ``faults`` are the vendor's rules that it violates. ``query`` is the part of the address after ``?``.
+    ``faults`` are the vendor's rules that it violates. ``query`` is the part of the address after ``?``. ``billed`` are
+    the input and output tokens that the vendor bills, both 0 for a refused request; a word is a token.
     """
 
     method: str
@@ -34,6 +35,7 @@ class RecordedRequest(msgspec.Struct):
     outcome: Outcome = "running"
     faults: tuple[str, ...] = ()
     query: str = ""
+    billed: tuple[int, int] = (0, 0)
 
 
 class RuleViolation(NamedTuple):

@@ -110,7 +110,13 @@ class CompletionHandler:
             adapter=choice.adapter.name,
         )
         caller = ModelCaller(self._models.ask(choice), choice, self._call_config)
-        entry = await caller.call(model_request, 0, TextStream(_DiscardingSink(), 0, FLUSH_SECONDS), set())
+        try:
+            entry = await caller.call(
+                model_request, 0, TextStream(_DiscardingSink(), 0, FLUSH_SECONDS), set()
+            )
+        except BusError as error:
+            log.warning("a completion for block %s was not sent: %s", block, error)
+            raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
         if isinstance(entry, ModelCallFailed):
             raise Refusal(OVER_BUDGET, entry.detail) if entry.fault == OVER_BUDGET else _refused(entry.code)
         return self._completion(question, choice, caller, entry)

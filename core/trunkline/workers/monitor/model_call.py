@@ -38,7 +38,7 @@ from trunkline.telemetry import semconv
 from trunkline.workers.monitor.feed_writer import TextStream
 from trunkline.workers.monitor.model_errors import ModelErrorFormatter
 from trunkline.workers.monitor.model_registry import SelectedModel
-from trunkline_bus import start_span
+from trunkline_bus import BusError, start_span
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
@@ -209,7 +209,8 @@ class ModelCaller:
         """Call the model and return the entry to record.
 
         The text is in ``stream`` even when this is cancelled. The enclosing span (of a turn, or of a tool's
-        question) also gets the attributes of the model that answered.
+        question) also gets the attributes of the model that answered. Raises BusError if the bus does not let the
+        request be recorded.
         """
         outer_span, answer = (
             trace.get_current_span(),
@@ -225,6 +226,10 @@ class ModelCaller:
                 entry = await self._collect(request, answer, used, span)
             except ModelError as error:
                 return self._failed(error, step, stream, span)
+            except (
+                BusError
+            ):  # the request cannot be recorded or budgeted: no model failed, and the call may be repeated
+                raise
             except Exception as error:  # an adapter or a middleware broke its contract
                 log.exception("the model call of turn %s failed", request.turn)
                 fault = ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", type(error).__name__)

@@ -47,19 +47,18 @@ class BudgetBreaker:
 
     @property
     def bus(self) -> Bus:
-        """The bus. Raises ModelError if the breaker has none."""
+        """The bus. Raises ModelError if the lifespan has failed or ended."""
         if self._bus is None:
             raise ModelError(ErrorCode.PROVIDER_ERROR, "over_budget", "The budgets cannot be checked here.")
         return self._bus
 
     async def counters(self) -> BudgetCounters:
-        """Return the counters, once they agree with the ledger. Raises ModelError if they do not in time."""
+        """Return the counters, once they agree with the ledger. Raises BusError if they do not in time."""
         if self._reconciler is not None:
             with anyio.move_on_after(READY_SECONDS) as waiting:
                 await self._reconciler.ready.wait()
             if waiting.cancelled_caught:
-                why = "No model was called, because the costs of today cannot be read yet."
-                raise ModelError(ErrorCode.PROVIDER_ERROR, "over_budget", why)
+                raise BusError("the costs of today cannot be read, so no budget can be checked")
         return BudgetCounters(self.bus)
 
     async def refuse(self, budget: BudgetLimit, used: int) -> NoReturn:

@@ -1,21 +1,22 @@
-"""Model middleware that refuses calls beyond a budget, before anything is sent to a vendor."""
+"""Model middleware that refuses calls beyond a budget, before anything is sent to a vendor.
+
+While the bus does not answer, no call is admitted: it raises BusError, and the turn waits for the bus.
+"""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from typing import NoReturn
 
 import anyio
 from msgspec.structs import replace
 
-from trunkline import ErrorCode, new_id
+from trunkline import new_id
 from trunkline.api.bus import BusError
 from trunkline.api.costs import COST
 from trunkline.api.model import (
     AskModel,
     Finish,
-    ModelError,
     ModelEvent,
     ModelRequest,
     PriceTable,
@@ -53,14 +54,12 @@ class LoopLimit:
         self._now = now
 
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
-        """Yield the events of the call, or raise ModelError ``over_budget``."""
+        """Yield the events of the call, or raise ModelError ``over_budget`` or BusError."""
         budgets = budgets_of(self._settings, "loops", request.block, request.turn, self._now())
         try:
             await (await self._breaker.counters()).count_loop(new_id("loop"), budgets)
         except Exhausted as exhausted:
             await self._breaker.refuse(exhausted.budget, exhausted.used)
-        except BusError as error:
-            _refuse_unknown(error)
         async with aclosing(proceed(request)) as events:  # type: ignore[type-var]
             async for event in events:
                 yield event
@@ -83,13 +82,10 @@ class SpendLimit:
         self._prices = prices
 
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
-        """Yield the events of the request, or raise ModelError ``over_budget``."""
+        """Yield the events of the request, or raise ModelError ``over_budget`` or BusError."""
         budgets = budgets_of(self._settings, "spend", request.block, request.turn, self._now())
         rate = self._prices.find_rate(f"{request.adapter}/{request.model}", request.adapter)
-        try:
-            reserved = await self._reserve(request, budgets, rate)
-        except BusError as error:
-            _refuse_unknown(error)
+        reserved = await self._reserve(request, budgets, rate)
         cost: int | None = None
         try:
             async with aclosing(proceed(_within(request, rate, reserved))) as events:  # type: ignore[type-var]
@@ -130,7 +126,7 @@ class SpendLimit:
                 stored = await self._breaker.bus.last(COST, id=request.id)
                 cost = 0 if stored is None else stored.data.cost or 0
             await counters.settle(request.id, budgets, reserved, cost)
-        except (BusError, ModelError) as error:
+        except BusError as error:
             log.warning("the reservation of request %s is settled later: %s", request.id, error)
 
 
@@ -149,10 +145,3 @@ def _within(request: ModelRequest, rate: Rate | None, reserved: int) -> ModelReq
         return request
     affordable = rate.affordable_answer(request, reserved)
     return request if affordable is None else replace(request, max_tokens=max(1, affordable))
-
-
-def _refuse_unknown(error: BusError) -> NoReturn:
-    """Refuse a call whose budget cannot be read: silence of the bus never lets a call spend."""
-    log.error("a model was not called, because the budgets cannot be read: %s", error)
-    why = "No model was called, because the budget cannot be checked now."
-    raise ModelError(ErrorCode.PROVIDER_ERROR, "over_budget", why) from error
