@@ -114,7 +114,11 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "MB-F25": planned(14, "WebSocket /api/ws: client {type:subscribe, block}"),
     "MB-F26": planned(14, "Web pages: paste-token login; setup wizard (welcome, providers, channels"),
-    "MB-F27": planned(13, "Costs: costs.json {sessionInput, sessionOutput, totalInput, totalOutput"),
+    "MB-F27": done(
+        "Costs: costs.json {sessionInput, sessionOutput, totalInput, totalOutput",
+        "tests/core/cli/test_costs.py",
+        "tests/core/monitor/test_cost_ledger.py",
+    ),
     "MB-F28": planned(
         13,
         "adapters Bedrock (Converse, streaming, 60 s), OpenAI",
@@ -174,5 +178,9 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/gateway/test_http_auth.py::test_only_loopback_listens",
     ),
     "MB-T20": planned(16, "sub-agent: create, query with timeout, list, terminate own child ok"),
-    "MB-T21": planned(13, "costs after crash equal the sum of provider usage records"),
+    "MB-T21": done(
+        "costs after crash equal the sum of provider usage records",
+        "tests/chaos/test_chaos.py",
+        "tests/core/monitor/test_completion.py::test_a_completion_is_answered_after_its_monitor_is_killed",
+    ),
 }
