@@ -62,7 +62,7 @@ def test_rows_begin_with_the_most_expensive(by: Grouping, expected: dict[str, in
                 purpose="summary",
                 conversation="conv_1",
             ),
-        ],  # fmt: skip
+        ],
         by,
         START,
     )
