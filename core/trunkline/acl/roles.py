@@ -89,8 +89,12 @@ GATEWAY = Role(
     subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
     reads_streams=CHANNEL_READER,
     pulls=(s.DEADLINE_CONSUMER,),
-    writes_buckets=(s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET),
-    reads_buckets=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET),
+    writes_buckets=(s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET),
+    reads_buckets=(
+        s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET,
+    ),
+    puts_objects=(s.FILE_STORE, s.IMPORT_STORE),
+    takes_objects=(s.FILE_STORE,),
     reads_all_info=True,  # /metrics reports the sizes of the streams
 )  # fmt: skip
 

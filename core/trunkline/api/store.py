@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from trunkline.contracts.conversations.messages import ForkedFrom as ForkedFrom
     from trunkline.contracts.conversations.messages import Role as Role
     from trunkline.contracts.conversations.paths import conversation_of as conversation_of
+    from trunkline.contracts.conversations.paths import (
+        conversation_of_attachment as conversation_of_attachment,
+    )
     from trunkline.contracts.conversations.paths import conversation_paths as conversation_paths
     from trunkline.contracts.conversations.paths import parse_conversation_id as parse_conversation_id
     from trunkline.contracts.conversations.paths import parse_conversation_path as parse_conversation_path

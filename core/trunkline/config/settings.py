@@ -62,6 +62,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``max_content`` is the largest number of bytes of a message. ``max_queued`` is the largest number of unanswered
     messages of one conversation, including the one that is being answered; further messages are refused.
+    ``max_attachments`` is the largest number of files of one request, ``max_attachment_mb`` the largest size of one
+    file, uploaded files included, and ``max_attachments_mb`` that of all files of a request together.
     ``header_timeout`` and ``body_timeout`` limit how long the header and the body of a request may take to arrive.
     ``allowed_hosts`` are further names of the gateway, such as that of a proxy. ``metrics`` permits reading
     ``/metrics``: with the token (``token``), without it (``open``), or not at all (``off``).
@@ -72,6 +74,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     allowed_hosts: tuple[HostName, ...] = ()
     max_content: PositiveInt = 1_000_000
     max_queued: PositiveInt = 200
+    max_attachments: PositiveInt = 10
+    max_attachment_mb: PositiveInt = 16
+    max_attachments_mb: PositiveInt = 24
     header_timeout: Seconds = 10.0
     body_timeout: Seconds = 60.0
     default_block: BlockName = "main"

@@ -18,8 +18,9 @@ FileCount = Annotated[int, msgspec.Meta(ge=1)]
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """``[retention]``: ages and sizes (1 MB is 1024 * 1024 bytes) of the data that the platform writes.
 
-    The oldest data is deleted first. Two stores refuse new data instead: a full inbox refuses messages, and a full
-    store of large bodies refuses bodies. Accepted messages are never dropped to make room.
+    The oldest data is deleted first. Three stores refuse new data instead: a full inbox refuses messages, a full store
+    of large bodies refuses bodies, and a full store of uploaded files refuses uploads. Accepted messages are never
+    dropped to make room.
     """
 
     inbox_mb: Megabytes = 256.0
@@ -42,6 +43,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     body_mb: Megabytes = 1_024.0
     result_days: Duration = 30.0
     result_mb: Megabytes = 512.0
+    file_days: Duration = 30.0
+    file_mb: Megabytes = 1_024.0
     log_mb: Megabytes = 4.0
     log_files: FileCount = 2
     log_days: Duration = 30.0

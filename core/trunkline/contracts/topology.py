@@ -4,7 +4,13 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from trunkline.contracts.gateway.subjects import REQUEST_BUCKET, TRANSCRIPT_BUCKET
+from trunkline.contracts.gateway.messages import DeletedResponse
+from trunkline.contracts.gateway.subjects import (
+    DELETED_RESPONSE_BUCKET,
+    FILE_STORE,
+    REQUEST_BUCKET,
+    TRANSCRIPT_BUCKET,
+)
 from trunkline.contracts.models.circuits import CIRCUIT_BUCKET
 from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
 from trunkline.contracts.streams import (
@@ -37,6 +43,7 @@ from trunkline.contracts.workers.subjects import (
     WORKER_BUCKET,
 )
 from trunkline_bus import (
+    BucketSpec,
     ObjectStoreSpec,
     StreamSpec,
     Topology,
@@ -89,7 +96,9 @@ def topology(
             LEARNER_CONSUMER,
             DEADLINE_CONSUMER,
         ),
-        buckets=tuple(replace(bucket, replicas=replicas) for bucket in BUCKETS),
+        buckets=tuple(
+            replace(bucket, replicas=replicas) for bucket in (*BUCKETS, deleted_response_spec(retention))
+        ),
         objects=tuple(
             replace(store, replicas=replicas)
             for store in (
@@ -97,6 +106,7 @@ def topology(
                 IMPORT_STORE,
                 claim_store_spec(retention),
                 result_store_spec(retention),
+                file_store_spec(retention),
             )
         ),
     )
@@ -126,6 +136,18 @@ def result_store_spec(retention: Retention) -> ObjectStoreSpec:
     return replace(
         RESULT_STORE, ttl=retention.result_days * DAY_SECONDS, max_bytes=int(retention.result_mb * MEGABYTE)
     )
+
+
+def file_store_spec(retention: Retention) -> ObjectStoreSpec:
+    """Return the store of uploaded files. A full store refuses uploads."""
+    return replace(
+        FILE_STORE, ttl=retention.file_days * DAY_SECONDS, max_bytes=int(retention.file_mb * MEGABYTE)
+    )
+
+
+def deleted_response_spec(retention: Retention) -> BucketSpec[DeletedResponse]:
+    """Return the bucket of deleted responses. A mark is kept as long as the journal of the turn."""
+    return replace(DELETED_RESPONSE_BUCKET, ttl=retention.journal_days * DAY_SECONDS)
 
 
 def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:

@@ -58,6 +58,17 @@ class StoreSuite(ContractSuite, ABC):
             assert (await again.read("notes/ä.md")).content == text
 
     @pytest.mark.anyio
+    async def test_bytes_are_read_back_unchanged(self, tmp_path: Path) -> None:
+        """A file that is no text, such as an image in a conversation, is read back byte for byte."""
+        async with self.opened(tmp_path) as store:
+            path, data = "blocks/main/conversations/a/conv_a.files/picture.png", b"\x89PNG\r\n\x00\xff"
+            await store.change(Change({path: data}, actor="suite", reason="Add a picture"))
+            assert await store.read_bytes(path) == data
+            with pytest.raises(Refusal) as refused:
+                await store.read_bytes("blocks/main/none.png")
+            assert refused.value.code == "not_found"
+
+    @pytest.mark.anyio
     @pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: repr(path[:12]))
     async def test_no_path_leaves_the_root(self, path: str, tmp_path: Path) -> None:
         """Reading and writing outside the root are refused, and no file is created there."""

@@ -79,6 +79,17 @@ class DocumentFile(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
 
 
+class Attachment(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a message, stored in memory beside the conversation. ``path`` is its path from the memory root,
+    ``name`` its name for people, ``media_type`` the type of its content, and ``size`` its size in bytes.
+    """
+
+    path: str
+    name: str
+    media_type: str
+    size: int
+
+
 class ReasoningBlock(msgspec.Struct, frozen=True, kw_only=True):
     """A block of reasoning that a vendor requires back unchanged, such as a signed or encrypted block.
 
@@ -94,9 +105,10 @@ class ReasoningBlock(msgspec.Struct, frozen=True, kw_only=True):
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of a conversation.
 
-    ``images`` and ``documents`` are files for a model, in a user message that a tool builds. ``reasoning`` is the
-    reasoning of an assistant message of the running turn, for the model's vendor. Conversations never store these
-    three.
+    ``attachments`` are the files of a user message, by their paths in memory. ``images`` and ``documents`` are the
+    bytes of files for a model: those of attachments, loaded for one request, or those that a tool puts in.
+    ``reasoning`` is the reasoning of an assistant message of the running turn, for the model's vendor. Conversations
+    never store these three.
     ``tool_calls`` belong to an assistant message, whose ``content`` keeps the text of the same answer.
     ``tool_call_id`` and ``name`` belong to a tool result. ``error`` marks a failed tool result and ``error_kind`` is
     its kind (``TOOL_ERROR_KINDS``), "" in messages of an earlier version. ``partial`` marks the text of a model call
@@ -116,6 +128,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error_kind: str = ""
     partial: bool = False
     derived: bool | None = None
+    attachments: tuple[Attachment, ...] = ()
     images: tuple[Image, ...] = ()
     documents: tuple[DocumentFile, ...] = ()
     reasoning: tuple[ReasoningBlock, ...] = ()

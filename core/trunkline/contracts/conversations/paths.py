@@ -1,5 +1,5 @@
 """The paths of conversations in memory: ``blocks/<block>/conversations/``, in folders by the last letter of the id
-(ADR 15). Rules on text only.
+(ADR 15), and of their attachments, in a folder beside the conversation (ADR 67). Rules on text only.
 """
 
 import re
@@ -14,6 +14,10 @@ _PATH = re.compile(
 _ANY_PATH = re.compile(
     rf"(?:{BLOCKS_FOLDER}|archive)/[^/]+/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.jsonl"
 )
+_ATTACHMENT = re.compile(
+    rf"(?:{BLOCKS_FOLDER}|archive)/[^/]+/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.files/[^/]+"
+)
+_UNSAFE = re.compile(r"[^\w.-]+")
 _CONVERSATION_ID = re.compile(r"conv_[A-Za-z0-9_-]{1,59}")
 
 
@@ -45,6 +49,24 @@ def conversation_of(path: str) -> str | None:
     conversation's file.
     """
     found = _ANY_PATH.fullmatch(path)
+    return found[1] if found else None
+
+
+def attachment_path(block: str, conversation: str, digest: str, name: str) -> str:
+    """Return the path of an attachment. ``digest`` identifies its content; ``name`` is its name for people, of which
+    the path keeps letters, digits, ``_``, ``-`` and ``.``. Raise Refusal ``invalid_path`` as ``conversation_paths``
+    does.
+    """
+    folder = conversation_paths(block, conversation)[0].removesuffix(".jsonl")
+    safe = _UNSAFE.sub("-", name).strip("-.")[-60:].lstrip("-.")
+    return f"{folder}.files/{digest[:12]}-{safe or 'file'}"
+
+
+def conversation_of_attachment(path: str) -> str | None:
+    """Return the conversation of an attachment, in a block or in an archived block; None if the path names no
+    attachment.
+    """
+    found = _ATTACHMENT.fullmatch(path)
     return found[1] if found else None
 
 

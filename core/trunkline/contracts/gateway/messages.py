@@ -1,11 +1,17 @@
 """The requests and replies of the gateway, used by every channel and by the HTTP server."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from trunkline.contracts.conversations.messages import ConversationSummary, Message, Usage
+from trunkline.contracts.conversations.messages import (
+    ConversationSummary,
+    DocumentFile,
+    Image,
+    Message,
+    Usage,
+)
 from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.tools.messages import ToolSchema
-from trunkline.contracts.turns.messages import FinishReason
+from trunkline.contracts.turns.messages import FinishReason, ResponseRequest
 from trunkline.errors import ErrorCode
 from trunkline_bus import Payload
 
@@ -18,12 +24,19 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     turn.
 
     Without a ``conversation`` a new conversation starts in ``block``; None selects the block that the gateway's rules
-    choose. ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens``, ``temperature``, ``tool_choice``,
-    ``response_format`` and ``shows`` are as in ``TurnRequested``; a channel's client adds ``shows``. ``preceding`` are
+    choose. ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens``, ``temperature``,
+    ``parameters``, ``instructions``, ``tool_choice``, ``response_format``, ``shows`` and ``response`` are as in
+    ``TurnRequested``; a channel's client adds ``shows``. ``preceding`` are
     messages before ``content``. ``content`` may be empty if the last of ``preceding`` is a tool's result.
+
+    ``images`` and ``documents`` are files that belong to ``content``; messages of ``history`` and ``preceding`` carry
+    their own. The gateway recognises the type of each by its content, stores it in memory and names it in the message
+    (``Message.attachments``) before the message is accepted.
     """
 
     content: str
+    images: tuple[Image, ...] = ()
+    documents: tuple[DocumentFile, ...] = ()
     block: str | None = None
     conversation: str | None = None
     client_id: str | None = None
@@ -35,9 +48,12 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     model: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    parameters: dict[str, Any] = {}
+    instructions: str = ""
     tool_choice: ToolChoice | None = None
     response_format: ResponseFormat | None = None
     shows: str = ""
+    response: ResponseRequest | None = None
     steer: str | None = None
     """The turn to add this message to, if that turn still runs; None starts or queues a new turn."""
 
@@ -58,6 +74,12 @@ class ClientRequest(Payload, frozen=True, kw_only=True, tag="gateway.request.v1"
     """
 
     client_id: str
+
+
+class DeletedResponse(Payload, frozen=True, kw_only=True, tag="gateway.deleted-response.v1"):
+    """A client deleted the response of this turn. The response can no longer be retrieved or continued by its id."""
+
+    turn: str
 
 
 class MessageAccepted(Payload, frozen=True, kw_only=True, tag="gateway.accepted.v1"):

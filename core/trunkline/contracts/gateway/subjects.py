@@ -40,6 +40,7 @@ from trunkline.contracts.gateway.messages import (
     ClientRequest,
     CommandSucceeded,
     ConversationView,
+    DeletedResponse,
     ForkTurn,
     GetConversation,
     GetTurn,
@@ -54,6 +55,7 @@ from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline_bus import (
     BucketSpec,
     Endpoint,
+    ObjectStoreSpec,
     Subject,
 )
 
@@ -136,6 +138,13 @@ REQUEST_BUCKET: BucketSpec[ClientRequest] = BucketSpec(
     max_bytes=16 * 1024 * 1024,
     description="The id of an OpenAI client's request, by the hash of its messages, for its repeats",
 )
+DELETED_RESPONSE_BUCKET: BucketSpec[DeletedResponse] = BucketSpec(
+    name="deleted-responses",
+    payload=DeletedResponse,
+    max_bytes=16 * 1024 * 1024,
+    description="The turns whose responses a client deleted",
+)
+FILE_STORE = ObjectStoreSpec(name="files", description="Files that clients uploaded for their messages")
 STORE_MESSAGES = Endpoint(
     "conversation.append", Subject("trunkline.cmd.conversation.append"), AppendConversation, ConversationAppended,
     root=False, doc="The gateway's conversation service: the only way messages get into a conversation.",

@@ -237,6 +237,16 @@ class MemoryStore(ABC):
             Refusal: ``not_found``: there is no such file or version. ``invalid_path``.
         """
 
+    async def read_bytes(self, path: str) -> bytes:
+        """Return the bytes of a file, which need not be text, as it is now. A store without this method takes no
+        attachments of messages back out of memory.
+
+        Raises:
+            Refusal: ``not_found``: there is no such file, or the store does not implement this method.
+                ``invalid_path``.
+        """
+        raise _cannot("read files that are no text")
+
     async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
         """Return several small files as they are now, in the order of the paths, with a Refusal in place of each file
         that cannot be read. Every turn begins with such a request. A store that can read several files at once

@@ -8,6 +8,7 @@ from typing import Any
 
 from trunkline.contracts.conversations.messages import *
 from trunkline.contracts.documents.messages import *
+from trunkline.contracts.memory.attachments import *
 from trunkline.contracts.memory.check import *
 from trunkline.contracts.memory.chunks import *
 from trunkline.contracts.memory.files import *

@@ -46,6 +46,22 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
     says: bool = False
 
 
+class ResponseRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A request of OpenAI's Responses API that a turn answers. Only the gateway reads it.
+
+    ``created_at`` is the time of the request, in Unix seconds. Without ``stored`` the response cannot be retrieved by
+    its id. ``background`` is true if the client did not wait for the response. ``previous`` is the id of the response
+    that this one continues, None if there is none. ``parameters`` are the parameters of the request, as the response
+    repeats them.
+    """
+
+    created_at: int = 0
+    stored: bool = True
+    background: bool = False
+    previous: str | None = None
+    parameters: dict[str, Any] = {}
+
+
 class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1"):
     """A message that the gateway accepted and that a turn answers.
 
@@ -63,9 +79,12 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     turn's tool calls; unset in a record of an earlier version.
 
     ``model`` (``adapter/model``), ``max_tokens`` (of one answer), ``temperature`` and ``shows`` hold for this turn
-    only; None selects the configured value. ``tool_choice`` holds for the turn's first model call and names tools of
-    the client; ``response_format`` holds for every model call. Both are unset if the client gives none. ``shows`` is
-    the channel's description of the form in which a person sees an answer; unset if the channel gives none.
+    only; None selects the configured value. ``parameters`` are further parameters of the model (``top_p``); those that
+    the model does not take are not sent. ``instructions`` is a system message for this turn only, which the
+    conversation does not store. ``tool_choice`` holds for the turn's first model call and names tools of
+    the client; ``response_format`` holds for every model call. These four are unset if the client gives none. ``shows``
+    is the channel's description of the form in which a person sees an answer; unset if the channel gives none.
+    ``response`` is set if the turn answers a request of OpenAI's Responses API.
     ``traceparent`` is the W3C trace context of the request.
     """
 
@@ -85,9 +104,12 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     model: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    parameters: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    instructions: str | msgspec.UnsetType = msgspec.UNSET
     tool_choice: ToolChoice | msgspec.UnsetType = msgspec.UNSET
     response_format: ResponseFormat | msgspec.UnsetType = msgspec.UNSET
     shows: str | msgspec.UnsetType = msgspec.UNSET
+    response: ResponseRequest | msgspec.UnsetType = msgspec.UNSET
     traceparent: str | None = None
     fork: Fork | None = None
 

@@ -33,7 +33,7 @@ class InvalidField(Refusal):
 
     ``field`` is the path in the body, such as ``("messages", 0, "role")``, or the name of a parameter or
     header; it is empty when the whole body is invalid. With the code ``not_found`` the field names an object
-    that does not exist.
+    that does not exist. ``named`` is OpenAI's own code of the error, for its clients.
     """
 
     def __init__(
@@ -41,8 +41,11 @@ class InvalidField(Refusal):
         field: tuple[str | int, ...] | str,
         reason: str,
         code: ErrorCode = ErrorCode.INVALID_REQUEST,
+        *,
+        named: str | None = None,
     ) -> None:
         self.field = field
+        self.named = named
         self.reason = reason
         super().__init__(code, f"{self.param or 'the request'}: {reason}")
 

@@ -30,6 +30,7 @@ from trunkline.contracts.turns.messages import (
 from trunkline.contracts.turns.subjects import INBOX
 from trunkline.errors import ErrorCode
 from trunkline.plugins.ownership import OwnedItem
+from trunkline.workers.gateway.attachments import AttachmentService
 from trunkline.workers.gateway.blocks import BlockService
 from trunkline.workers.gateway.conversations import ConversationService
 from trunkline.workers.gateway.disk_space import BusDiskSpace
@@ -75,6 +76,7 @@ class MessageService:
         max_content: int,
         queue: QueueLimiter,
         room: BusDiskSpace,
+        attachments: AttachmentService,
     ) -> None:
         self._bus = bus
         self._room = room
@@ -85,6 +87,7 @@ class MessageService:
         self._route = route
         self._max_content = max_content
         self._queue = queue
+        self._attachments = attachments
 
     async def send(
         self, message: SendMessage, sender: Sender, *, after: ForkedFrom | None = None
@@ -109,6 +112,7 @@ class MessageService:
             return _accepted(request, duplicate=True)
         if into is not None and request.message.id in {said.id for said in into.messages}:
             return msgspec.structs.replace(_accepted(request, duplicate=True), turn=into.request.turn)
+        request = await self._attachments.stored(request)
         if into is not None and into.finished is None:
             steered = TurnSteered(turn=into.request.turn, request=request)
             accepted = await self._enqueue(steered, request)
@@ -132,13 +136,15 @@ class MessageService:
         check_step(state, command)
         origin = state.request
         message = SendMessage(
-            content=origin.message.content if command.content is None else command.content,
+            content=_repeated_content(origin.message) if command.content is None else command.content,
             block=origin.block,
             client_id=f"{command.turn}@{command.step} {command.client_id or new_id()}",
             client_tools=origin.client_tools,
             model=command.model or model_used(state),
             max_tokens=origin.max_tokens,
             temperature=origin.temperature,
+            parameters=origin.parameters or {},
+            instructions=origin.instructions or "",
             response_format=origin.response_format or None,
         )
         if command.content is not None:
@@ -167,8 +173,9 @@ class MessageService:
     def _check(self, message: SendMessage) -> None:
         if len(message.content.encode("utf-8", "replace")) > self._max_content:
             raise refusal(ErrorCode.TOO_LARGE)
-        if not message.content.strip() and not _brings_tool_result(message):
+        if not _has_content(message) and not _brings_tool_result(message):
             raise InvalidField(("content",), "The message has no content.")
+        self._attachments.check(message)
         if len(message.shows) > MAX_SHOWS:
             raise InvalidField(("shows",), f"It must have at most {MAX_SHOWS} characters.")
 
@@ -256,11 +263,18 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
         model=message.model,
         max_tokens=message.max_tokens,
         temperature=message.temperature,
+        parameters=message.parameters or msgspec.UNSET,
+        instructions=message.instructions or msgspec.UNSET,
         tool_choice=message.tool_choice or msgspec.UNSET,
         response_format=message.response_format or msgspec.UNSET,
         shows=message.shows or msgspec.UNSET,
+        response=message.response or msgspec.UNSET,
         traceparent=current_traceparent(),
     )
+
+
+def _has_content(message: SendMessage) -> bool:
+    return bool(message.content.strip() or message.images or message.documents)
 
 
 def _brings_tool_result(message: SendMessage) -> bool:
@@ -268,11 +282,20 @@ def _brings_tool_result(message: SendMessage) -> bool:
     return bool(message.preceding) and message.preceding[-1].role == "tool"
 
 
+def _repeated_content(message: Message) -> str:
+    """Return the content of a fork's message, which stands for the message of the forked turn: a message of files has
+    their names."""
+    return message.content or ", ".join(file.name for file in message.attachments)
+
+
 def _client_messages(message: SendMessage, turn: str) -> list[Message]:
     """Return the client's messages, oldest first. A tool's result may replace a user message."""
     metadata: dict[str, Any] = dict(message.metadata)
-    user_message = Message(id="", role="user", content=message.content, metadata=metadata)
-    said = [*message.preceding, *((user_message,) if message.content.strip() else ())]
+    user_message = Message(
+        id="", role="user", content=message.content, images=message.images, documents=message.documents,
+        metadata=metadata,
+    )  # fmt: skip
+    said = [*message.preceding, *((user_message,) if _has_content(message) else ())]
     ids = [*(message_id(turn, number) for number in range(len(said) - 1)), message_id(turn)]
     return [msgspec.structs.replace(one, id=id, turn=turn) for one, id in zip(said, ids, strict=True)]
 

@@ -4,15 +4,19 @@ from dataclasses import dataclass
 from typing import Self
 
 from trunkline._util.secrets.redactor import Redactor
+from trunkline.contracts.gateway.messages import DeletedResponse
+from trunkline.contracts.gateway.subjects import DELETED_RESPONSE_BUCKET
 from trunkline.runtime.audit_log import AuditLog
 from trunkline.runtime.worker import WorkerContext
 from trunkline.workers.gateway.approvals import ApprovalService
+from trunkline.workers.gateway.attachments import MEGABYTE, AttachmentLimits, AttachmentService
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.block_stopper import BlockStopper
 from trunkline.workers.gateway.block_tasks import BlockTasks
 from trunkline.workers.gateway.blocks import BlockService
 from trunkline.workers.gateway.conversations import ConversationService
 from trunkline.workers.gateway.disk_space import BusDiskSpace
+from trunkline.workers.gateway.files import FileService
 from trunkline.workers.gateway.grants import GrantStore
 from trunkline.workers.gateway.message_service import MessageService
 from trunkline.workers.gateway.queue_head import QueueHeadCache
@@ -20,7 +24,9 @@ from trunkline.workers.gateway.queue_limiter import QueueLimiter
 from trunkline.workers.gateway.transcript_index import TranscriptIndex
 from trunkline.workers.gateway.turn_lookup import TurnLookup
 from trunkline.workers.gateway.workspaces import Workspaces
-from trunkline_bus import Bus
+from trunkline_bus import Bus, KeyValue
+
+DAY_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,9 @@ class Services:
     blocks: BlockService
     room: BusDiskSpace
     audit: AuditLog
+    attachments: AttachmentService
+    files: FileService
+    deleted_responses: KeyValue[DeletedResponse]
 
     @classmethod
     def from_context(cls, context: WorkerContext, cache: BlockCache) -> Self:
@@ -50,6 +59,13 @@ class Services:
         places, default = Workspaces(context.home), config.gateway.default_block
         stopping = BlockStopper(bus, turns, BlockTasks(bus, context.home.path))
         blocks = BlockService(bus, stopping, conversations, places, cache, audit, default)
+        gateway = config.gateway
+        limits = AttachmentLimits(
+            gateway.max_attachments,
+            gateway.max_attachment_mb * MEGABYTE,
+            gateway.max_attachments_mb * MEGABYTE,
+        )
+        attachments = AttachmentService(bus, limits)
         messages = MessageService(
             bus, turns, conversations, blocks,
             rules=plugins.admission_rules(),
@@ -57,6 +73,7 @@ class Services:
             max_content=config.gateway.max_content,
             queue=QueueLimiter(turns, config.gateway.max_queued),
             room=room,
+            attachments=attachments,
         )  # fmt: skip
         return cls(
             bus=bus,
@@ -70,4 +87,7 @@ class Services:
             blocks=blocks,
             room=room,
             audit=audit,
+            attachments=attachments,
+            deleted_responses=bus.kv(DELETED_RESPONSE_BUCKET),
+            files=FileService(bus, max_size=limits.size, lifetime=config.retention.file_days * DAY_SECONDS),
         )

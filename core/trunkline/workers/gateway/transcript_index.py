@@ -99,6 +99,32 @@ class TranscriptIndex:
             return None
         return await self._fork(head)
 
+    async def follow(
+        self, conversation: str, turn: str, client_id: str
+    ) -> ContinuedConversation | ForkedConversation | None:
+        """Return the conversation that the message of this client id continues from the end of ``turn``, as ``find``
+        does for a transcript; None when the turn cannot be continued. Raises BusError."""
+        head, revision = TranscriptHead(conversation=conversation, turn=turn), 0
+        key, following = (
+            hashlib.sha256(f"turn.v1 {turn}".encode()).hexdigest(),
+            turn_id(conversation, client_id),
+        )
+        entry = await self._bucket.get(key)
+        if entry is not None and entry.value is not None:
+            head, revision = entry.value, entry.revision
+        if head.next == following:
+            return ContinuedConversation(conversation)
+        if not head.next and await self._is_last(head):
+            try:
+                claim = replace(head, next=following)
+                await (
+                    self._bucket.update(key, claim, revision) if revision else self._bucket.create(key, claim)
+                )
+                return ContinuedConversation(conversation)
+            except SequenceConflict:
+                log.debug("another message continues %s", conversation)
+        return await self._fork(head)
+
     async def record(
         self, actor: str, block: str, transcript: Sequence[Message], conversation: str, turn: str
     ) -> None:
@@ -145,4 +171,7 @@ def _compared_fields(message: Message) -> tuple[object, ...]:
     """Return the fields of a message that a client sends back."""
     content = message.content.strip() if message.role == "assistant" else message.content
     calls = [(call.id, call.name, call.arguments) for call in message.tool_calls]
-    return (message.role, content, message.name, message.tool_call_id, calls)
+    contents = [*(image.data for image in message.images), *(file.data for file in message.documents)]
+    files = [hashlib.sha256(data).hexdigest() for data in contents]
+    fields = (message.role, content, message.name, message.tool_call_id, calls)
+    return (*fields, files) if files else fields

@@ -29,7 +29,11 @@ from trunkline.contracts.turns.messages import (
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.workers.gateway.ids import is_id
 from trunkline_bus import Bus, DecodeError, Scope
+from trunkline_bus.backoff import Backoff
 from trunkline_bus.streams.admin import subject_counts
+
+FIRST_CHECK, LONGEST_PAUSE = 0.02, 0.5
+"""Seconds before the second look at a turn that shall end, and the longest pause between two looks."""
 
 KEPT, KEPT_SECONDS = 16, 120.0
 """The number of turn states that are cached, and for how many seconds. The cache is for people who decide about one
@@ -158,6 +162,17 @@ class TurnLookup:
     async def has_journal(self, conversation: str, turn: str) -> bool:
         """Report whether the turn has a journal."""
         return await self._bus.last(JOURNAL, conversation=conversation, turn=turn) is not None
+
+    async def wait_for_end(self, turn: str, seconds: float) -> TurnState | None:
+        """Return the turn when it has ended; None when it has not within that time."""
+        backoff = Backoff(FIRST_CHECK, LONGEST_PAUSE)
+        with anyio.move_on_after(seconds):
+            while True:
+                state = await self.find_in_journal(turn)
+                if state is not None and state.finished is not None:
+                    return state
+                await backoff.sleep()
+        return None
 
     async def block_of(self, conversation: str) -> str | None:
         """Return the block of a conversation with a turn that has not ended.

@@ -19,6 +19,7 @@ from trunkline.workers.memory.chunks.chunk_types import TypeRegistry
 from trunkline.workers.memory.chunks.reader import ChunkReader
 from trunkline.workers.memory.chunks.writer import ChunkWriter
 from trunkline.workers.memory.embedder_selection import select_embedder
+from trunkline.workers.memory.handlers.attachments import AttachmentHandlers
 from trunkline.workers.memory.handlers.change_publisher import ChangePublisher
 from trunkline.workers.memory.handlers.chunks import ChunkHandlers
 from trunkline.workers.memory.handlers.collections import CollectionHandlers
@@ -125,6 +126,7 @@ class MemoryWorker(Worker):
             FileHandlers(store, plugins.rank),
             HistoryHandlers(store),
             ConversationHandlers(store),
+            AttachmentHandlers(store, self.context.bus),
             ChunkHandlers(reader, writer),
             PurgeHandlers(self._purges),
             CollectionHandlers(self._collections, redact),

@@ -180,7 +180,7 @@ class ContextBuilder:
         parts = [*own_parts, *(one for one in items if isinstance(one, ContextPart))]
         budget = int(self._window(model) * settings.context_share)
         constant, changing = fit_parts(settings.bootstrap, parts, budget)
-        messages = [_message(turn, "system", constant)]
+        messages = [_message(turn, "system", constant), *_instructions(context.request)]
         if changing:
             messages.append(_message(turn, "user", changing))
         return ContextMessages(tuple(messages), tuple(one for one in items if isinstance(one, StatusShown)))
@@ -273,6 +273,14 @@ def _trace_gaps(gaps: Iterable[ContextGap]) -> None:
         trace.get_current_span().add_event(
             semconv.CONTEXT_LEFT_OUT, {semconv.CONTEXT_SOURCE: gap.source, semconv.REASON: gap.reason}
         )
+
+
+def _instructions(request: TurnRequested) -> tuple[Message, ...]:
+    """Return the client's instructions for this turn. They follow the constant part, which other turns share."""
+    if isinstance(request.instructions, msgspec.UnsetType):
+        return ()
+    id = message_id(request.turn, "instructions")
+    return (Message(id=id, role="system", content=request.instructions),)
 
 
 def _message(turn: str, role: Role, text: str) -> Message:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import anyio
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from trunkline.contracts.models.prices import PriceTable
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
 from trunkline.runtime.cost_ledger import NoLedger, RequestLedger
+from trunkline.workers.monitor.attachment_loader import AttachmentLoader
 from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.structured_output import ask_in_format
 from trunkline.workers.monitor.transcript_repair import repair_transcript
@@ -46,6 +48,15 @@ class SelectedModel:
         """``adapter/model``, as preferences and journals write it."""
         return f"{self.adapter.name}/{self.model}" if self.model else self.adapter.name
 
+    def accepted_parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a client that the model takes; another API may have more."""
+        table = {one.name: one for one in self.adapter.parameters if one.takes(self.model)}
+        return {
+            name: value
+            for name, value in parameters.items()
+            if name in table and not table[name].problem(value)
+        }
+
 
 class ModelRegistry:
     """The adapters of this monitor and the middleware around every call and every request.
@@ -67,6 +78,7 @@ class ModelRegistry:
         prices: PriceTable,
         ledger: RequestLedger,
         idle_timeout: float,
+        attachments: AttachmentLoader | None = None,
     ) -> None:
         self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
         self._default = default
@@ -79,6 +91,7 @@ class ModelRegistry:
         self._kill_switch = kill_switch
         self._capture = capture
         self._idle_timeout = idle_timeout
+        self._attachments = attachments
 
     def choose(self, preference: str | None) -> SelectedModel:
         """Return the choice for ``adapter/model``, ``adapter`` or a model of the default adapter.
@@ -112,9 +125,12 @@ class ModelRegistry:
         """Ask the adapter that the request names, which a middleware may have changed, for the complete answer.
 
         Raises:
-          ModelError: there is no such adapter, or it does not send the files of the messages.
+          ModelError: there is no such adapter, it does not send the files of the messages, or memory does not return
+            them.
         """
         adapter = self._adapter(request)
+        if self._attachments is not None:
+            request = await self._attachments.load(request, adapter)
         if not adapter.sees and any(message.images for message in request.messages):
             raise ModelError(
                 ErrorCode.PROVIDER_ERROR, "refused", f"the adapter {adapter.name} sends no images"

@@ -293,6 +293,7 @@ class TurnRunner:
             model=choice.model,
             max_tokens=request.max_tokens,
             temperature=request.temperature,
+            parameters=choice.accepted_parameters(request.parameters or {}),
             tool_choice=(request.tool_choice or ToolChoice()) if self.turn.step == 0 else ToolChoice(),
             response_format=request.response_format or None,
             partial=partial_text,

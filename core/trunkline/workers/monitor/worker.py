@@ -21,6 +21,7 @@ from trunkline.telemetry.orphan_spans import OrphanSpanExporter
 from trunkline.telemetry.otlp_settings import is_exported
 from trunkline.workers.monitor.answerer_handler import AnswererHandler
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher
+from trunkline.workers.monitor.attachment_loader import AttachmentLoader
 from trunkline.workers.monitor.block_status import BlockStatusPublisher
 from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.completion_handler import CompletionHandler
@@ -75,6 +76,7 @@ class MonitorWorker(Worker):
             prices=prices,
             ledger=self._ledger,
             idle_timeout=self._settings.model_idle_timeout,
+            attachments=AttachmentLoader(context.bus),
         )
         self._call_config = ModelCallConfig(
             max_answer=self._settings.max_answer,

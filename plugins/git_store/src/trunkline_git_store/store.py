@@ -273,6 +273,11 @@ class GitMemoryStore(MemoryStore, IndexProvider):
             return await self._executor.read(lambda: self._present.read(plain))
         return await self._executor.read_history(lambda repository: read_version(repository, plain, version))
 
+    async def read_bytes(self, path: str) -> bytes:
+        """A file's bytes, as it is now."""
+        plain = normalize_path(path)
+        return await self._executor.read(lambda: self._present.read_bytes(plain))
+
     async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
         """Several files, each or why it cannot be read; all by one thread."""
         return await self._executor.read(lambda: [self._present.try_read(path) for path in paths])

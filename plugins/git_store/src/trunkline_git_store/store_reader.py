@@ -34,6 +34,10 @@ class StoreReader:
             modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
         )
 
+    def read_bytes(self, path: str) -> bytes:
+        """A file's bytes. Raises Refusal ``not_found`` or ``invalid_path``."""
+        return self._worktree.read(path)[0]
+
     def try_read(self, path: str) -> MemoryFile | Refusal:
         """A file, or why it cannot be read."""
         try:

@@ -21,6 +21,8 @@ from trunkline.workers.gateway.http import (
     health,
     metrics,
     openai,
+    openai_files,
+    openai_responses,
     openapi,
     turns,
 )
@@ -44,6 +46,8 @@ def build_app(state: AppState) -> Starlette:
     own: tuple[BaseRoute, ...] = (
         *conversations.ROUTES,
         *openai.ROUTES,
+        *openai_responses.ROUTES,
+        *openai_files.ROUTES,
         *turns.ROUTES,
         *approvals.ROUTES,
         *blocks.ROUTES,

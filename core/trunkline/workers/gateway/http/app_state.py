@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 import anyio
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 
 from trunkline.contracts.gateway.access import OWNER, HttpRoute, Identity
 from trunkline.contracts.turns.poll_limiter import PollLimiter
@@ -38,22 +38,22 @@ class AppState:
     closing: anyio.Event = field(default_factory=anyio.Event)
 
 
-def app_state_of(request: Request) -> AppState:
+def app_state_of(request: HTTPConnection) -> AppState:
     """Return the state of the application that a request was sent to."""
     return cast(AppState, request.app.state.parts)
 
 
-def services_of(request: Request) -> Services:
+def services_of(request: HTTPConnection) -> Services:
     """Return the gateway's services."""
     return app_state_of(request).services
 
 
-def is_owner(request: Request) -> bool:
+def is_owner(request: HTTPConnection) -> bool:
     """Report whether the request carries the home's token. Only the token's holder receives a provider's error
     text."""
     return cast(Identity, request.scope[IDENTITY]) == OWNER
 
 
-def sender_of(request: Request) -> Sender:
+def sender_of(request: HTTPConnection) -> Sender:
     """Return the sender of a request, as the authentication middleware determined it."""
     return Sender(CHANNEL, cast(Identity, request.scope[IDENTITY]))

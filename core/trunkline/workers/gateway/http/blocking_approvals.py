@@ -5,7 +5,9 @@ blocking approval and the path to decide it, when the turn has had no event for 
 """
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import TypeVar
 
 import anyio
 
@@ -20,6 +22,8 @@ from trunkline_bus import BusError
 from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 FIRST_CHECK, LONGEST_PAUSE = 0.25, 2.0
 """Seconds before the first check for a blocking approval, and the longest pause between two checks."""
@@ -78,6 +82,35 @@ def _open_approvals(state: TurnState) -> list[BlockingApproval]:
             fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
             found.append(BlockingApproval(turn=turn, **fields))
     return found
+
+
+async def answer_unless_blocked(
+    answer: Awaitable[T],
+    questions: AsyncGenerator[BlockingApproval, None],
+    blocked: Callable[[BlockingApproval], Awaitable[T]],
+) -> T:
+    """Return the answer, or what ``blocked`` returns for the first approval that blocks the turn: a client that waits
+    for one reply cannot wait as long as a person may."""
+    found: list[T | Exception] = []
+
+    async def wait(first: Awaitable[T]) -> None:
+        try:
+            found.append(await first)
+        except Exception as error:  # raised again below, bare: the group would wrap it
+            found.append(error)
+        tasks.cancel_scope.cancel()
+
+    async def waiting() -> None:
+        async with aclosing(questions):
+            async for question in questions:
+                await wait(blocked(question))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(waiting)
+        await wait(answer)
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return found[0]
 
 
 def approval_text(event: ApprovalRequested) -> str:

@@ -5,15 +5,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.gateway.messages import MessageAccepted, SendMessage
 from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
-from trunkline.workers.gateway.http.tool_results import check_conversation_results, check_transcript_results
+from trunkline.workers.gateway.http.tool_results import (
+    check_conversation_results,
+    check_following_results,
+    check_transcript_results,
+)
 from trunkline.workers.gateway.ids import turn_id
 from trunkline.workers.gateway.transcript_index import ContinuedConversation, ForkedConversation
+from trunkline.workers.gateway.turn_lookup import TurnState
 from trunkline_bus import Refusal, new_id
 
 RETRY_COUNT_HEADER = "x-stainless-retry-count"
@@ -22,14 +28,17 @@ RETRY_COUNT_HEADER = "x-stainless-retry-count"
 
 @dataclass(frozen=True, slots=True)
 class ConversationResolver:
-    """Resolves the conversation of one message and sends the message."""
+    """Resolves the conversation of one message and sends the message.
 
-    request: Request
+    ``named`` is the conversation that the client names, ``previous`` the turn that its message continues.
+    ``retry_count`` is the client's count of automatic retries, None without one.
+    """
+
+    request: HTTPConnection
     message: SendMessage
-
-    @property
-    def _named(self) -> str | None:
-        return self.request.headers.get("x-conversation-id") or None
+    named: str | None = None
+    previous: TurnState | None = None
+    retry_count: str | None = None
 
     async def send(self, history: Sequence[Message], messages: Sequence[Message]) -> MessageAccepted:
         """Send the message. ``history`` is the client's transcript up to the last answer, ``messages`` the
@@ -40,10 +49,12 @@ class ConversationResolver:
         does.
         """
         message = replace(self.message, client_id=await self._client_id((*history, *messages)))
-        if self._named is not None:
-            await self._check_results(self._named, message.client_id, history, messages)
+        if self.previous is not None:
+            return await self._follow(message, self.previous)
+        if self.named is not None:
+            await self._check_results(self.named, message.client_id, history, messages)
             results = tuple(one for one in message.preceding if one.role == "tool")
-            return await self._send(replace(message, conversation=self._named, preceding=results))
+            return await self._send(replace(message, conversation=self.named, preceding=results))
         check_transcript_results((*history, *messages))
         if not history:
             return await self._send(replace(message, history=(), one_shot=True))
@@ -64,7 +75,7 @@ class ConversationResolver:
     async def record_transcript(self, transcript: Sequence[Message], accepted: MessageAccepted) -> None:
         """Record the transcript that the client now has, so that its next request is recognised. Clients that
         name their conversation need no record."""
-        if self._named is None:
+        if self.named is None and self.previous is None:
             transcripts = services_of(self.request).transcripts
             await transcripts.record(
                 *self._transcript_owner, transcript, accepted.conversation, accepted.turn
@@ -79,12 +90,26 @@ class ConversationResolver:
 
         None when the client sends neither an id nor a retry count.
         """
-        retry_count = self.request.headers.get(RETRY_COUNT_HEADER)
-        if self.message.client_id is not None or retry_count is None:
+        if self.message.client_id is not None or self.retry_count is None:
             return self.message.client_id
-        transcripts, named = services_of(self.request).transcripts, self._named or ""
-        return await transcripts.client_id_for(
-            *self._transcript_owner, messages, named, is_repeat=retry_count != "0"
+        place = self.named or (self.previous.request.turn if self.previous is not None else "")
+        return await services_of(self.request).transcripts.client_id_for(
+            *self._transcript_owner, messages, place, is_repeat=self.retry_count != "0"
+        )
+
+    async def _follow(self, message: SendMessage, previous: TurnState) -> MessageAccepted:
+        """Send a message that continues a turn: in its conversation, or in a fork if something else followed there."""
+        check_following_results(previous, message.preceding)
+        client_id, services = message.client_id or new_id(), services_of(self.request)
+        conversation, turn = previous.request.conversation, previous.request.turn
+        match await services.transcripts.follow(conversation, turn, client_id):
+            case ContinuedConversation():
+                return await self._send(replace(message, conversation=conversation, client_id=client_id))
+            case ForkedConversation(origin):
+                return await services.messages.send(message, sender_of(self.request), after=origin)
+        raise refusal(
+            ErrorCode.CONFLICT,
+            "Another message continued this response before it was complete. Wait for its end.",
         )
 
     async def _continue(self, message: SendMessage, history: Sequence[Message]) -> MessageAccepted:

@@ -1,6 +1,6 @@
 """PA's Gateway API under ``/conversations``, implemented exactly."""
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -113,7 +113,7 @@ def feed_position(request: Request) -> str:
     return request.query_params.get("from") or request.headers.get("last-event-id") or ""
 
 
-def client_id(request: Request, metadata: dict[str, object]) -> str | None:
+def client_id(request: HTTPConnection, metadata: dict[str, object]) -> str | None:
     """Return the id by which a repeated request is recognised: ``metadata.client_message_id``, else
     ``Idempotency-Key``.
 

@@ -4,11 +4,10 @@ Trunkline runs its own tools and does not show their calls. Calls of the client'
 """
 
 import time
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-import anyio
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,15 +27,18 @@ from trunkline.contracts.turns.messages import (
     TurnEnded,
 )
 from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.blocks import BlockService
 from trunkline.workers.gateway.errors import refusal
 from trunkline.workers.gateway.http.app_state import app_state_of, is_owner, services_of
 from trunkline.workers.gateway.http.blocking_approvals import (
     BlockingApproval,
+    answer_unless_blocked,
     approval_text,
     watch_blocking_approvals,
 )
-from trunkline.workers.gateway.http.conversation_resolver import ConversationResolver
+from trunkline.workers.gateway.http.conversation_resolver import RETRY_COUNT_HEADER, ConversationResolver
 from trunkline.workers.gateway.http.conversations import client_id
+from trunkline.workers.gateway.http.openai_files import load_files
 from trunkline.workers.gateway.http.openai_messages import (
     FINISH_REASONS,
     call_out,
@@ -75,17 +77,18 @@ async def chat_completions(request: Request) -> ASGIApp:
     """``POST /v1/chat/completions``"""
     parts = app_state_of(request)
     chat = await read_json(request, ChatRequest)
-    history, said = split_transcript(chat)
+    files = await load_files(request, (message.content for message in chat.messages))
+    history, said = split_transcript(chat, files)
     message = msgspec.structs.replace(
         to_message(chat, said), client_id=client_id(request, chat.metadata or {})
     )
-    try:
-        await parts.services.blocks.check_accepts(message.block or parts.services.blocks.default)
-    except Refusal as error:
-        if error.code != ErrorCode.NOT_FOUND:
-            raise
-        return await _no_model(request, message.block or "")
-    resolver = ConversationResolver(request, message)
+    await check_model(parts.services.blocks, message.block)
+    resolver = ConversationResolver(
+        request,
+        message,
+        named=request.headers.get("x-conversation-id") or None,
+        retry_count=request.headers.get(RETRY_COUNT_HEADER),
+    )
     accepted = await resolver.send(history, said)
     answer = _CompletionState(
         accepted, chat.model, resolver, (*history, *said), with_detail=is_owner(request)
@@ -103,8 +106,10 @@ async def chat_completions(request: Request) -> ASGIApp:
             stream.blocking_chunks(watch_blocking_approvals(parts, watch, accepted)),
         )
         return EventStream(chunks, closing=parts.closing, headers=headers, beside=waiting)
-    return await _complete_unless_blocked(
-        answer, watch, headers, watch_blocking_approvals(parts, watch, accepted)
+    return await answer_unless_blocked(
+        _complete(answer, watch, headers),
+        watch_blocking_approvals(parts, watch, accepted),
+        lambda question: _waiting_completion(answer, watch, question, headers),
     )
 
 
@@ -116,17 +121,24 @@ async def list_models(request: Request) -> Response:
 
 async def get_model(request: Request) -> Response:
     """``GET /v1/models/{id}``"""
+    name, blocks = request.path_params["id"], services_of(request).blocks
     try:
-        return json_response(_model(await services_of(request).blocks.get_block(request.path_params["id"])))
+        return json_response(_model(await blocks.get_block(name)))
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND:
             raise
-        return await _no_model(request, request.path_params["id"])
+        raise await unknown_block_error(blocks, name, "model", named="model_not_found") from error
 
 
-async def _no_model(request: Request, name: str) -> Response:
-    wrong = await unknown_block_error(services_of(request).blocks, name, "model")
-    return json_response(error_object(ErrorCode.NOT_FOUND, named="model_not_found", wrong=wrong), 404)
+async def check_model(blocks: BlockService, name: str | None) -> None:
+    """Refuse a block that does not exist, which clients name as a model. Refused too when the block takes no
+    messages."""
+    try:
+        await blocks.check_accepts(name or blocks.default)
+    except Refusal as error:
+        if error.code != ErrorCode.NOT_FOUND:
+            raise
+        raise await unknown_block_error(blocks, name or "", "model", named="model_not_found") from error
 
 
 ROUTES = (
@@ -163,36 +175,6 @@ class _CompletionState:
         answer."""
         assistant_message = Message(id="", role="assistant", content=text, tool_calls=tuple(self.calls))
         await self.resolver.record_transcript((*self.transcript, assistant_message), self.accepted)
-
-
-async def _complete_unless_blocked(
-    answer: _CompletionState,
-    watch: FeedReader,
-    headers: dict[str, str],
-    questions: AsyncGenerator[BlockingApproval, None],
-) -> Response:
-    """Return the answer. A message behind a turn that waits for a person's approval is answered at once with that
-    approval."""
-    found: list[Response | Exception] = []
-
-    async def wait(first: Awaitable[Response]) -> None:
-        try:
-            found.append(await first)
-        except Exception as error:  # raised again below, bare: the group would wrap it
-            found.append(error)
-        tasks.cancel_scope.cancel()
-
-    async def waiting() -> None:
-        async with aclosing(questions):
-            async for question in questions:
-                await wait(_waiting_completion(answer, watch, question, headers))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(waiting)
-        await wait(_complete(answer, watch, headers))
-    if isinstance(found[0], Exception):
-        raise found[0]
-    return found[0]
 
 
 async def _complete(answer: _CompletionState, watch: FeedReader, headers: dict[str, str]) -> Response:

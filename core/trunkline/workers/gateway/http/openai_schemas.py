@@ -16,11 +16,33 @@ from trunkline.workers.gateway.queue_limiter import QueueFull
 # Requests ----------------------------------------------------------------------------------------------------
 
 
-class TextPart(In, frozen=True, kw_only=True):
-    """A part of a message's content. Only text is supported."""
+class ImageUrl(In, frozen=True, kw_only=True):
+    """An image, as a ``data:`` URL."""
+
+    url: str
+
+
+class FileIn(In, frozen=True, kw_only=True):
+    """A file: the id of an uploaded file, or base64 data or a ``data:`` URL with a name."""
+
+    file_id: str | None = None
+    file_data: str | None = None
+    filename: str | None = None
+
+
+class ContentPart(FileIn, frozen=True, kw_only=True):
+    """A part of a message's content: text, an image or a file.
+
+    Chat completions have the types ``text``, ``image_url`` and ``file``, the Responses API has ``input_text``,
+    ``output_text``, ``input_image`` and ``input_file``.
+    """
 
     type: str
     text: str = ""
+    refusal: str = ""
+    image_url: str | ImageUrl | None = None
+    file: FileIn | None = None
+    file_url: str | None = None
 
 
 class FunctionCall(In, frozen=True, kw_only=True):
@@ -42,7 +64,7 @@ class MessageIn(In, frozen=True, kw_only=True):
     """A message of the transcript."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[TextPart] | None = None
+    content: str | list[ContentPart] | None = None
     name: str | None = None
     tool_calls: list[CallIn] | None = None
     tool_call_id: str | None = None
@@ -57,10 +79,15 @@ class FunctionIn(In, frozen=True, kw_only=True):
 
 
 class ToolIn(In, frozen=True, kw_only=True):
-    """A tool of the client."""
+    """A tool of the client. Chat completions have the function in ``function``, the Responses API in the tool
+    itself."""
 
     type: str
     function: FunctionIn | None = None
+    name: str | None = None
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
 
 
 class StreamOptions(In, frozen=True, kw_only=True):
@@ -81,6 +108,9 @@ class ChatRequest(In, frozen=True, kw_only=True):
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     temperature: float | None = None
+    top_p: float | None = None
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
     n: int | None = None
     response_format: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
@@ -259,19 +289,21 @@ def error_object(
     named: str | None = None,
     wrong: InvalidField | QueueFull | None = None,
     detail: str = "",
+    message: str = "",
 ) -> ErrorObject:
     """Return an error in OpenAI's schema.
 
     The message is the code's fixed sentence with the reason of ``wrong`` or with ``detail``, since clients
-    show only the message. ``named`` overrides the code that clients evaluate.
+    show only the message; ``message`` replaces it. ``named``, or that of ``wrong``, overrides the code
+    that clients evaluate.
     """
     said = wrong.reason if wrong is not None else detail
     why = f" {said}" if said else ""
     if isinstance(wrong, InvalidField):
-        param = wrong.param or None
+        param, named = wrong.param or None, named or wrong.named
     return ErrorObject(
         error=ErrorDetail(
-            message=f"{FIXED_SENTENCES[code]}{why}",
+            message=message or f"{FIXED_SENTENCES[code]}{why}",
             type=_TYPES.get(code, "api_error"),
             param=param,
             code=named or _CODES.get(code, code.value),

@@ -1,10 +1,11 @@
 """Reads requests: bodies within a limit, JSON into structs, and query parameters. Invalid input is refused."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from trunkline.errors import ErrorCode
 from trunkline.runtime.http.validation_errors import Field, field_and_reason
@@ -20,10 +21,21 @@ BODY_OVERHEAD = 65_536
 """The bytes of a body that are allowed besides its content."""
 
 
+def max_body(request: HTTPConnection) -> int:
+    """Return the largest number of bytes of a body: content, and files as base64."""
+    state = app_state_of(request)
+    files = state.services.attachments.limits.total * 4 // 3
+    return (
+        state.max_content * ESCAPE_FACTOR
+        + BODY_OVERHEAD
+        + (files if request.url.path.startswith("/v1/") else 0)
+    )
+
+
 async def read_body(request: Request) -> bytes:
     """Return the body. Refused with ``too_large`` as soon as the limit is exceeded, without reading
     further."""
-    limit = app_state_of(request).max_content * ESCAPE_FACTOR + BODY_OVERHEAD
+    limit = max_body(request)
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise refusal(ErrorCode.TOO_LARGE)
@@ -69,6 +81,27 @@ def int_param(request: Request, name: str, default: int, *, least: int, most: in
     if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
         raise InvalidField(name, f"It is a number from {least} to {most}.")
     return int(text)
+
+
+def paginate(
+    request: Request, items: Sequence[T], ids: Sequence[str], *, most: int, default: int
+) -> tuple[Sequence[T], bool]:
+    """Return the page of a list that OpenAI's clients ask for with ``limit``, ``order`` and ``after``, and whether more
+    follows. ``items`` are the oldest first; the newest come first by default. Raises InvalidField."""
+    limit = int_param(request, "limit", default, least=1, most=most)
+    order = request.query_params.get("order", "desc")
+    if order not in ("asc", "desc"):
+        raise InvalidField("order", "It is asc or desc.")
+    ordered = list(zip(ids, items, strict=True))
+    if order == "desc":
+        ordered.reverse()
+    after = request.query_params.get("after")
+    if after is not None:
+        places = [number for number, (id, _) in enumerate(ordered, start=1) if id == after]
+        if not places:
+            raise InvalidField("after", "It is the id of an object in the list.")
+        ordered = ordered[places[0] :]
+    return [item for _, item in ordered[:limit]], len(ordered) > limit
 
 
 def datetime_param(request: Request, name: str) -> datetime | None:

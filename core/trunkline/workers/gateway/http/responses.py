@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
@@ -97,7 +97,7 @@ async def exception_response(request: Request, error: Exception) -> Response:
     return error_response(code, request.url.path, wrong=wrong, why=conflict_reason(request, error))
 
 
-def conflict_reason(request: Request, error: Exception) -> str:
+def conflict_reason(request: HTTPConnection, error: Exception) -> str:
     """Return why a request conflicts with the current state, as commands report it.
 
     The text may name a file of memory or a person, so only the owner gets it; "" for other clients and other
@@ -108,12 +108,12 @@ def conflict_reason(request: Request, error: Exception) -> str:
     return "" if error.message == FIXED_SENTENCES[ErrorCode.CONFLICT] else error.message
 
 
-def error_code_for(request: Request, error: Exception) -> ErrorCode:
+def error_code_for(request: HTTPConnection, error: Exception) -> ErrorCode:
     """Return the code of any failure. Details that must not be shown are logged under the request's
     correlation id, as is the reason why a request is invalid."""
     reference = request.scope[CORRELATION]
     code = ErrorCode(to_refusal(error, reference).code)
     if code is ErrorCode.INVALID_REQUEST and isinstance(error, Refusal):
-        where = f"{request.method} {request.url.path!r:.200}"
+        where = f"{request.scope.get('method', 'WebSocket')} {request.url.path!r:.200}"
         log.info("not a valid request (%s): %s: %.400r", reference, where, error.message)
     return code

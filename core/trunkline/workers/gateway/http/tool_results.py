@@ -47,6 +47,16 @@ async def check_conversation_results(
         waiting.discard(result.tool_call_id)
 
 
+def check_following_results(state: TurnState, messages: Sequence[Message]) -> None:
+    """Refuse a result that answers no call of the turn that the messages continue."""
+    waiting = _client_calls(state)
+    for number, message in enumerate(messages):
+        if message.role == "tool":
+            if message.tool_call_id not in waiting:
+                raise InvalidField(("input", number, "call_id"), ORPHAN_RESULT_TEXT)
+            waiting.discard(message.tool_call_id)
+
+
 def _no_call(number: int) -> InvalidField:
     return InvalidField(("messages", number, "tool_call_id"), ORPHAN_RESULT_TEXT)
 

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 import pygit2
 
 from trunkline.api.memory import Purge, RemainingCopy
-from trunkline.api.store import TextMatcher, conversation_of, is_log_path, without_boilerplate
+from trunkline.api.store import (
+    TextMatcher,
+    conversation_of,
+    conversation_of_attachment,
+    is_log_path,
+    without_boilerplate,
+)
 from trunkline_git_store.conversations import parse
 from trunkline_git_store.purge.target import Target
 from trunkline_git_store.purge.version_index import Version, VersionIndex
@@ -71,7 +77,11 @@ class PurgeScan:
         self._conversations = {found for path in self._named if (found := conversation_of(path))}
         self._conversations |= known.conversations
         self._purge = known
-        self._named |= {path for path in versions.held if conversation_of(path) in self._conversations}
+        self._named |= {
+            path
+            for path in versions.held
+            if self._conversations & {conversation_of(path), conversation_of_attachment(path)}
+        }
         self._removed_versions: set[Version] = set()
         self._naming: set[str] = set()
 

@@ -5,7 +5,13 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from trunkline.api.chunks import is_chunk_id, parse_chunk_path
-from trunkline.api.store import conversation_of, is_git_name, normalize_path, parse_conversation_id
+from trunkline.api.store import (
+    conversation_of,
+    conversation_of_attachment,
+    is_git_name,
+    normalize_path,
+    parse_conversation_id,
+)
 
 
 class TreeSelection(NamedTuple):
@@ -91,15 +97,15 @@ class ChunkTarget(Target):
 
 
 class ConversationTarget(Target):
-    """A conversation's file, in whatever block, archived or not. Folders are not looked through for it: history names
-    each of its versions."""
+    """A conversation's file and attachments, in whatever block, archived or not. Folders are not looked through for
+    them: history names each of their versions."""
 
     def __init__(self, conversation: str) -> None:
         self._conversation = conversation
 
     def matches(self, path: str) -> bool:
-        """The conversation's file."""
-        return conversation_of(path) == self._conversation
+        """The conversation's file and its attachments."""
+        return self._conversation in (conversation_of(path), conversation_of_attachment(path))
 
     def select(self, folders: list[str]) -> TreeSelection:
         """Select no folder."""

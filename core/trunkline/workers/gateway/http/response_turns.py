@@ -1,0 +1,211 @@
+"""The turns that answer requests of the Responses API: accepting a request, and finding its turn again by the id of the
+response. Everything about a response is read from its turn, so there is no store of responses (ADR 66).
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+from starlette.requests import HTTPConnection
+
+from trunkline.contracts.conversations.messages import Message
+from trunkline.contracts.gateway.messages import DeletedResponse, MessageAccepted
+from trunkline.contracts.turns.feed_events import JournalTranslator
+from trunkline.contracts.turns.messages import ResponseRequest
+from trunkline.contracts.turns.subjects import JOURNAL
+from trunkline.errors import ErrorCode
+from trunkline.workers.gateway.errors import InvalidField
+from trunkline.workers.gateway.http.app_state import is_owner, sender_of, services_of
+from trunkline.workers.gateway.http.conversation_resolver import ConversationResolver
+from trunkline.workers.gateway.http.conversations import client_id
+from trunkline.workers.gateway.http.openai import check_model
+from trunkline.workers.gateway.http.openai_files import load_files
+from trunkline.workers.gateway.http.openai_messages import split_after_last_answer
+from trunkline.workers.gateway.http.response_builder import ResponseBuilder
+from trunkline.workers.gateway.http.response_input import (
+    check_options,
+    output_messages,
+    parse_input,
+    to_message,
+)
+from trunkline.workers.gateway.http.response_schemas import (
+    ConversationIn,
+    ConversationOut,
+    CreateResponse,
+    ResponseResource,
+    with_parameters,
+)
+from trunkline.workers.gateway.turn_lookup import TurnState
+
+PREFIX, TURN_PREFIX = "resp_", "turn_"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseTurn:
+    """A turn that answers a request. ``created_at`` is in Unix seconds."""
+
+    conversation: str
+    turn: str
+    request: ResponseRequest
+    names_conversation: bool = False
+
+    @property
+    def id(self) -> str:
+        """The id of the response."""
+        return response_id(self.turn)
+
+    def builder(self, *, detail: bool) -> ResponseBuilder:
+        """Return the builder of the response, which has no event yet."""
+        asked = self.request
+        resource = ResponseResource(
+            id=self.id,
+            created_at=asked.created_at,
+            status="queued" if asked.background else "in_progress",
+            model="",
+            conversation=ConversationOut(id=self.conversation) if self.names_conversation else None,
+            previous_response_id=asked.previous,
+            store=asked.stored,
+            background=asked.background,
+        )
+        return ResponseBuilder(with_parameters(resource, asked.parameters), self.turn, detail=detail)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedResponse:
+    """A request that was accepted just now, or before by the same client."""
+
+    accepted: MessageAccepted
+    turn: ResponseTurn
+    resolver: ConversationResolver
+    transcript: tuple[Message, ...]
+
+    async def record(self, builder: ResponseBuilder) -> None:
+        """Record the transcript that a client without ``previous_response_id`` will send back. Call this method before
+        the client has the end of the response."""
+        transcript = (*self.transcript, *output_messages(builder.resource.output))
+        await self.resolver.record_transcript(transcript, self.accepted)
+
+
+def response_id(turn: str) -> str:
+    """Return the id of the response of a turn."""
+    return PREFIX + turn.removeprefix(TURN_PREFIX)
+
+
+async def accept_response(
+    connection: HTTPConnection,
+    request: CreateResponse,
+    *,
+    retry_count: str | None,
+    unstored: Mapping[str, str] | None = None,
+) -> AcceptedResponse:
+    """Accept a request. ``unstored`` are the turns of responses that only this connection can continue, by the ids of
+    the responses. Raises InvalidField, and Refusal as ``MessageService.send`` does."""
+    check_options(request)
+    contents = (
+        [part for item in request.input for part in (item.content, item.output)]
+        if isinstance(request.input, list)
+        else []
+    )
+    messages = parse_input(request, await load_files(connection, contents))
+    previous = await _previous(connection, request.previous_response_id, unstored or {})
+    history, said = split_after_last_answer(messages)
+    if previous is not None:
+        history, said = [], messages  # items are added to what the response has, whatever they are
+    message = replace(
+        to_message(request, said), client_id=client_id(connection, dict(request.metadata or {}))
+    )
+    await check_model(services_of(connection).blocks, message.block)
+    named = (
+        request.conversation.id if isinstance(request.conversation, ConversationIn) else request.conversation
+    )
+    resolver = ConversationResolver(
+        connection, message, named=named, previous=previous, retry_count=retry_count
+    )
+    accepted = await _send(resolver, history, said)
+    asked = message.response or ResponseRequest()
+    if accepted.duplicate and (state := await services_of(connection).turns.find(accepted.turn)) is not None:
+        asked = state.request.response or asked
+    turn = ResponseTurn(accepted.conversation, accepted.turn, asked, names_conversation=named is not None)
+    return AcceptedResponse(accepted, turn, resolver, (*history, *said))
+
+
+async def _send(
+    resolver: ConversationResolver, history: Sequence[Message], said: Sequence[Message]
+) -> MessageAccepted:
+    """Send the message. A wrong message is reported as a part of the input."""
+    try:
+        return await resolver.send(history, said)
+    except InvalidField as wrong:
+        if wrong.field[:1] == ("messages",):
+            raise InvalidField(("input",), wrong.reason, ErrorCode(wrong.code)) from wrong
+        raise
+
+
+async def _previous(
+    connection: HTTPConnection, id: str | None, unstored: Mapping[str, str]
+) -> TurnState | None:
+    if id is None:
+        return None
+    if id in unstored:
+        state = await services_of(connection).turns.find(unstored[id])
+        if state is not None:
+            return state
+    try:
+        return await find_response(connection, id)
+    except InvalidField as missing:
+        raise InvalidField(
+            ("previous_response_id",), missing.reason, named="previous_response_not_found"
+        ) from missing
+
+
+async def find_response(connection: HTTPConnection, id: str) -> TurnState:
+    """Return the turn of a stored response. Raises InvalidField with ``not_found`` for a response that does not exist,
+    was not stored, was deleted, or belongs to another identity."""
+    services = services_of(connection)
+    turn = TURN_PREFIX + id.removeprefix(PREFIX) if id.startswith(PREFIX) else ""
+    state = await services.turns.find(turn)
+    if (
+        state is None
+        or isinstance(state.request.response, UnsetType)
+        or not state.request.response.stored
+        or state.request.actor != sender_of(connection).identity.id
+        or await services.deleted_responses.get(turn) is not None
+    ):
+        raise InvalidField("response_id", "There is no response with this id.", ErrorCode.NOT_FOUND)
+    return state
+
+
+async def delete_response(connection: HTTPConnection, id: str) -> None:
+    """Make a response impossible to retrieve and to continue by its id. Its conversation stays in memory. Raises
+    InvalidField as ``find_response`` does."""
+    turn = (await find_response(connection, id)).request.turn
+    await services_of(connection).deleted_responses.put(turn, DeletedResponse(turn=turn))
+
+
+def response_turn(state: TurnState) -> ResponseTurn:
+    """Return the response of a turn that was found."""
+    assert state.request.response is not UNSET
+    asked = state.request.response or ResponseRequest()
+    return ResponseTurn(state.request.conversation, state.request.turn, asked)
+
+
+async def read_response(connection: HTTPConnection, state: TurnState) -> ResponseResource:
+    """Return the response as the turn's journal has it."""
+    builder = response_turn(state).builder(detail=is_owner(connection))
+    if not state.entries:
+        return builder.resource
+    if state.finished is not None:
+        last = await services_of(connection).bus.last(
+            JOURNAL, conversation=state.request.conversation, turn=state.request.turn
+        )
+        builder.completed_at = int(last.envelope.time.timestamp()) if last is not None else int(time.time())
+    for _ in builder.begin():
+        pass
+    translator = JournalTranslator()
+    for entry in state.entries:
+        for numbered in translator.translate(entry):
+            for _ in builder.add(numbered.event):
+                pass
+    return builder.resource
