@@ -1,5 +1,5 @@
-"""The checks of every request before its handler, in this order: repeated headers, host, origin, hidden path and
-credentials.
+"""The checks of every request and WebSocket handshake before its handler, in this order: repeated headers, host,
+origin, hidden path and credentials.
 
 The middleware adds a correlation id to every response, starts a span for each request with an unsafe method, and
 responds to exceptions of handlers. The host check prevents a web page from reaching the server under the page's own
@@ -11,6 +11,7 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
@@ -23,6 +24,9 @@ from trunkline.runtime.http.auth import HttpAuth
 from trunkline_bus import new_id, remote_parent, start_span
 
 log = logging.getLogger(__name__)
+
+INTERNAL_ERROR = 1011
+"""The code with which a WebSocket is closed after an internal error."""
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 SINGLE_HEADERS = ("host", "origin", "sec-fetch-site")
@@ -63,13 +67,13 @@ class AuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request to the application, or refuse the request."""
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             return
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         refused = await self._refused(scope, headers)
         if refused is not None:
             await self._refuse(refused, scope["path"])(scope, receive, _TracedSend(scope, send).send)
-        elif scope["method"] in SAFE:
+        elif scope["type"] == "websocket" or scope["method"] in SAFE:
             await self._guarded(scope, receive, _TracedSend(scope, send))
         else:
             with remote_parent(dict(headers).get("traceparent")):
@@ -81,7 +85,8 @@ class AuthMiddleware:
             return ErrorCode.FORBIDDEN  # ambiguous: the header is repeated
         if not self._is_own_host(given.get("host", "")):
             return ErrorCode.FORBIDDEN
-        if scope["method"] not in SAFE and not _is_own_origin(given):
+        is_unsafe = scope["type"] == "websocket" or scope["method"] not in SAFE
+        if is_unsafe and not _is_own_origin(given):
             return ErrorCode.FORBIDDEN
         if self._hidden and (path == self._hidden or path.startswith(self._hidden + "/")):
             return ErrorCode.NOT_FOUND
@@ -108,7 +113,9 @@ class AuthMiddleware:
             )
         except Exception:
             log.exception("a request to %s failed (%s)", scope["path"], scope[CORRELATION])
-            if not exit_.status:
+            if scope["type"] == "websocket":
+                await _send_close(exit_.send)
+            elif not exit_.status:
                 await self._refuse(ErrorCode.INTERNAL, scope["path"])(scope, receive, exit_.send)
 
     def _is_own_host(self, host: str) -> bool:
@@ -134,7 +141,7 @@ class _TracedSend:
         scope[CORRELATION] = self._correlation
 
     async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
+        if message["type"] in ("http.response.start", "websocket.http.response.start"):
             self.status = message["status"]
             extra = (
                 (b"x-correlation-id", self._correlation.encode()),
@@ -142,6 +149,12 @@ class _TracedSend:
             )
             message = {**message, "headers": [*message["headers"], *extra]}
         await self._send(message)
+
+
+async def _send_close(send: Send) -> None:
+    """Close a WebSocket after an internal error, unless it is closed already."""
+    with suppress(RuntimeError, OSError):
+        await send({"type": "websocket.close", "code": INTERNAL_ERROR})
 
 
 def _own_names(host: str) -> frozenset[str]:

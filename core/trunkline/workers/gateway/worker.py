@@ -71,7 +71,14 @@ class GatewayWorker(Worker):
         )
         self._closing = state.closing
         protocol = timeout_protocol(settings.header_timeout, settings.body_timeout)
-        self._server = HttpServer(build_app(state), state.closing, settings.host, settings.port, protocol)
+        self._server = HttpServer(
+            build_app(state),
+            state.closing,
+            settings.host,
+            settings.port,
+            protocol,
+            max_message=state.max_body,
+        )
         self.resources.callback(self._server.release)
         self.address = self._server.address
         return state

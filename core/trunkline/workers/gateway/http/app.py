@@ -24,6 +24,7 @@ from trunkline.workers.gateway.http import (
     openai_files,
     openai_responses,
     openapi,
+    response_socket,
     turns,
 )
 from trunkline.workers.gateway.http.app_state import AppState
@@ -47,6 +48,7 @@ def build_app(state: AppState) -> Starlette:
         *conversations.ROUTES,
         *openai.ROUTES,
         *openai_responses.ROUTES,
+        *response_socket.ROUTES,
         *openai_files.ROUTES,
         *turns.ROUTES,
         *approvals.ROUTES,

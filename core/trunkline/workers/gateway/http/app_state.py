@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 CHANNEL = "http"
 
+ESCAPE_FACTOR = 6
+"""The largest number of bytes of JSON that one byte of content may take."""
+
+BODY_OVERHEAD = 65_536
+"""The bytes of a body that are allowed besides its content."""
+
 
 @dataclass(frozen=True, slots=True)
 class AppState:
@@ -36,6 +42,12 @@ class AppState:
     hosts: tuple[str, ...] = ()
     poll_limiter: PollLimiter = field(default_factory=PollLimiter)
     closing: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def max_body(self) -> int:
+        """The largest number of bytes of a body: text as JSON, and files as base64."""
+        files = self.services.attachments.limits.total * 4 // 3
+        return self.max_content * ESCAPE_FACTOR + files + BODY_OVERHEAD
 
 
 def app_state_of(request: HTTPConnection) -> AppState:

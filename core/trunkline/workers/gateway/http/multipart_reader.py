@@ -12,7 +12,7 @@ from starlette.types import Message, Receive
 
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, refusal
-from trunkline.workers.gateway.http.request_reader import BODY_OVERHEAD
+from trunkline.workers.gateway.http.app_state import BODY_OVERHEAD
 
 MAX_FIELDS = 32
 PIECE_BYTES = 128 * 1024

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 import msgspec
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 
 from trunkline.errors import ErrorCode
 from trunkline.runtime.http.validation_errors import Field, field_and_reason
@@ -14,28 +14,11 @@ from trunkline.workers.gateway.http.app_state import app_state_of
 
 T = TypeVar("T")
 
-ESCAPE_FACTOR = 6
-"""The largest number of bytes of JSON that one byte of content may take."""
-
-BODY_OVERHEAD = 65_536
-"""The bytes of a body that are allowed besides its content."""
-
-
-def max_body(request: HTTPConnection) -> int:
-    """Return the largest number of bytes of a body: content, and files as base64."""
-    state = app_state_of(request)
-    files = state.services.attachments.limits.total * 4 // 3
-    return (
-        state.max_content * ESCAPE_FACTOR
-        + BODY_OVERHEAD
-        + (files if request.url.path.startswith("/v1/") else 0)
-    )
-
 
 async def read_body(request: Request) -> bytes:
     """Return the body. Refused with ``too_large`` as soon as the limit is exceeded, without reading
     further."""
-    limit = max_body(request)
+    limit = app_state_of(request).max_body
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise refusal(ErrorCode.TOO_LARGE)
@@ -49,15 +32,16 @@ async def read_body(request: Request) -> bytes:
 
 async def read_json(request: Request, kind: type[T]) -> T:
     """Return the body as a struct. Raises InvalidField when it cannot be decoded."""
-    return _decoded(await read_body(request), kind)
+    return decode_json(await read_body(request), kind)
 
 
 async def read_optional_json(request: Request, kind: type[T]) -> T:
     """Return the body as a struct, as ``read_json`` does; an empty body counts as ``{}``."""
-    return _decoded(await read_body(request) or b"{}", kind)
+    return decode_json(await read_body(request) or b"{}", kind)
 
 
-def _decoded(body: bytes, kind: type[T]) -> T:
+def decode_json(body: bytes, kind: type[T]) -> T:
+    """Return JSON as a struct. Raises InvalidField when it cannot be decoded."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:

@@ -27,14 +27,22 @@ class HttpServer:
     """An HTTP server. The constructor binds the port; ``serve`` serves requests. ``ended`` is set when the server has
     stopped for any reason.
 
-    ``protocol`` limits the time for receiving a request.
+    ``protocol`` limits the time for receiving a request, ``max_message`` the size of a message over a WebSocket, in
+    bytes.
 
     Raises:
       TrunklineError: the port is in use, or the address does not belong to this host.
     """
 
     def __init__(
-        self, app: ASGIApp, closing: anyio.Event, host: str, port: int, protocol: type[TimeoutProtocol]
+        self,
+        app: ASGIApp,
+        closing: anyio.Event,
+        host: str,
+        port: int,
+        protocol: type[TimeoutProtocol],
+        *,
+        max_message: int,
     ) -> None:
         self._socket = _listening_socket(host, port)
         self._closing = closing
@@ -45,7 +53,9 @@ class HttpServer:
             http=protocol,
             loop="none",
             lifespan="off",
-            ws="none",
+            ws="websockets-sansio",
+            ws_max_size=max_message,
+            ws_max_queue=4,
             log_config=None,
             log_level="warning",  # the worker logs start and end
             access_log=False,
