@@ -58,7 +58,11 @@ CHATS: tuple[tuple[Any, str | None], ...] = (
     ({"messages": [{"role": "user", "content": 7}]}, "messages[0].content"),
     ({"messages": [*HI, CALLED, {"role": "tool", "content": "x"}]}, "messages[2].tool_call_id"),
     ({"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image_url"}]}]},
-     "messages[0].content[1].type"),
+     "messages[0].content[1].image_url"),
+    ({"messages": [{"role": "user", "content": [{"type": "video"}]}]}, "messages[0].content[0].type"),
+    ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "messages[0].content[0].type"),
+    ({"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "file_x"}}]}]},
+     "messages[0].content[0].file_id"),
     ({"messages": [{"role": "assistant", "tool_calls": [{"id": "c"}]}, *HI]}, "messages[0].tool_calls[0].function"),
     ({"messages": HI, "n": 2}, "n"),
     ({"messages": HI, "response_format": {"type": "yaml"}}, "response_format.type"),
@@ -119,7 +123,7 @@ async def test_every_route_names_the_field(env: Environment) -> None:
         reported = refused(response)
         assert reported["field"] == field, (path, body)
         assert reported["reason"], (path, body)
-    known = {path for method, path, *_ in BODIES} | {"/v1/chat/completions"}
+    known = {path for method, path, *_ in BODIES} | {"/v1/chat/completions", "/v1/responses", "/v1/files"}
     assert {operation[1] for operation in openapi.OPERATIONS if operation[3] is not None} == known
 
 
@@ -169,6 +173,66 @@ async def test_openais_client_reads_the_param(env: Environment) -> None:
                 await client.chat.completions.create(model="main", **given)
             assert failed.value.param == param, given
             assert str(failed.value.body["message"]).startswith("The request is not valid. ")  # type: ignore[index]
+    assert env.monitor.seen == []
+
+
+USER: Any = {"role": "user", "content": "hi"}
+RESPONSES: tuple[tuple[Any, str | None], ...] = (
+    ({"input": ""}, "input"),
+    ({"input": []}, "input"),
+    ({"input": 7}, "input"),
+    ({"input": [{"role": "robot", "content": "x"}]}, "input[0].role"),
+    ({"input": [{"type": "web_search_call"}]}, "input[0].type"),
+    ({"input": [{"type": "item_reference"}]}, "input[0].type"),
+    ({"input": [USER, {"role": "assistant", "content": "x"}]}, "input[1]"),
+    ({"input": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "input[0].content[0].type"),
+    ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://x.org/a.png"}]}]},
+     "input[0].content[0].image_url"),
+    ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,%"}]}]},
+     "input[0].content[0].image_url"),
+    ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png,x"}]}]},
+     "input[0].content[0].image_url"),
+    ({"input": [{"role": "user", "content": [{"type": "input_file", "file_url": "https://x.org/a"}]}]},
+     "input[0].content[0].file_url"),
+    ({"input": [{"role": "user", "content": [{"type": "input_file", "file_data": "AAECAwQF"}]}]},
+     "input[0].content[0].file_data"),
+    ({"input": [{"role": "system", "content": [{"type": "input_image", "image_url": "data:,x"}]}, USER]},
+     "input[0].content[0].image_url"),
+    ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id"),
+    ({"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]}, "input"),
+    ({"input": "x", "tools": [{"type": "web_search"}]}, "tools[0].type"),
+    ({"input": "x", "tools": [{"type": "function"}]}, "tools[0].name"),
+    ({"input": "x", "tool_choice": "required"}, "tool_choice"),
+    ({"input": "x", "tools": [{"type": "function", "name": "a"}], "tool_choice": {"type": "function", "name": "b"}},
+     "tool_choice.name"),
+    ({"input": "x", "tools": [{"type": "function", "name": "a"}],
+      "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "b"}]}},
+     "tool_choice.tools"),
+    ({"input": "x", "text": {"format": {"type": "yaml"}}}, "text.format.type"),
+    ({"input": "x", "text": {"format": {"type": "json_schema", "name": "a", "schema": {"type": "robot"}}}},
+     "text.format.schema"),
+    ({"input": "x", "temperature": 3}, "temperature"),
+    ({"input": "x", "top_p": 2}, "top_p"),
+    ({"input": "x", "max_output_tokens": 0}, "max_output_tokens"),
+    ({"input": "x", "metadata": {"k": 7}}, "metadata.k"),
+    ({"input": "x", "metadata": {"k": "v" * 513}}, "metadata.k"),
+    ({"input": "x", "include": ["everything"]}, "include[0]"),
+    ({"input": "x", "prompt": {"id": "p"}}, "prompt"),
+    ({"input": "x", "truncation": "some"}, "truncation"),
+    ({"input": "x", "reasoning": {"summary": "long"}}, "reasoning.summary"),
+    ({"input": "x", "background": True, "store": False}, "background"),
+    ({"input": "x", "previous_response_id": "resp_a", "conversation": "conv_a"}, "previous_response_id"),
+    ({"input": "x", "previous_response_id": "resp_a"}, "previous_response_id"),
+)  # fmt: skip
+
+
+async def test_the_param_of_a_response(env: Environment) -> None:
+    """Each field of the Responses API that may be wrong is named as OpenAI names it."""
+    async with openai.AsyncOpenAI(base_url=f"{env.url}/v1", api_key=env.token) as client:
+        for given, param in RESPONSES:
+            with pytest.raises(openai.BadRequestError) as failed:
+                await client.responses.create(model="main", **given)
+            assert failed.value.param == param, given
     assert env.monitor.seen == []
 
 

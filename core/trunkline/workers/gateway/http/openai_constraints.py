@@ -45,16 +45,15 @@ def model_parameters(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def parse_tools(tools: Sequence[ToolIn]) -> tuple[ToolSchema, ...]:
-    """Return the client's tools. Raises InvalidField for a tool that is no function, or whose name is not permitted or
-    repeated."""
+def parse_tools(tools: Sequence[ToolIn], *, nested: bool = False) -> tuple[ToolSchema, ...]:
+    """Return the client's tools. ``nested`` is true for chat completions. Raises InvalidField for a tool that is no
+    function, or whose name is not permitted or repeated."""
     schemas: dict[str, ToolSchema] = {}
     for number, tool in enumerate(tools):
         if tool.type != "function":
             raise InvalidField(("tools", number, "type"), "A tool is a function.")
-        at: Path = (
-            ("tools", number, "name") if tool.function is None else ("tools", number, "function", "name")
-        )
+        name: Path = ("function", "name") if nested or tool.function is not None else ("name",)
+        at = ("tools", number, *name)
         schema = _tool_schema(tool)
         if not NAME.fullmatch(schema.name):
             raise InvalidField(at, NAME_RULE)
@@ -117,15 +116,18 @@ def permitted_tools(tools: Sequence[ToolSchema], choice: ToolChoice) -> tuple[To
     return tuple(tool for tool in tools if tool.name in choice.tools)
 
 
-def parse_response_format(value: Mapping[str, Any] | None, at: Path) -> ResponseFormat | None:
-    """Return the response format, None for text. ``at`` is its path in the request. Raises InvalidField."""
+def parse_response_format(
+    value: Mapping[str, Any] | None, at: Path, *, nested: bool = False
+) -> ResponseFormat | None:
+    """Return the response format, None for text. ``at`` is its path in the request; ``nested`` is true for chat
+    completions. Raises InvalidField."""
     match value:
         case None | {"type": "text"}:
             return None
         case {"type": "json_object"}:
             return ResponseFormat()
-        case {"type": "json_schema", "json_schema": described}:
-            return _schema_format(described, (*at, "json_schema"))
+        case {"type": "json_schema"} if nested or "json_schema" in value:
+            return _schema_format(value.get("json_schema"), (*at, "json_schema"))
         case {"type": "json_schema"}:
             return _schema_format(value, at)
     raise InvalidField((*at, "type"), "It is text, json_object or json_schema.")

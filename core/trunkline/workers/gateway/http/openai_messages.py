@@ -78,7 +78,7 @@ def is_empty(message: Message) -> bool:
 def to_message(chat: ChatRequest, messages: Sequence[Message]) -> SendMessage:
     """Return the messages since the last answer as one message. The caller handles the history before it."""
     _check(chat)
-    tools = parse_tools(chat.tools or ())
+    tools = parse_tools(chat.tools or (), nested=True)
     choice = parse_tool_choice(chat.tool_choice, tools)
     block, _, model = chat.model.partition(":")
     return with_new_messages(
@@ -91,7 +91,7 @@ def to_message(chat: ChatRequest, messages: Sequence[Message]) -> SendMessage:
             temperature=chat.temperature,
             parameters=model_parameters(chat.top_p, chat.reasoning_effort, chat.verbosity),
             tool_choice=choice if choice.mode == "required" else None,
-            response_format=parse_response_format(chat.response_format, ("response_format",)),
+            response_format=parse_response_format(chat.response_format, ("response_format",), nested=True),
         ),
         messages,
     )

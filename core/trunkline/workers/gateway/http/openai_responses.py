@@ -192,4 +192,4 @@ async def _encoded(events: AsyncGenerator[Events, None]) -> AsyncGenerator[bytes
 
 
 def _encode(event: ResponseEvent) -> bytes:
-    return encode(event, event=event.name)
+    return encode(event, event=event.event_type)

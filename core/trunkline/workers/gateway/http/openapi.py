@@ -8,8 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from trunkline.workers.gateway.files import PURPOSES
+from trunkline.workers.gateway.http import openai_files as files
 from trunkline.workers.gateway.http import openai_schemas as openai
+from trunkline.workers.gateway.http import response_schemas as responses
 from trunkline.workers.gateway.http import schemas as own
+from trunkline.workers.gateway.http.response_events import RESPONSE_EVENTS
+from trunkline.workers.gateway.http.response_socket import SOCKET_EVENTS, CreateResponseEvent
 from trunkline.workers.gateway.http.responses import json_response
 
 EVENTS: dict[str, tuple[type, ...]] = {
@@ -31,8 +36,10 @@ EXTENSIONS = ("text-reset", "status", "approval-request", "approval-settled")
 EVENT_STREAM = "stream"
 NO_CONTENT = "nothing"
 PLAIN_TEXT = "plain"
+FILE_CONTENT = "bytes"
+FORM = "form"
 
-Operation = tuple[str, str, str, type | None, int, type | str]
+Operation = tuple[str, str, str, type | str | None, int, type | str]
 
 OPERATIONS: tuple[Operation, ...] = (
     ("post", "/conversations/messages", "Begin a conversation.", own.NewMessage, 200, EVENT_STREAM),
@@ -67,12 +74,31 @@ OPERATIONS: tuple[Operation, ...] = (
     ("post", "/api/blocks/{name}/archive", "Cancel a block's turns and archive it.", None, 204, NO_CONTENT),
     ("post", "/api/blocks/{name}/restore", "Restore a block's newest archive.", None, 200, own.BlockState),
     ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.ChatCompletion),
+    (
+        "post", "/v1/responses", "OpenAI's Responses API.",
+        responses.CreateResponse, 200, responses.ResponseResource,
+    ),
+    ("get", "/v1/responses/{id}", "A response.", None, 200, responses.ResponseResource),
+    ("delete", "/v1/responses/{id}", "Delete a response.", None, 200, responses.ResponseDeleted),
+    ("post", "/v1/responses/{id}/cancel", "End a response.", None, 200, responses.ResponseResource),
+    ("get", "/v1/responses/{id}/input_items", "The input of a response.", None, 200, responses.InputItemList),
+    ("post", "/v1/files", "Upload a file for messages.", FORM, 200, files.FileObject),
+    ("get", "/v1/files", "The uploaded files.", None, 200, files.FileList),
+    ("get", "/v1/files/{id}", "An uploaded file.", None, 200, files.FileObject),
+    ("get", "/v1/files/{id}/content", "The content of a file.", None, 200, FILE_CONTENT),
+    ("delete", "/v1/files/{id}", "Delete an uploaded file.", None, 200, files.FileDeleted),
     ("get", "/v1/models", "The blocks as models.", None, 200, openai.ModelList),
     ("get", "/v1/models/{id}", "A block as a model.", None, 200, openai.Model),
     ("get", "/healthz", "The process is alive.", None, 200, own.Health),
     ("get", "/readyz", "Messages are accepted, answered and stored.", None, 200, own.Readiness),
     ("get", "/metrics", "Counters for Prometheus.", None, 200, PLAIN_TEXT),
 )  # fmt: skip
+
+PAGE = (
+    ("query", "limit", "the largest number of objects of the page"),
+    ("query", "order", "`asc` for the oldest first; `desc` by default"),
+    ("query", "after", "the id of the last object of the page before"),
+)
 
 PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
     ("get", "/conversations"): (
@@ -105,6 +131,17 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
     ),
     ("get", "/api/blocks"): (("query", "archived", "`true` also lists the archives"),),
     ("delete", "/api/blocks/{name}"): (("query", "archived", "`true` deletes the newest archive instead"),),
+    ("post", "/v1/responses"): (("header", "Idempotency-Key", "makes a repeat the same response"),),
+    ("get", "/v1/responses/{id}"): (
+        ("query", "stream", "`true` streams the events of the response, from the first one"),
+        (
+            "query",
+            "starting_after",
+            "with `stream`: the number of the last event that arrived, for a response in the background",
+        ),
+    ),
+    ("get", "/v1/responses/{id}/input_items"): PAGE,
+    ("get", "/v1/files"): (*PAGE, ("query", "purpose", "only files with this purpose")),
     ("post", "/v1/chat/completions"): (
         (
             "header",
@@ -114,6 +151,19 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
     ),
 }
 """The parameters of an operation besides its path and body: place, name and meaning."""
+
+
+UPLOAD_FORM: dict[str, Any] = {
+    "type": "object",
+    "required": ["file", "purpose"],
+    "properties": {
+        "file": {"type": "string", "format": "binary"},
+        "purpose": {"type": "string", "enum": list(PURPOSES)},
+        "expires_after[anchor]": {"type": "string", "const": "created_at"},
+        "expires_after[seconds]": {"type": "integer"},
+    },
+}
+"""The form of an upload."""
 
 
 async def get_openapi(request: Request) -> Response:
@@ -130,6 +180,7 @@ def openapi_document() -> dict[str, Any]:
     types = {kind for operation in OPERATIONS for kind in operation[3:] if isinstance(kind, type)}
     types |= {kind for kinds in EVENTS.values() for kind in kinds} | {openai.ErrorObject, own.Error}
     types |= {openai.ChatCompletionChunkWithUsage, openai.ChatCompletionChunk, openai.MessageWithCalls}
+    types |= {*SOCKET_EVENTS, CreateResponseEvent}
     _, components = msgspec.json.schema_components(
         sorted(types, key=lambda kind: kind.__name__), ref_template="#/components/schemas/{name}"
     )
@@ -150,6 +201,13 @@ def openapi_document() -> dict[str, Any]:
         },
         "x-events": {name: [_ref(kind) for kind in kinds] for name, kinds in EVENTS.items()},
         "x-event-extensions": list(EXTENSIONS),
+        "x-response-events": [_ref(kind) for kind in RESPONSE_EVENTS],
+        "x-websockets": {
+            "/v1/responses": {
+                "client": [_ref(CreateResponseEvent)],
+                "server": [_ref(kind) for kind in SOCKET_EVENTS],
+            }
+        },
     }
 
 
@@ -161,7 +219,9 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "responses": {str(status): _response(result), "default": _response(error)},
     }
     described["parameters"] = [*_path_parameters(path), *_other_parameters(method, path)]
-    if body is not None:
+    if body == FORM:
+        described["requestBody"] = {"content": {"multipart/form-data": {"schema": UPLOAD_FORM}}}
+    elif isinstance(body, type):
         described["requestBody"] = {"content": {"application/json": {"schema": _ref(body)}}}
     if path in ("/healthz", "/readyz"):
         described["security"] = []
@@ -186,6 +246,9 @@ def _response(result: type | str) -> dict[str, Any]:
     if result == EVENT_STREAM:
         text = "Server-sent events, see x-events."
         return {"description": text, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    if result == FILE_CONTENT:
+        binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        return {"description": "The bytes of the file.", "content": binary}
     if result == PLAIN_TEXT:
         return {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}
     assert isinstance(result, type)

@@ -18,7 +18,7 @@ class ResponseEvent(FullStruct, frozen=True, kw_only=True, tag_field="type"):
     sequence_number: int
 
     @property
-    def name(self) -> str:
+    def event_type(self) -> str:
         """The type of the event, which is its name as a server-sent event, too."""
         return str(self.__struct_config__.tag)
 

@@ -83,13 +83,16 @@ def check_options(request: CreateResponse) -> None:
     _check_metadata(request.metadata or {})
 
 
-def _check_metadata(metadata: Mapping[str, str]) -> None:
+def _check_metadata(metadata: Mapping[str, Any]) -> None:
     if len(metadata) > MAX_METADATA:
         raise InvalidField(("metadata",), f"It has at most {MAX_METADATA} keys.")
     for key, value in metadata.items():
+        at = ("metadata", key[:MAX_METADATA_KEY])
+        if not isinstance(value, str):
+            raise InvalidField(at, "It is a text.")
         if len(key) > MAX_METADATA_KEY or len(value) > MAX_METADATA_VALUE:
-            rule = f"A key has at most {MAX_METADATA_KEY} characters, and a value {MAX_METADATA_VALUE}."
-            raise InvalidField(("metadata", key[:MAX_METADATA_KEY]), rule)
+            limits = f"at most {MAX_METADATA_KEY} characters, and its value {MAX_METADATA_VALUE}"
+            raise InvalidField(at, f"A key has {limits}.")
 
 
 def parse_input(request: CreateResponse, files: Mapping[str, DocumentFile]) -> list[Message]:

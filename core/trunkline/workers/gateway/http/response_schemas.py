@@ -64,7 +64,7 @@ class CreateResponse(In, frozen=True, kw_only=True):
     temperature: float | None = None
     top_p: float | None = None
     max_output_tokens: int | None = None
-    metadata: dict[str, str] | None = None
+    metadata: dict[str, Any] | None = None
     truncation: Literal["auto", "disabled"] | None = None
     include: list[str] | None = None
     store: bool | None = None
