@@ -83,7 +83,7 @@ GATEWAY = Role(
     name="gateway",
     serves=(*s.GATEWAY_OPERATIONS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
     calls=(
-        *_memory_calls("gateway"), s.ANSWERER, s.END_TASKS,
+        *_memory_calls("gateway"), s.ANSWERER, s.COMPLETE, s.END_TASKS,
     ),
     publishes=(s.INBOX, s.APPROVAL, s.AUDIT),
     subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),

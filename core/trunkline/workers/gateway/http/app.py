@@ -24,6 +24,7 @@ from trunkline.workers.gateway.http import (
     openai_files,
     openai_responses,
     openapi,
+    response_compaction,
     response_socket,
     turns,
 )
@@ -47,6 +48,7 @@ def build_app(state: AppState) -> Starlette:
     own: tuple[BaseRoute, ...] = (
         *conversations.ROUTES,
         *openai.ROUTES,
+        *response_compaction.ROUTES,
         *openai_responses.ROUTES,
         *response_socket.ROUTES,
         *openai_files.ROUTES,

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from trunkline.workers.gateway.files import PURPOSES
 from trunkline.workers.gateway.http import openai_files as files
 from trunkline.workers.gateway.http import openai_schemas as openai
+from trunkline.workers.gateway.http import response_compaction as compaction
 from trunkline.workers.gateway.http import response_schemas as responses
 from trunkline.workers.gateway.http import schemas as own
 from trunkline.workers.gateway.http.response_events import RESPONSE_EVENTS
@@ -77,6 +78,10 @@ OPERATIONS: tuple[Operation, ...] = (
     (
         "post", "/v1/responses", "OpenAI's Responses API.",
         responses.CreateResponse, 200, responses.ResponseResource,
+    ),
+    (
+        "post", "/v1/responses/compact", "Compact an input or a conversation.",
+        responses.CompactRequest, 200, compaction.CompactedResponse,
     ),
     ("get", "/v1/responses/{id}", "A response.", None, 200, responses.ResponseResource),
     ("delete", "/v1/responses/{id}", "Delete a response.", None, 200, responses.ResponseDeleted),

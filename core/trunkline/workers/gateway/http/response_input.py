@@ -1,11 +1,14 @@
 """Conversion between the items of the Responses API and Trunkline's messages. Pure. Unsupported items are refused."""
 
+import binascii
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
+from trunkline._util.untrusted_text import wrap_context
 from trunkline.contracts.conversations.messages import DocumentFile, Message, Role, ToolCall
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.turns.messages import ResponseRequest
@@ -48,7 +51,7 @@ ROLES: Mapping[str | None, Role] = {
     "system": "system",
     "developer": "system",
 }
-ITEM_RULE = "It is message, function_call, function_call_output or reasoning."
+ITEM_RULE = "It is message, function_call, function_call_output, reasoning or compaction."
 INCLUDABLE = frozenset(
     {
         *("file_search_call.results", "web_search_call.results", "web_search_call.action.sources"),
@@ -57,6 +60,9 @@ INCLUDABLE = frozenset(
     }
 )
 """The values of ``include`` that OpenAI knows. They are accepted; a response of Trunkline has none of these."""
+
+SUMMARY_MARK = "trunkline-summary-1:"
+"""The beginning of a compaction item's content: what it is and in which version."""
 
 MAX_METADATA, MAX_METADATA_KEY, MAX_METADATA_VALUE = 16, 64, 512
 
@@ -98,19 +104,23 @@ def _check_metadata(metadata: Mapping[str, Any]) -> None:
 def parse_input(request: CreateResponse, files: Mapping[str, DocumentFile]) -> list[Message]:
     """Return the messages of the input. ``files`` are the uploaded files by their ids. Raises InvalidField for an input
     that ends with neither a message of a person nor a tool's output."""
-    items = request.input
-    if isinstance(items, str):
-        items = [InputItem(role="user", content=items)]
-    messages = list(_grouped(_messages(items, files)))
+    messages = parse_items(request.input, files)
     if not messages:
         raise InvalidField(("input",), "The input has no message.")
     last = messages[-1]
     if last.role not in ("user", "tool"):
-        at: Path = ("input",) if isinstance(request.input, str) else ("input", len(items) - 1)
+        at: Path = ("input",) if isinstance(request.input, str) else ("input", len(request.input) - 1)
         raise InvalidField(at, "The last item is the user's message or a function_call_output.")
     if last.role == "user" and is_empty(last):
         raise InvalidField(("input",), "The message has no content.")
     return messages
+
+
+def parse_items(items: str | Sequence[InputItem], files: Mapping[str, DocumentFile]) -> list[Message]:
+    """Return the messages of any input. Raises InvalidField."""
+    if isinstance(items, str):
+        items = [InputItem(role="user", content=items)]
+    return list(_grouped(_messages(items, files)))
 
 
 def _messages(items: Sequence[InputItem], files: Mapping[str, DocumentFile]) -> Iterator[Message]:
@@ -123,6 +133,8 @@ def _messages(items: Sequence[InputItem], files: Mapping[str, DocumentFile]) -> 
                 yield _call(item, at)
             case "function_call_output":
                 yield _output(item, at)
+            case "compaction":
+                yield _summary(item, at)
             case "reasoning":
                 continue  # what a vendor requires back is in the journal, and only for the running turn (ADR 62)
             case "item_reference":
@@ -160,6 +172,24 @@ def _output(item: InputItem, at: Path) -> Message:
     text = parse_text(item.output, (*at, "output"))
     # A client's tool does not read Trunkline's memory, so its output is not derived.
     return Message(id=new_id("msg"), role="tool", content=text, tool_call_id=item.call_id, derived=False)
+
+
+def encode_summary(summary: str) -> str:
+    """Return the content of a compaction item, which is opaque to clients."""
+    return urlsafe_b64encode((SUMMARY_MARK + summary).encode()).decode()
+
+
+def _summary(item: InputItem, at: Path) -> Message:
+    """Return the message that stands for a compacted conversation, as data."""
+    wrong = InvalidField((*at, "encrypted_content"), "It is no compaction of this API.")
+    try:
+        text = urlsafe_b64decode((item.encrypted_content or "").encode()).decode()
+    except (binascii.Error, ValueError) as error:
+        raise wrong from error
+    if not text.startswith(SUMMARY_MARK):
+        raise wrong
+    summary = wrap_context("summary of the conversation so far", text.removeprefix(SUMMARY_MARK))
+    return Message(id=new_id("msg"), role="user", content=summary)
 
 
 def _grouped(messages: Iterable[Message]) -> Iterator[Message]:

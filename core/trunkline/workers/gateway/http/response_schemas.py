@@ -78,6 +78,15 @@ class CreateResponse(In, frozen=True, kw_only=True):
     prompt: Any = None
 
 
+class CompactRequest(In, frozen=True, kw_only=True):
+    """``POST /v1/responses/compact``"""
+
+    model: str
+    input: str | list[InputItem] | None = None
+    instructions: str | None = None
+    previous_response_id: str | None = None
+
+
 # Items -------------------------------------------------------------------------------------------------------
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]

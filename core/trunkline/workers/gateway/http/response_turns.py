@@ -109,7 +109,7 @@ async def accept_response(
         else []
     )
     messages = parse_input(request, await load_files(connection, contents))
-    previous = await _previous(connection, request.previous_response_id, unstored or {})
+    previous = await find_previous(connection, request.previous_response_id, unstored or {})
     history, said = split_after_last_answer(messages)
     if previous is not None:
         history, said = [], messages  # items are added to what the response has, whatever they are
@@ -143,9 +143,11 @@ async def _send(
         raise
 
 
-async def _previous(
+async def find_previous(
     connection: HTTPConnection, id: str | None, unstored: Mapping[str, str]
 ) -> TurnState | None:
+    """Return the turn of ``previous_response_id``, None without one. ``unstored`` is as in ``accept_response``. Raises
+    InvalidField."""
     if id is None:
         return None
     if id in unstored:
