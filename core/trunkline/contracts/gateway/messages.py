@@ -24,14 +24,15 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     turn.
 
     Without a ``conversation`` a new conversation starts in ``block``; None selects the block that the gateway's rules
-    choose. ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens``, ``temperature``,
-    ``parameters``, ``instructions``, ``tool_choice``, ``response_format``, ``shows`` and ``response`` are as in
-    ``TurnRequested``; a channel's client adds ``shows``. ``preceding`` are
-    messages before ``content``. ``content`` may be empty if the last of ``preceding`` is a tool's result.
+    choose. ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens``, ``temperature``, ``parameters``,
+    ``instructions``, ``tool_choice``, ``response_format``, ``shows`` and ``response`` are as in ``TurnRequested``; a
+    channel's client adds ``shows``. ``preceding`` are messages before ``content``. ``content`` may be empty if the
+    last of ``preceding`` is a tool's result, or if there are files.
 
     ``images`` and ``documents`` are files that belong to ``content``; messages of ``history`` and ``preceding`` carry
-    their own. The gateway recognises the type of each by its content, stores it in memory and names it in the message
-    (``Message.attachments``) before the message is accepted.
+    their own. An image with a name may be among the documents. The gateway recognises the type of each file by its
+    content, stores the file in memory and names it in the message (``Message.attachments``) before the message is
+    accepted.
     """
 
     content: str

@@ -67,43 +67,39 @@ def _add(found: MessageContent, part: ContentPart, files: Mapping[str, DocumentF
         case "refusal":
             found.text += part.refusal
         case "image_url" | "input_image":
-            found.images.append(_image(part, files, at))
+            _add_image(found, part, files, at)
         case "file" | "input_file":
-            _add_file(found, part if part.file is None else part.file, files, at, part.file_url)
+            found.documents.append(_file(part if part.file is None else part.file, files, at, part.file_url))
         case "input_audio":
             raise InvalidField((*at, "type"), AUDIO_RULE)
         case _:
             raise InvalidField((*at, "type"), PART_RULE)
 
 
-def _image(part: ContentPart, files: Mapping[str, DocumentFile], at: Path) -> Image:
+def _add_image(found: MessageContent, part: ContentPart, files: Mapping[str, DocumentFile], at: Path) -> None:
     if part.image_url is None and part.file_id:
-        data, where = _uploaded(part.file_id, files, (*at, "file_id")).data, (*at, "file_id")
+        where: Path = (*at, "file_id")
+        uploaded = _uploaded(part.file_id, files, where)
+        found.documents.append(uploaded)  # which keeps its name
+        media_type: str | None = uploaded.media_type
     else:
         url = part.image_url.url if isinstance(part.image_url, ImageUrl) else part.image_url
         where = (*at, "image_url", "url") if isinstance(part.image_url, ImageUrl) else (*at, "image_url")
         data = _data_of_url(url or "", where, URL_RULE)
-    media_type = media_type_of(data)
+        media_type = media_type_of(data)
+        found.images.append(Image(media_type=media_type or "", data=data))
     if media_type not in IMAGE_TYPES:
         raise InvalidField(where, "It is a PNG, JPEG, GIF or WebP image.")
-    return Image(media_type=media_type, data=data)
 
 
-def _add_file(
-    found: MessageContent, file: FileIn, files: Mapping[str, DocumentFile], at: Path, url: str | None
-) -> None:
+def _file(file: FileIn, files: Mapping[str, DocumentFile], at: Path, url: str | None) -> DocumentFile:
     if url:
         raise InvalidField((*at, "file_url"), "Send the file itself. Trunkline fetches no addresses.")
     if file.file_id:
-        document = _uploaded(file.file_id, files, (*at, "file_id"))
-    elif file.file_data:
-        document = _inline_document(file, (*at, "file_data"))
-    else:
-        raise InvalidField(at, "A file has a file_id, or file_data with a filename.")
-    if document.media_type in IMAGE_TYPES:
-        found.images.append(Image(media_type=document.media_type, data=document.data))
-    else:
-        found.documents.append(document)
+        return _uploaded(file.file_id, files, (*at, "file_id"))
+    if file.file_data:
+        return _inline_document(file, (*at, "file_data"))
+    raise InvalidField(at, "A file has a file_id, or file_data with a filename.")
 
 
 def _inline_document(file: FileIn, at: Path) -> DocumentFile:
