@@ -168,6 +168,6 @@ async def test_names_are_sanitised(
     env: Environment, client: openai.AsyncOpenAI, name: str, safe: str
 ) -> None:
     assert safe_name(name) == safe
-    if name and not set(name) & set("\r\""):  # which the client encodes
+    if name and not set(name) & set('\r"'):  # which the client encodes
         file: Any = await client.files.create(file=(name, b"x"), purpose="user_data")
         assert file.filename == safe
