@@ -64,6 +64,9 @@ MEANING = {
     "gateway.max_content": "the largest size of a message",
     "gateway.max_queued": "the largest number of messages of one conversation that wait for their answers; "
     "further ones are refused",
+    "gateway.max_attachments": "the largest number of files of one request",
+    "gateway.max_attachment_mb": "the largest size of a file of a message, and of an uploaded file, in MiB",
+    "gateway.max_attachments_mb": "the largest size of all files of one request together, in MiB",
     "gateway.header_timeout": "the longest time for the header of a request; then the connection is closed",
     "gateway.body_timeout": "the longest time for the body of a request",
     "gateway.metrics": "who may read `/metrics`: `token`, `open` (anybody who reaches the port) or `off`",
@@ -143,6 +146,8 @@ MEANING = {
     "retention.result_days": "the days for which tool results are kept that are too long for their "
     "conversation",
     "retention.result_mb": "the largest size of those results, in MB; then the oldest are deleted",
+    "retention.file_days": "the days for which uploaded files are kept; a message keeps its own copy",
+    "retention.file_mb": "the largest size of the uploaded files together, in MB; then uploads are refused",
     "retention.body_mb": "the largest size of message bodies above 128 KiB together, in MB; then such "
     "messages are refused",
     "retention.log_mb": "the size, in MB, at which a log file in `logs/` is closed and a new one begun",

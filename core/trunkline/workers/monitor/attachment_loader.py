@@ -33,7 +33,7 @@ NOT_TAKEN = "not sent, because this model does not take files of this type"
 
 @dataclass(slots=True)
 class _LoadedFiles:
-    """What the files of one message become: content for the model, and a line about each."""
+    """The files of one message as content for the model, and a line about each."""
 
     images: list[Image]
     documents: list[DocumentFile]

@@ -38,7 +38,7 @@ INSTRUCTIONS = (
 
 
 class CompactionItem(FullStruct, frozen=True, kw_only=True, tag_field="type", tag="compaction"):
-    """What a conversation became. ``encrypted_content`` is opaque."""
+    """The item that stands for a conversation. ``encrypted_content`` is opaque."""
 
     id: str
     encrypted_content: str

@@ -37,7 +37,7 @@ class TextIn(In, frozen=True, kw_only=True):
 
 
 class ReasoningIn(In, frozen=True, kw_only=True):
-    """How much the model reasons, and whether the response has a summary of the reasoning."""
+    """The effort of the model's reasoning, and whether the response has a summary of it."""
 
     effort: str | None = None
     summary: Literal["auto", "concise", "detailed"] | None = None
