@@ -22,7 +22,7 @@ STREAMS = (
 )  # fmt: skip
 BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits",
-    "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results",
+    "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -41,6 +41,7 @@ MEMORY = (
     "collect", "collected", "collected-search", "collected-clear", "blame", "diff", "revert", "import", "index-stats",
     "reindex", "remember", "recall", "chunk-get", "chunk-list", "chunk-linked", "chunk-link", "chunk-update",
     "chunk-forget", "chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats", "purge",
+    "attachments-store", "attachment-read",
 )  # fmt: skip
 COMMANDS = (
     *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("mail", "letters", "cli", "http") for verb in GATEWAY),
@@ -102,6 +103,7 @@ def published() -> Iterator[str]:
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
     yield from ("$KV.quotas.key", "$KV.transcripts.key", "$KV.requests.key", "$KV.circuits.key")
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
+    yield from ("$O.files.C.key", "$O.files.M.key", "$KV.deleted-responses.key")
     yield from (f"_INBOX_{user}.forged.1" for user in USERS)
     yield from ("_INBOX.forged.1", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING", "anything")
 
@@ -181,7 +183,11 @@ DEADLINES = {
     *(f"$JS.API.CONSUMER.{verb}.TIMERS.deadlines" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
     "$JS.ACK.TIMERS.deadlines.1.1.1.1700000000000000000.0",
 }
-TRANSCRIPTS = {*reads("KV_transcripts", "KV_requests"), "$KV.transcripts.key", "$KV.requests.key"}
+TRANSCRIPTS = {
+    *reads("KV_transcripts", "KV_requests", "KV_deleted-responses"),
+    *(f"$KV.{bucket}.key" for bucket in ("transcripts", "requests", "deleted-responses")),
+}
+FILES = {*reads("OBJ_files"), "$JS.API.STREAM.PURGE.OBJ_files", "$O.files.M.key", "$O.files.C.key"}
 QUOTAS = {*reads("KV_quotas"), "$KV.quotas.key"}
 RESULTS = {*reads("OBJ_results"), "$JS.API.STREAM.PURGE.OBJ_results", "$O.results.M.key", "$O.results.C.key"}
 PURGED = (
@@ -204,7 +210,8 @@ SIZES = {
 PUBLISH: dict[str, set[str]] = {
     "gateway": {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
-        *memory("history"), "trunkline.cmd.model.answerer",
+        *memory("history", "attachments-store"), *FILES, *BRINGS,
+        "trunkline.cmd.model.answerer", "trunkline.cmd.model.complete",
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *looks("AUDIT"), *DEADLINES,
         *reads("KV_workers", "KV_pulse"), *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor"), *SIZES,
@@ -212,7 +219,7 @@ PUBLISH: dict[str, set[str]] = {
     "monitor": {
         "trunkline.cmd.model.complete",
         "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
-        "trunkline.cmd.tools.call", "trunkline.cmd.tools.call-decided", *memory("read-many"), *BLOCK_MEMORY,
+        "trunkline.cmd.tools.call", "trunkline.cmd.tools.call-decided", *memory("read-many", "attachment-read"), *BLOCK_MEMORY,
         "trunkline.journal.turn.conv.turn",
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
         *memory("write-many"), *LEARNS, "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
