@@ -7,6 +7,8 @@ from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.messages import FeedEvent, FeedItem
 from trunkline.workers.gateway.http.openapi import EVENTS, EXTENSIONS
+from trunkline.workers.gateway.http.response_events import RESPONSE_EVENTS
+from trunkline.workers.gateway.http.response_socket import SocketError
 
 INTRODUCTION = """
 # Events
@@ -32,6 +34,22 @@ exception: after a crash it has to obey `text-reset`. In the other events, `meta
 `/openapi.json` has all events as JSON schemas under `x-events`.
 """
 
+RESPONSES = """
+## The events of a response
+
+`POST /v1/responses` with `stream`, `GET /v1/responses/{id}?stream=true`, and the WebSocket at `/v1/responses` send
+these. `sequence_number` counts them from 0 without gaps. The events are a function of the turn, so whoever reads the
+response again gets the same events with the same numbers. `GET /v1/responses/{id}?stream=true&starting_after=N`
+continues a response in the background after event N, even after a restart of any worker. The stream of another response
+may also show an approval of an earlier turn that its turn waits for, so only streams of responses in the background can
+be resumed. The last event is `response.completed`, `response.incomplete`, `response.failed` or `error`; server-sent
+events then end with `[DONE]`. After `error` the response may go on, and can be retrieved: the stream ends so when text
+that was sent is no longer valid, because another monitor asked the model again and it answered otherwise.
+
+Each model call with text is one message. Tools that Trunkline runs itself have no events. Reasoning is shown if the
+request has `reasoning.summary`.
+"""
+
 NOT_SHOWN = "Only channels receive reasoning and steered messages."
 
 WITHIN = (ApprovalDetail, StoredResult)
@@ -53,6 +71,7 @@ def page() -> str:
         parts.append(f"### {kind.__name__}\n\n{fields_table(kind)}")
     for kind in WITHIN:
         parts.append(f"### {kind.__name__}\n\n{prose(kind)}\n\n{fields_table(kind)}")
+    parts.append(_responses())
     parts.append(f"## The feed\n\n{prose(FeedItem)}\n\n{fields_table(FeedItem)}")
     for kind in typing.get_args(FeedEvent):
         tag = kind.__struct_config__.tag
@@ -63,3 +82,12 @@ def page() -> str:
 def _meaning(kind: type) -> str:
     """What follows the name of the event in the docstring of its data."""
     return " ".join(prose(kind).split()).partition(": ")[2]
+
+
+def _responses() -> str:
+    """The section of the events of a response."""
+    kinds = (*RESPONSE_EVENTS, SocketError)
+    rows = [(code(str(kind.__struct_config__.tag)), prose(kind).replace("\n", " ")) for kind in kinds]
+    parts = [RESPONSES.strip(), table(("event", "means"), rows)]
+    parts += [f"### {kind.__name__}\n\n{fields_table(kind)}" for kind in kinds]
+    return "\n\n".join(parts)

@@ -8,6 +8,8 @@ from generator.markdown import code, fields_table, prose, table
 from trunkline.workers.gateway.http.app import PUBLIC
 from trunkline.workers.gateway.http.openapi import (
     EVENT_STREAM,
+    FILE_CONTENT,
+    FORM,
     NO_CONTENT,
     OPERATIONS,
     PARAMETERS,
@@ -25,8 +27,10 @@ Plugins may add paths under `/x/<plugin>/`.
 
 The server ignores unknown fields of a request, and sends only the fields that are listed here. An error is
 `{"code": …, "message": …}` with one of the [fixed codes](errors.md). `metadata.reason` may give details; for a 409 only
-the owner receives them. Every response has an `X-Correlation-ID` that finds the details in the log. A browser's request
-from another site is refused, and so is a request with a host name that is not this machine's.
+the owner receives them. Below `/v1` an error has OpenAI's form, `{"error": {"message", "type", "param", "code"}}`;
+`param` names the wrong field, such as `input[0].content[1].image_url`. Every response has an `X-Correlation-ID` that
+finds the details in the log. A browser's request from another site is refused, and so is a request with a host name
+that is not this machine's.
 """
 
 NOTES = {
@@ -43,7 +47,43 @@ NOTES = {
         "`model` is a block's name, or `block:adapter/model`. With the header `X-Conversation-ID` the conversation "
         "continues with the last message only; without it the transcript of the request decides. With `stream` the "
         "answer is sent as OpenAI's chunks. Trunkline runs its own tools, and the client sees their text only. Calls "
-        "of the client's tools are returned to the client."
+        "of the client's tools are returned to the client. A person's message may have images (`image_url` with a "
+        "`data:` URL) and files (`file` with a `file_id`, or `file_data` and `filename`)."
+    ),
+    ("post", "/v1/responses"): (
+        "`model` is a block's name, or `block:adapter/model`. A response is a turn: it goes on when the client leaves. "
+        "With `stream` the answer is sent as [OpenAI's events](events.md#the-events-of-a-response). "
+        "`previous_response_id` continues the conversation of that response, or forks it if something followed there. "
+        "`conversation` names a conversation of Trunkline. Without either, the items of the request decide, as in chat "
+        "completions. `store: false` leaves no response that can be retrieved; the conversation is in memory all the "
+        "same. A turn that waits for a person's decision is returned with the status `in_progress`, and goes on after "
+        "the decision. `truncation`, `parallel_tool_calls`, `include`, `user`, `safety_identifier` and "
+        "`prompt_cache_key` are accepted and repeated, and change nothing. A model that takes no `top_p`, "
+        "`reasoning` or `text.verbosity` is not sent them.\n\n"
+        'As a WebSocket the same path takes messages `{"type": "response.create", …}` with the fields of this body, '
+        "without `stream` and `background`, and sends the same events, one response after the other. A response with "
+        "`store: false` can be continued on its socket only."
+    ),
+    ("get", "/v1/responses/{id}"): (
+        "A response can be retrieved for as long as the journal has its turn (`retention.journal_days`), by the "
+        "identity that created it."
+    ),
+    ("post", "/v1/responses/{id}/cancel"): (
+        "The reply follows when the turn has ended, after 10 seconds at the latest."
+    ),
+    ("delete", "/v1/responses/{id}"): (
+        "The response can no longer be retrieved or continued. Its conversation stays in memory; "
+        "[a purge](../how-to/purge.md) removes that."
+    ),
+    ("post", "/v1/responses/compact"): (
+        "The block's model writes a summary. The client sends the output back as input, in place of what was "
+        "compacted. The item's content is base64, not encrypted."
+    ),
+    ("post", "/v1/files"): (
+        "A form (`multipart/form-data`) with the fields `file`, `purpose` (`user_data`, `vision`, `assistants`, "
+        "`batch`, `fine-tune` or `evals`) and optionally `expires_after[anchor]` (`created_at`) and "
+        "`expires_after[seconds]` (3600 to 2592000). A file expires after `retention.file_days` at the latest, and belongs to the identity that "
+        "uploaded it. Any file can be uploaded; messages take images (PNG, JPEG, GIF, WebP), PDF and text."
     ),
 }
 
@@ -72,7 +112,7 @@ def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
     if parameters := PARAMETERS.get((method, path)):
         rows = [(code(name), where, means) for where, name, means in parameters]
         lines.append(table(("parameter", "in", "means"), rows))
-    said = f"Body: {_link(body)}. " if body is not None else ""
+    said = "Body: a form. " if body == FORM else f"Body: {_link(body)}. " if body is not None else ""
     lines.append(f"{said}Answer: {status}, {_result(result)}.")
     return "\n\n".join(lines)
 
@@ -82,6 +122,8 @@ def _result(result: object) -> str:
         return "no content"
     if result == PLAIN_TEXT:
         return "plain text"
+    if result == FILE_CONTENT:
+        return "the bytes of the file"
     return "[server-sent events](events.md)" if result == EVENT_STREAM else _link(result)
 
 

@@ -50,7 +50,7 @@ def shown(kind: Any) -> str:
     if origin is Literal:
         return ", ".join(code(value) for value in inner)
     if origin in (tuple, list):
-        return f"list of {shown(inner[0])}"
+        return f"list of {shown(inner[0])}" if inner else "empty list"
     if origin is dict:
         return f"table of {shown(inner[1])}"
     if kind in (Any, object):

@@ -219,7 +219,8 @@ PUBLISH: dict[str, set[str]] = {
     "monitor": {
         "trunkline.cmd.model.complete",
         "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
-        "trunkline.cmd.tools.call", "trunkline.cmd.tools.call-decided", *memory("read-many", "attachment-read"), *BLOCK_MEMORY,
+        "trunkline.cmd.tools.call", "trunkline.cmd.tools.call-decided", *memory("read-many", "attachment-read"),
+        *BLOCK_MEMORY,
         "trunkline.journal.turn.conv.turn",
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
         *memory("write-many"), *LEARNS, "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",

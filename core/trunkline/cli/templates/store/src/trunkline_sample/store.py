@@ -269,6 +269,10 @@ class RecordStore(MemoryStore):
         """Return a file's text, current or at a version."""
         return self._state.read(normalize_path(path), version)
 
+    async def read_bytes(self, path: str) -> bytes:
+        """Return a file's bytes."""
+        return self._state.existing(normalize_path(path)).data
+
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
         """Return the entries of a folder."""
         return self._state.entries(normalize_folder(path), recursive=recursive)
