@@ -82,8 +82,9 @@ NOTES = {
     ("post", "/v1/files"): (
         "A form (`multipart/form-data`) with the fields `file`, `purpose` (`user_data`, `vision`, `assistants`, "
         "`batch`, `fine-tune` or `evals`) and optionally `expires_after[anchor]` (`created_at`) and "
-        "`expires_after[seconds]` (3600 to 2592000). A file expires after `retention.file_days` at the latest, and belongs to the identity that "
-        "uploaded it. Any file can be uploaded; messages take images (PNG, JPEG, GIF, WebP), PDF and text."
+        "`expires_after[seconds]` (3600 to 2592000). A file expires after `retention.file_days` at the latest, and "
+        "belongs to the identity that uploaded it. Any file can be uploaded; messages take images (PNG, JPEG, GIF, "
+        "WebP), PDF and text."
     ),
 }
 

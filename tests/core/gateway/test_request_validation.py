@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import anyio
 import httpx
 import openai
 import pytest
@@ -239,6 +240,28 @@ async def test_the_param_of_a_response(env: Environment) -> None:
                 await client.responses.create(model="main", **given)
             assert failed.value.param == param, given
     assert env.monitor.seen == []
+
+
+async def test_hostile_bodies_are_refused_quickly(env: Environment) -> None:
+    """Deep and long bodies are refused, or answered, and stop nobody."""
+    deep: Any = "x"
+    for _ in range(400):
+        deep = {"a": [deep]}
+    calls = [{"type": "function_call", "call_id": f"c{n}", "name": "a"} for n in range(5_000)]
+    nested = b'{"model":"main","input":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    for body in (
+        {"input": "x", "text": {"format": {"type": "json_schema", "name": "a", "schema": deep}}},
+        {"input": [{"role": "assistant", "content": "x"}] * 50_000},
+        {"input": [{"role": "user", "content": [{"type": "input_text"}] * 50_000}]},
+    ):
+        with anyio.fail_after(30):
+            response = await env.http.post("/v1/responses", json={"model": "main", **body})
+        assert response.status_code == 400, response.text[:200]
+    with anyio.fail_after(30):
+        response = await env.http.post("/v1/responses", json={"model": "main", "input": [*calls, USER]})
+    assert response.status_code == 200
+    assert (await env.http.post("/v1/responses", content=nested)).status_code == 400
+    assert (await env.http.post("/v1/responses", content=b"x" * 60_000_000)).status_code == 413
 
 
 async def test_errors_do_not_repeat_the_request(env: Environment) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 
 from trunkline.cli.checks.check import CheckContext, failure, ok, warning
+from trunkline.contracts.gateway.subjects import FILE_STORE
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.retention import MEGABYTE
 from trunkline.contracts.streams import STREAMS
@@ -112,7 +113,8 @@ async def streams_capacity(context: CheckContext) -> HealthResult | None:
     """streams.capacity: every stream uses less than 90 % of the size that `[retention]` allows."""
     if context.bus is None:
         return None
-    names = [*(spec.name for spec in STREAMS), CLAIM_STORE.stream_name, RESULT_STORE.stream_name]
+    stores = (CLAIM_STORE, RESULT_STORE, FILE_STORE)
+    names = [*(spec.name for spec in STREAMS), *(store.stream_name for store in stores)]
     states = []
     for name in names:
         try:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 CHANNEL = "http"
 
+OPENAI_PREFIX = "/v1/"
+"""The beginning of the paths of OpenAI's API."""
+
 ESCAPE_FACTOR = 6
 """The largest number of bytes of JSON that one byte of content may take."""
 
@@ -44,10 +47,14 @@ class AppState:
     closing: anyio.Event = field(default_factory=anyio.Event)
 
     @property
+    def max_text_body(self) -> int:
+        """The largest number of bytes of a body with text as JSON."""
+        return self.max_content * ESCAPE_FACTOR + BODY_OVERHEAD
+
+    @property
     def max_body(self) -> int:
-        """The largest number of bytes of a body: text as JSON, and files as base64."""
-        files = self.services.attachments.limits.total * 4 // 3
-        return self.max_content * ESCAPE_FACTOR + files + BODY_OVERHEAD
+        """The largest number of bytes of a body with text, and with files as base64."""
+        return self.max_text_body + self.services.attachments.limits.total * 4 // 3
 
 
 def app_state_of(request: HTTPConnection) -> AppState:

@@ -179,6 +179,11 @@ def _conversation_message(message: Message) -> ConversationMessage:
         "error": message.error or None,
         "tool_call_id": message.tool_call_id,
         "name": message.name,
+        "attachments": [
+            {"name": file.name, "media_type": file.media_type, "size": file.size}
+            for file in message.attachments
+        ]
+        or None,
         "tool_calls": [
             {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
         ]

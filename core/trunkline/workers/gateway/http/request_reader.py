@@ -10,7 +10,7 @@ from starlette.requests import Request
 from trunkline.errors import ErrorCode
 from trunkline.runtime.http.validation_errors import Field, field_and_reason
 from trunkline.workers.gateway.errors import InvalidField, refusal
-from trunkline.workers.gateway.http.app_state import app_state_of
+from trunkline.workers.gateway.http.app_state import OPENAI_PREFIX, app_state_of
 
 T = TypeVar("T")
 
@@ -18,7 +18,8 @@ T = TypeVar("T")
 async def read_body(request: Request) -> bytes:
     """Return the body. Refused with ``too_large`` as soon as the limit is exceeded, without reading
     further."""
-    limit = app_state_of(request).max_body
+    state = app_state_of(request)
+    limit = state.max_body if request.url.path.startswith(OPENAI_PREFIX) else state.max_text_body
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise refusal(ErrorCode.TOO_LARGE)

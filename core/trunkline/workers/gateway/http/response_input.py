@@ -195,19 +195,20 @@ def _summary(item: InputItem, at: Path) -> Message:
 def _grouped(messages: Iterable[Message]) -> Iterator[Message]:
     """Yield the messages with calls joined to the answer before them: one answer is one message with its calls."""
     answer: Message | None = None
+    calls: list[ToolCall] = []
     for message in messages:
         if answer is not None and message.role == "assistant" and message.tool_calls:
-            answer = replace(answer, tool_calls=(*answer.tool_calls, *message.tool_calls))
+            calls.extend(message.tool_calls)
             continue
         if answer is not None:
-            yield answer
+            yield replace(answer, tool_calls=tuple(calls))
             answer = None
         if message.role == "assistant":
-            answer = message
+            answer, calls = message, list(message.tool_calls)
         else:
             yield message
     if answer is not None:
-        yield answer
+        yield replace(answer, tool_calls=tuple(calls))
 
 
 def to_message(request: CreateResponse, messages: Sequence[Message]) -> SendMessage:

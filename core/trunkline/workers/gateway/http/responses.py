@@ -11,7 +11,7 @@ from starlette.responses import Response
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.runtime.http.auth_middleware import CORRELATION
 from trunkline.workers.gateway.errors import InvalidField, to_refusal
-from trunkline.workers.gateway.http.app_state import is_owner
+from trunkline.workers.gateway.http.app_state import OPENAI_PREFIX, is_owner
 from trunkline.workers.gateway.http.schemas import Error
 from trunkline.workers.gateway.queue_limiter import QueueFull
 from trunkline_bus import Refusal
@@ -34,8 +34,6 @@ STATUS: dict[ErrorCode, int] = {
     ErrorCode.PANIC: 503,
     ErrorCode.INTERNAL: 500,
 }
-
-OPENAI_PREFIX = "/v1/"
 
 CREDENTIAL_HINT = "Send the token of this home in the header Authorization, as Bearer TOKEN, or in X-API-Key."
 """The hint for a missing or wrong credential. It is the same for all, so that it reveals nothing about the
