@@ -144,3 +144,32 @@ async def test_a_chat_without_a_header_continues_where_it_waits(running: Platfor
         again = await client.chat.completions.with_raw_response.create(model="main", messages=messages)
     assert again.headers["x-conversation-id"] == raw.headers["x-conversation-id"] == approval.conversation
     assert "is behind another" in (again.parse().choices[0].message.content or "")
+
+
+async def test_a_response_behind_an_approval(running: Platform) -> None:
+    """A whole response is returned with the approval and in progress; a stream shows it and continues; a response in
+    the background is queued, and its stream is that of its own turn."""
+    accepted, approval = await asked_by(running, write("a.md"))
+    asked: dict[str, Any] = {"model": "main", "conversation": accepted.conversation}
+    async with openai_of(running) as client:
+        whole = await client.responses.create(input="say:one", **asked)
+        assert (whole.status, f"approvals approve {approval.id}" in whole.output_text) == (
+            "in_progress",
+            True,
+        )
+        stream = await client.responses.create(input="say:two", stream=True, **asked)
+        later = await client.responses.create(input="say:three", background=True, **asked)
+        assert later.status == "queued"
+        assert (await client.responses.retrieve(later.id)).status == "queued"
+        events = []
+        async for event in stream:
+            events.append(event)
+            if event.type == "response.output_item.done" and len(events) < 12:
+                await decide(running, approval, allow=True)
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+        texts = [part.text for item in events[-1].response.output for part in item.content]
+        assert f"approvals approve {approval.id}" in texts[0] and texts[1:] == ["two"]
+        rest = await client.responses.retrieve(later.id, stream=True)
+        kinds = [event.type async for event in rest]
+        assert kinds.count("response.output_item.done") == 1 and kinds[-1] == "response.completed"
+        assert (await client.responses.retrieve(whole.id)).output_text == "one"
