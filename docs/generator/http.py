@@ -57,8 +57,8 @@ NOTES = {
         "`conversation` names a conversation of Trunkline. Without either, the items of the request decide, as in chat "
         "completions. `store: false` leaves no response that can be retrieved; the conversation is in memory all the "
         "same. A turn that waits for a person's decision is returned with the status `in_progress`, and goes on after "
-        "the decision. `truncation`, `parallel_tool_calls`, `include`, `user`, `safety_identifier` and "
-        "`prompt_cache_key` are accepted and repeated, and change nothing. A model that takes no `top_p`, "
+        "the decision. `truncation`, `parallel_tool_calls`, `max_tool_calls`, `include`, `user`, `safety_identifier` "
+        "and `prompt_cache_key` are accepted and repeated, and change nothing. A model that takes no `top_p`, "
         "`reasoning` or `text.verbosity` is not sent them.\n\n"
         'As a WebSocket the same path takes messages `{"type": "response.create", …}` with the fields of this body, '
         "without `stream` and `background`, and sends the same events, one response after the other. A response with "

@@ -21,6 +21,7 @@ from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.memory.export_transfer import export_memory
 from trunkline.contracts.memory.import_transfer import import_memory
 from trunkline.contracts.memory.purge import MEMORY_PURGE, PurgeMemory
+from trunkline.contracts.memory.search import MEMORY_SEARCH, SearchMemory
 from trunkline.contracts.turns.subjects import INBOX, JOURNAL
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
@@ -159,6 +160,14 @@ async def test_a_picture_is_understood_after_restarts_and_without_the_bus(tmp_pa
     async with harness(tmp_path / "home") as second:
         await second.ask("say:Still a cat.", conversation=conversation)
         assert second.images == [PICTURE]
+
+
+async def test_no_search_finds_an_attachment(shared: Harness) -> None:
+    """It belongs to its message, which may be in a conversation that no search finds."""
+    notes = {"type": "input_file", "file_data": base64.b64encode(b"The word is zanzibar.").decode()}
+    await shared.ask(asks("say:ok", notes))
+    found = await shared.running.bus.call(MEMORY_SEARCH, SearchMemory(query="zanzibar"), timeout=30)
+    assert "zanzibar" in shared.sent and found.hits == ()
 
 
 async def test_an_old_picture_is_not_sent_for_ever(shared: Harness) -> None:

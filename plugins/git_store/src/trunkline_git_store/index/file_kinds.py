@@ -6,7 +6,7 @@ import re
 import msgspec
 
 from trunkline.api.memory import is_untouched
-from trunkline.api.store import is_log_path, parse_conversation_path
+from trunkline.api.store import conversation_of_attachment, is_log_path, parse_conversation_path
 from trunkline_git_store.index.chunk import chunk_passages, is_chunk
 from trunkline_git_store.index.conversation import conversation_passages
 from trunkline_git_store.index.document_splitter import split_document
@@ -41,6 +41,8 @@ def file_passages(path: str, data: bytes) -> list[Passage]:
 def _as_its_kind(path: str, data: bytes) -> list[Passage]:
     if is_log_path(path):
         return []  # who did what, and at what cost, is nothing that anybody remembered
+    if conversation_of_attachment(path) is not None:
+        return []  # it belongs to its message, which may be in a conversation that no search finds
     if is_chunk(path):
         return chunk_passages(path, data)
     if parse_conversation_path(path) is not None:

@@ -9,7 +9,7 @@ import msgspec
 from trunkline import MemoryHit
 from trunkline.api.chunks import parse_chunk_path
 from trunkline.api.memory import SearchMemory, is_untouched
-from trunkline.api.store import is_log_path, is_under, parse_conversation_path
+from trunkline.api.store import conversation_of_attachment, is_log_path, is_under, parse_conversation_path
 from trunkline_git_store.index.conversation import conversation_passages
 from trunkline_git_store.index.file_kinds import is_episode
 from trunkline_git_store.index.json_text import readable_lines
@@ -53,6 +53,8 @@ def _texts(repository: Repository, prefix: str, folder: str) -> Iterator[tuple[s
     for path, entry in islice(files_in(tree_at(tree, prefix), prefix), MAX_FILES):
         chunk = parse_chunk_path(path)
         if (chunk is not None and chunk.archived) or is_episode(path) or is_log_path(path):
+            continue
+        if conversation_of_attachment(path) is not None:
             continue
         data = repository.data(entry.blob)
         text = try_decode_text(data[:MAX_INDEXED_BYTES])
