@@ -109,10 +109,10 @@ ModelFault = Literal[
 class ModelError(Exception):
     """A model call failed.
 
-    ``code`` is sent to clients (``provider_error`` or ``context_overflow``). ``fault`` is the finer reason for
-    logs, traces and middleware that retries. ``detail`` is raw text for the log and is not sent to clients.
-    ``retry_after`` is the number of seconds after which the vendor accepts another request; None if the vendor does not
-    say.
+    ``code`` is sent to clients: ``provider_error`` or ``context_overflow``, or ``invalid_request`` if the request has
+    files that the model does not take. ``fault`` is the finer reason for logs, traces and middleware that retries.
+    ``detail`` is raw text for the log and is not sent to clients. ``retry_after`` is the number of seconds after which
+    the vendor accepts another request; None if the vendor does not say.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ import re
 
 from trunkline._util.secrets.log_redactor import LogRedactor
 from trunkline._util.text import printable, truncate_words
-from trunkline.errors import ModelError, ModelFault
+from trunkline.errors import ErrorCode, ModelError, ModelFault
 
 MAX_LINE_CHARS = 300
 """Largest number of characters of the line."""
@@ -28,6 +28,9 @@ FAULT_TEXT: dict[ModelFault, str] = {
     "over_budget": "a budget is used up",
 }
 """The text of each fault for people."""
+
+NOT_TAKEN = "the model does not take the request"
+"""The text for people about a request that was not sent, because the model does not take a part of it."""
 
 MAX_WORD_CHARS = 100
 """Largest length of a word that is shown: words of sentences are shorter, keys may be longer."""
@@ -87,7 +90,8 @@ class ModelErrorFormatter:
                 self._redact(error.detail)
             )  # Trunkline's own text, which may name files: AGENT.md is not a host name
         detail = _DOTTED.sub("[address]", self._redact(error.detail))
-        return _shorten(f"{model}: {FAULT_TEXT[error.fault]}{f' ({detail})' if detail else ''}.")
+        fault = NOT_TAKEN if error.code is ErrorCode.INVALID_REQUEST else FAULT_TEXT[error.fault]
+        return _shorten(f"{model}: {fault}{f' ({detail})' if detail else ''}.")
 
     def _redact(self, text: str) -> str:
         """Return the text without secrets, addresses, account ids and paths."""
