@@ -16,7 +16,7 @@ from openai import AsyncOpenAI
 
 import trunkline
 from trunkline.api.model import ModelAdapter
-from trunkline.contracts.conversations.messages import DocumentFile, Image
+from trunkline.contracts.conversations.messages import Attachment, DocumentFile, Image, Message
 from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.memory.export_transfer import export_memory
 from trunkline.contracts.memory.import_transfer import import_memory
@@ -220,6 +220,21 @@ async def test_channels_send_files_by_the_same_way(shared: Harness) -> None:
     answer = await shared.running.answer(await shared.running.gateway.send(message))
     assert answer.ended.code is None
     assert shared.images == [OTHER] and "in words" in shared.sent
+
+
+async def test_a_sender_cannot_name_files_of_another_conversation(shared: Harness) -> None:
+    """Names in a sender's own messages are removed, so another conversation's file reaches no model."""
+    await shared.ask(asks("say:x", image(OTHER)))
+    path = str(shared.files()[0].relative_to(shared.running.home.memory))
+    stolen = Attachment(path=path, name="a.png", media_type="image/png", size=9)
+    earlier = Message(id="m", role="user", content="look", attachments=(stolen,))
+    answer = Message(id="n", role="assistant", content="x")
+    for message in (
+        SendMessage(content="say:y", history=(earlier, answer)),
+        SendMessage(content="say:y", preceding=(earlier,)),
+    ):
+        await shared.running.answer(await shared.running.gateway.send(message))
+        assert shared.images == [] and "a.png" not in shared.sent
 
 
 HOSTILE: tuple[tuple[dict[str, Any], int], ...] = (

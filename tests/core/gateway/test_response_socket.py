@@ -88,10 +88,17 @@ async def test_a_handshake_is_refused(
 
 
 async def test_there_is_no_other_socket(env: Environment) -> None:
-    url = env.url.replace("http://", "ws://") + "/conversations"
-    with pytest.raises(InvalidStatus):
-        async with connect(url, additional_headers={"Authorization": f"Bearer {env.token}"}):
-            pass
+    """Below ``/v1`` the refusal is OpenAI's error."""
+    for path, status in (("/v1/chat/completions", 404), ("/v1/responses/x", 404), ("/conversations", 403)):
+        url = env.url.replace("http://", "ws://") + path
+        with pytest.raises(InvalidStatus) as refused:
+            async with connect(url, additional_headers={"Authorization": f"Bearer {env.token}"}):
+                pass
+        response = refused.value.response
+        assert response.status_code == status
+        if status == 404:
+            error = msgspec.json.decode(response.body or b"", type=ErrorObject).error
+            assert error.code == "not_found"
 
 
 HOSTILE: tuple[tuple[str, str | None], ...] = (

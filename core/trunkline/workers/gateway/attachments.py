@@ -69,12 +69,16 @@ class AttachmentService:
         return InvalidField(("attachments",), reason, ErrorCode.TOO_LARGE)
 
     async def stored(self, request: TurnRequested) -> TurnRequested:
-        """Return the request with the names of its files in place of their bytes, once memory has committed them."""
+        """Return the request with the names of its files in place of their bytes, once memory has committed them.
+
+        Names that the sender put into its messages are removed: they could be those of another conversation's files.
+        """
         preceding = tuple(request.preceding or ())
         messages = (*(request.history or ()), *preceding, request.message)
-        if not any(one.images or one.documents for one in messages):
+        files = [file for one in messages for file in _files(one)]
+        if not files and not any(one.attachments for one in messages):
             return request
-        attachments = iter(await self._store(request, [file for one in messages for file in _files(one)]))
+        attachments = iter(await self._store(request, files) if files else ())
         named = [_with_attachments(one, attachments) for one in messages]
         at = len(messages) - len(preceding) - 1
         return replace(
@@ -116,8 +120,5 @@ def _name(file: Image | DocumentFile, media_type: str) -> str:
 
 
 def _with_attachments(message: Message, attachments: Iterator[Attachment]) -> Message:
-    count = len(message.images) + len(message.documents)
-    if not count:
-        return message
-    taken = tuple(islice(attachments, count))
+    taken = tuple(islice(attachments, len(message.images) + len(message.documents)))
     return replace(message, images=(), documents=(), attachments=taken)

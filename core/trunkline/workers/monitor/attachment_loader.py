@@ -5,6 +5,7 @@ and to a model that does not take its type, the message only says that there was
 with every later turn. A text is sent as text, to every model.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -139,11 +140,16 @@ def _files_to_send(request: ModelRequest) -> set[str]:
     room = MAX_BYTES
     for message in reversed(request.messages):
         for file in message.attachments:
-            if _turn_of(message) in recent or file.name.casefold() in said:
+            if _turn_of(message) in recent or _names(said, file):
                 room -= 0 if file.path in sent else file.size
                 if room >= 0:
                     sent.add(file.path)
     return sent
+
+
+def _names(said: str, file: Attachment) -> bool:
+    """Report whether a text names a file, as a word of its own."""
+    return re.search(rf"(?<!\w){re.escape(file.name.casefold())}(?!\w)", said) is not None
 
 
 def _turns_of_people(messages: Sequence[Message]) -> list[str]:

@@ -29,7 +29,7 @@ from trunkline.workers.gateway.http.response_events import RESPONSE_EVENTS, Resp
 from trunkline.workers.gateway.http.response_schemas import CreateResponse
 from trunkline.workers.gateway.http.response_stream import Events, ResponseStream
 from trunkline.workers.gateway.http.response_turns import AcceptedResponse, accept_response
-from trunkline.workers.gateway.http.responses import STATUS, error_code_for
+from trunkline.workers.gateway.http.responses import STATUS, error_code_for, error_response
 from trunkline.workers.gateway.http.schemas import In
 from trunkline.workers.gateway.queue_limiter import QueueFull
 from trunkline_bus import start_span
@@ -74,7 +74,15 @@ async def responses_socket(socket: WebSocket) -> None:
     await ResponseSocket(socket).run()
 
 
-ROUTES = (WebSocketRoute("/v1/responses", responses_socket),)
+async def unknown_socket(socket: WebSocket) -> None:
+    """Refuse a handshake at any other path of OpenAI's API."""
+    await socket.send_denial_response(error_response(ErrorCode.NOT_FOUND, socket.url.path))
+
+
+ROUTES = (
+    WebSocketRoute("/v1/responses", responses_socket),
+    WebSocketRoute("/v1/{path:path}", unknown_socket),
+)
 SOCKET_EVENTS: tuple[type, ...] = (*RESPONSE_EVENTS, SocketError)
 
 
