@@ -98,6 +98,20 @@ async def test_a_loop_without_server_state(harness: Harness) -> None:
     assert harness.asked["messages"][2]["content"] == "I look."
 
 
+async def test_items_by_reference(harness: Harness) -> None:
+    """A client that names the items of stored responses by their ids continues its conversation, as with the items."""
+    items: list[Any] = [{"role": "user", "content": 'say:I look. ;; call:weather {"town": "Ulm"} ;; quote'}]
+    first = await harness.ask(items, tools=[WEATHER])
+    items += [{"type": "item_reference", "id": item.id} for item in first.output]
+    items.append({"type": "function_call_output", "call_id": first.output[-1].call_id, "output": "rain"})
+    second = await harness.ask(items, tools=[WEATHER])
+    assert second.output_text == "weather said: rain"
+    assert [one["role"] for one in harness.asked["messages"]] == ["system", "user", "assistant", "tool"]
+    wrong = [{"type": "item_reference", "id": first.output[0].id + "9"}, {"role": "user", "content": "say:x"}]
+    with pytest.raises(openai.BadRequestError):
+        await harness.ask(wrong)
+
+
 async def test_parse_returns_the_clients_type(harness: Harness) -> None:
     """``parse`` of both surfaces, which ask the vendor for the same format."""
     answer = await harness.client.responses.parse(

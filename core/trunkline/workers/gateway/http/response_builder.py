@@ -5,6 +5,7 @@ crash, numbers the same event the same (ADR 66). OpenAI's clients cannot take te
 continues only if the new text begins with the text that was sent.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +64,9 @@ from trunkline.workers.gateway.http.response_schemas import (
     SummaryText,
 )
 from trunkline.workers.gateway.http.text_pieces import complete_pieces
-from trunkline_bus import key_of
+
+TURN_PREFIX = "turn_"
+_ITEM_ID = re.compile(r"(?:msg|fc|rs)_([a-z0-9]+)_([0-9]{1,6})")
 
 STATUSES: dict[FinishReason, tuple[ResponseStatus, str]] = {
     "stop": ("completed", ""),
@@ -82,6 +85,21 @@ ERROR_CODES = {
     ErrorCode.CONTEXT_OVERFLOW: "invalid_prompt",
 }
 """OpenAI's code of a failed response; ``server_error`` for any other failure."""
+
+
+UNRECORDED = "u"
+"""The end of the id of an item that is not in the journal, so that nobody can find it again."""
+
+
+def item_id(prefix: str, turn: str, number: int) -> str:
+    """Return the id of an item: it has the turn and the number of the item among those of the turn."""
+    return f"{prefix}_{turn.removeprefix(TURN_PREFIX)}_{number}"
+
+
+def parse_item_id(id: str) -> tuple[str, int] | None:
+    """Return the turn and the number of an item, None for another id."""
+    found = _ITEM_ID.fullmatch(id)
+    return (TURN_PREFIX + found[1], int(found[2])) if found else None
 
 
 @dataclass(slots=True)
@@ -109,6 +127,8 @@ class ResponseBuilder:
         self._reasonings: dict[int, str] = {}
         self._closed: dict[int, str] = {}
         """The texts of complete messages by step."""
+        self._added = 0
+        """The number of items that are not those of ``say``."""
         self._number = 0
         self.completed_at: int | None = None
         """The time at which the turn ended, in Unix seconds. Set it before the last event."""
@@ -148,14 +168,17 @@ class ResponseBuilder:
             case ToolStarted():
                 yield from self._flush()
             case ApprovalRequested():
-                yield from self.say(approval_text(event))
+                yield from self._say(approval_text(event), self._id("msg"))
             case TurnEnded():
                 yield from self._end(event)
 
     def say(self, text: str) -> Iterator[ResponseEvent]:
-        """Yield the events of a message that Trunkline writes, such as an approval that the turn waits for."""
+        """Yield the events of a message that is not in the turn's journal, such as an approval of another turn."""
+        yield from self._say(text, f"{item_id('msg', self._turn, len(self._output))}{UNRECORDED}")
+
+    def _say(self, text: str, id: str) -> Iterator[ResponseEvent]:
         yield from self._close()
-        item = OutputMessage(id=self._id("msg"), status="in_progress", role="assistant", content=())
+        item = OutputMessage(id=id, status="in_progress", role="assistant", content=())
         yield from self._begin_item(item, step=-1)
         yield from self._delta(text)
         yield from self._close()
@@ -273,7 +296,8 @@ class ResponseBuilder:
 
     def _id(self, prefix: str) -> str:
         """Return the id of the next item, the same for every reader."""
-        return f"{prefix}_{key_of(self._turn, 'item', str(len(self._output)))}"
+        self._added += 1
+        return item_id(prefix, self._turn, self._added - 1)
 
     # The end -------------------------------------------------------------------------------------------------
 

@@ -138,7 +138,7 @@ def _messages(items: Sequence[InputItem], files: Mapping[str, DocumentFile]) -> 
             case "reasoning":
                 continue  # what a vendor requires back is in the journal, and only for the running turn (ADR 62)
             case "item_reference":
-                raise InvalidField((*at, "type"), "Send the item itself, or previous_response_id.")
+                raise InvalidField((*at, "id"), "There is no item with this id. Send the item itself.")
             case _:
                 raise InvalidField((*at, "type"), ITEM_RULE)
 
@@ -293,18 +293,20 @@ def _reasoning_out(request: CreateResponse) -> dict[str, Any] | None:
 
 def output_messages(output: Iterable[OutputItem]) -> list[Message]:
     """Return the messages that a client makes of a response's output, when it sends the output back as input."""
-    sent: list[InputItem] = []
-    for item in output:
-        match item:
-            case OutputMessage():
-                text = "".join(part.text for part in item.content)
-                sent.append(InputItem(role="assistant", content=text))
-            case FunctionCallItem():
-                call = InputItem(
-                    type="function_call", call_id=item.call_id, name=item.name, arguments=item.arguments
-                )
-                sent.append(call)
-    return list(_grouped(_messages(sent, {})))
+    return parse_items(list(map(sent_back, output)), {})
+
+
+def sent_back(item: OutputItem) -> InputItem:
+    """Return an item of the output as a client sends it back as input."""
+    match item:
+        case OutputMessage():
+            return InputItem(role="assistant", content="".join(part.text for part in item.content))
+        case FunctionCallItem():
+            return InputItem(
+                type="function_call", call_id=item.call_id, name=item.name, arguments=item.arguments
+            )
+        case _:
+            return InputItem(type="reasoning")
 
 
 def input_items(messages: Iterable[Message]) -> Iterator[InputItemOut]:

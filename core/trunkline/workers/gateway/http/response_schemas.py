@@ -16,10 +16,11 @@ from trunkline.workers.gateway.http.schemas import In
 
 
 class InputItem(In, frozen=True, kw_only=True):
-    """An item of the input: a message, a call of the client's tool, the call's output, or reasoning, which is
-    ignored."""
+    """An item of the input: a message, a call of the client's tool, the call's output, a compaction, the reference of
+    an item of a stored response by its ``id``, or reasoning, which is ignored."""
 
     type: str = "message"
+    id: str | None = None
     role: str | None = None
     content: str | list[ContentPart] | None = None
     call_id: str | None = None

@@ -23,23 +23,26 @@ from trunkline.workers.gateway.http.conversations import client_id
 from trunkline.workers.gateway.http.openai import check_model
 from trunkline.workers.gateway.http.openai_files import load_files
 from trunkline.workers.gateway.http.openai_messages import split_after_last_answer
-from trunkline.workers.gateway.http.response_builder import ResponseBuilder
+from trunkline.workers.gateway.http.response_builder import TURN_PREFIX, ResponseBuilder, parse_item_id
 from trunkline.workers.gateway.http.response_input import (
     check_options,
     output_messages,
     parse_input,
+    sent_back,
     to_message,
 )
 from trunkline.workers.gateway.http.response_schemas import (
     ConversationIn,
     ConversationOut,
     CreateResponse,
+    InputItem,
+    OutputItem,
     ResponseResource,
     with_parameters,
 )
 from trunkline.workers.gateway.turn_lookup import TurnState
 
-PREFIX, TURN_PREFIX = "resp_", "turn_"
+PREFIX = "resp_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ async def accept_response(
     """Accept a request. ``unstored`` are the turns of responses that only this connection can continue, by the ids of
     the responses. Raises InvalidField, and Refusal as ``MessageService.send`` does."""
     check_options(request)
+    request = await _with_referenced_items(connection, request)
     contents = (
         [part for item in request.input for part in (item.content, item.output)]
         if isinstance(request.input, list)
@@ -129,6 +133,30 @@ async def accept_response(
         asked = state.request.response or asked
     turn = ResponseTurn(accepted.conversation, accepted.turn, asked, names_conversation=named is not None)
     return AcceptedResponse(accepted, turn, resolver, (*history, *said))
+
+
+async def _with_referenced_items(connection: HTTPConnection, request: CreateResponse) -> CreateResponse:
+    """Return the request with the items of stored responses in place of their references."""
+    if isinstance(request.input, str):
+        return request
+    outputs: dict[str, tuple[OutputItem, ...]] = {}
+    items: list[InputItem] = []
+    for item in request.input:
+        place = parse_item_id(item.id or "") if item.type == "item_reference" else None
+        if place is not None:
+            turn, number = place
+            if turn not in outputs:
+                outputs[turn] = await _stored_output(connection, turn)
+            item = sent_back(outputs[turn][number]) if number < len(outputs[turn]) else item
+        items.append(item)
+    return replace(request, input=items)
+
+
+async def _stored_output(connection: HTTPConnection, turn: str) -> tuple[OutputItem, ...]:
+    try:
+        return (await read_response(connection, await find_response(connection, response_id(turn)))).output
+    except InvalidField:
+        return ()
 
 
 async def _send(
