@@ -287,6 +287,34 @@ async def test_a_response_continues_and_forks(env: Environment, client: openai.A
         await client.responses.create(model="main", input="x", conversation="conv_unknown")
 
 
+async def test_all_items_are_added(env: Environment, client: openai.AsyncOpenAI) -> None:
+    """With ``previous_response_id`` or ``conversation`` every item of the input is new, in its order: messages, and
+    calls with their outputs."""
+    first = await client.responses.with_raw_response.create(model="main", input="one")
+    call: dict[str, Any] = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
+    items: Any = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": "a"},
+        call,
+        {"type": "function_call_output", "call_id": "c1", "output": "blue"},
+        {"role": "user", "content": "b"},
+    ]
+    places: tuple[dict[str, str], ...] = (
+        {"conversation": first.headers["x-conversation-id"]},
+        {"previous_response_id": first.parse().id},
+    )
+    for place in places:
+        await client.responses.create(model="main", input=items, **place)  # type: ignore[arg-type]
+        request = env.monitor.requests[-1]
+        assert [message.role for message in request.preceding or ()] == [
+            "system",
+            "user",
+            "assistant",
+            "tool",
+        ]
+        assert request.message.content == "b" and request.history is None
+
+
 async def test_a_repeated_request_is_the_same_response(env: Environment, client: openai.AsyncOpenAI) -> None:
     """One turn answers a request, however often it is sent: by a client's id, or as the client's automatic retry."""
     ids = set()

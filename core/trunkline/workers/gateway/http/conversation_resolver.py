@@ -31,7 +31,8 @@ class ConversationResolver:
     """Resolves the conversation of one message and sends the message.
 
     ``named`` is the conversation that the client names, ``previous`` the turn that its message continues.
-    ``retry_count`` is the client's count of automatic retries, None without one.
+    ``retry_count`` is the client's count of automatic retries, None without one. With ``adds_items`` all messages are
+    new in a named conversation; otherwise they are a transcript, of which the conversation has all but the last ones.
     """
 
     request: HTTPConnection
@@ -39,6 +40,7 @@ class ConversationResolver:
     named: str | None = None
     previous: TurnState | None = None
     retry_count: str | None = None
+    adds_items: bool = False
 
     async def send(self, history: Sequence[Message], messages: Sequence[Message]) -> MessageAccepted:
         """Send the message. ``history`` is the client's transcript up to the last answer, ``messages`` the
@@ -53,8 +55,10 @@ class ConversationResolver:
             return await self._follow(message, self.previous)
         if self.named is not None:
             await self._check_results(self.named, message.client_id, history, messages)
-            results = tuple(one for one in message.preceding if one.role == "tool")
-            return await self._send(replace(message, conversation=self.named, preceding=results))
+            if not self.adds_items:
+                results = tuple(one for one in message.preceding if one.role == "tool")
+                message = replace(message, preceding=results)
+            return await self._send(replace(message, conversation=self.named))
         check_transcript_results((*history, *messages))
         if not history:
             return await self._send(replace(message, history=(), one_shot=True))

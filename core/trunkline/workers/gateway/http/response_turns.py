@@ -3,7 +3,7 @@ response. Everything about a response is read from its turn, so there is no stor
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec import UNSET, UnsetType
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from starlette.requests import HTTPConnection
 
 from trunkline.contracts.conversations.messages import Message
-from trunkline.contracts.gateway.messages import DeletedResponse, MessageAccepted
+from trunkline.contracts.gateway.messages import DeletedResponse, MessageAccepted, SendMessage
 from trunkline.contracts.turns.feed_events import JournalTranslator
 from trunkline.contracts.turns.messages import ResponseRequest
 from trunkline.contracts.turns.subjects import JOURNAL
@@ -23,6 +23,7 @@ from trunkline.workers.gateway.http.conversations import client_id
 from trunkline.workers.gateway.http.openai import check_model
 from trunkline.workers.gateway.http.openai_files import load_files
 from trunkline.workers.gateway.http.openai_messages import split_after_last_answer
+from trunkline.workers.gateway.http.openai_schemas import ContentPart
 from trunkline.workers.gateway.http.response_builder import TURN_PREFIX, ResponseBuilder, parse_item_id
 from trunkline.workers.gateway.http.response_input import (
     check_options,
@@ -107,32 +108,48 @@ async def accept_response(
     the responses. Raises InvalidField, and Refusal as ``MessageService.send`` does."""
     check_options(request)
     request = await _with_referenced_items(connection, request)
-    contents = (
-        [part for item in request.input for part in (item.content, item.output)]
-        if isinstance(request.input, list)
-        else []
-    )
-    messages = parse_input(request, await load_files(connection, contents))
+    messages = parse_input(request, await load_files(connection, _contents(request)))
     previous = await find_previous(connection, request.previous_response_id, unstored or {})
-    history, said = split_after_last_answer(messages)
-    if previous is not None:
-        history, said = [], messages  # items are added to what the response has, whatever they are
+    named = _named_conversation(request)
+    adds_items = previous is not None or named is not None
+    history, said = ([], messages) if adds_items else split_after_last_answer(messages)
     message = replace(
         to_message(request, said), client_id=client_id(connection, dict(request.metadata or {}))
     )
     await check_model(services_of(connection).blocks, message.block)
-    named = (
-        request.conversation.id if isinstance(request.conversation, ConversationIn) else request.conversation
-    )
     resolver = ConversationResolver(
-        connection, message, named=named, previous=previous, retry_count=retry_count
+        connection, message, named=named, previous=previous, retry_count=retry_count, adds_items=adds_items
     )
     accepted = await _send(resolver, history, said)
-    asked = message.response or ResponseRequest()
-    if accepted.duplicate and (state := await services_of(connection).turns.find(accepted.turn)) is not None:
-        asked = state.request.response or asked
-    turn = ResponseTurn(accepted.conversation, accepted.turn, asked, names_conversation=named is not None)
+    turn = ResponseTurn(
+        accepted.conversation,
+        accepted.turn,
+        await _first_request(connection, accepted, message),
+        names_conversation=named is not None,
+    )
     return AcceptedResponse(accepted, turn, resolver, (*history, *said))
+
+
+def _contents(request: CreateResponse) -> Iterator[str | Sequence[ContentPart] | None]:
+    """Yield the contents that may name uploaded files."""
+    for item in request.input if isinstance(request.input, list) else ():
+        yield from (item.content, item.output)
+
+
+def _named_conversation(request: CreateResponse) -> str | None:
+    named = request.conversation
+    return named.id if isinstance(named, ConversationIn) else named
+
+
+async def _first_request(
+    connection: HTTPConnection, accepted: MessageAccepted, message: SendMessage
+) -> ResponseRequest:
+    """Return the request that began the turn; for a repeat that is the first one."""
+    asked = message.response or ResponseRequest()
+    if not accepted.duplicate:
+        return asked
+    state = await services_of(connection).turns.find(accepted.turn)
+    return asked if state is None else state.request.response or asked
 
 
 async def _with_referenced_items(connection: HTTPConnection, request: CreateResponse) -> CreateResponse:

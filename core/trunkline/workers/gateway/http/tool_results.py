@@ -4,7 +4,7 @@ A transcript contains the call itself, right before its results. In a conversati
 header, the call must be in the newest turn: any later turn has settled the open calls of an earlier one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.conversations.orphan_results import ORPHAN_RESULT_TEXT, first_orphan_result
@@ -33,7 +33,7 @@ async def check_conversation_results(
     A repeat of the message that began ``turn`` is not checked again. When no turn of the conversation is stored,
     nothing is refused.
     """
-    results = [(number, one) for number, one in enumerate(messages, len(history)) if one.role == "tool"]
+    results = list(_results_of_earlier_calls(messages, len(history)))
     if not results or (turn is not None and await turns.has_journal(conversation, turn)):
         return
     newest = await turns.newest_turn(conversation)
@@ -50,11 +50,20 @@ async def check_conversation_results(
 def check_following_results(state: TurnState, messages: Sequence[Message]) -> None:
     """Refuse a result that answers no call of the turn that the messages continue."""
     waiting = _client_calls(state)
-    for number, message in enumerate(messages):
-        if message.role == "tool":
-            if message.tool_call_id not in waiting:
-                raise InvalidField(("input", number, "call_id"), ORPHAN_RESULT_TEXT)
-            waiting.discard(message.tool_call_id)
+    for number, message in _results_of_earlier_calls(messages, 0):
+        if message.tool_call_id not in waiting:
+            raise InvalidField(("input", number, "call_id"), ORPHAN_RESULT_TEXT)
+        waiting.discard(message.tool_call_id)
+
+
+def _results_of_earlier_calls(messages: Sequence[Message], first: int) -> Iterator[tuple[int, Message]]:
+    """Yield the results whose calls are not among the messages, with their numbers from ``first`` on."""
+    own: set[str | None] = set()
+    for number, message in enumerate(messages, first):
+        own.update(call.id for call in message.tool_calls)
+        if message.role == "tool" and message.tool_call_id not in own:
+            yield number, message
+        own.discard(message.tool_call_id)
 
 
 def _no_call(number: int) -> InvalidField:
