@@ -5,15 +5,15 @@ import builtins
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from trunkline.config.settings import Settings
 
-from .test_names import trees
-
-Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+from .sources import nodes
+from .test_names import DOCUMENTED, MODULES, Documented
 
 RAISES = re.compile(r"\b[Rr]aises? .*?(?=[.;](?:\s|$)|$)")
 """A sentence or clause that names exceptions."""
@@ -47,9 +47,8 @@ def all_exceptions() -> frozenset[str]:
     """Every built-in exception, and every exception class of the shipped code."""
     bases = {
         node.name: {ast.unparse(base).rpartition(".")[2] for base in node.bases}
-        for tree in trees().values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
+        for file in MODULES.values()
+        for node in nodes(file, ast.ClassDef)
     }
     known = {
         name
@@ -62,22 +61,21 @@ def all_exceptions() -> frozenset[str]:
 
 
 @cache
-def bound_names(tree: ast.Module) -> set[str]:
+def bound_names(file: Path) -> set[str]:
     """Return the names that a module imports, anywhere in it; of ``import a.b`` the first. Examples in docstrings use
     ``trunkline``.
     """
     return {"trunkline"} | {
         alias.asname or alias.name.partition(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
+        for node in (*nodes(file, ast.Import), *nodes(file, ast.ImportFrom))
         for alias in node.names
     }
 
 
-def documented(tree: ast.Module) -> Iterator[tuple[Documented, str]]:
+def documented(file: Path) -> Iterator[tuple[Documented, str]]:
     """Yield everything in a module that has a docstring, with the docstring."""
-    for node in ast.walk(tree):
-        if isinstance(node, Documented) and (text := ast.get_docstring(node)):
+    for node in nodes(file, *DOCUMENTED):
+        if text := ast.get_docstring(node):
             yield node, text
 
 
@@ -103,15 +101,15 @@ def test_docstrings_name_only_exceptions_that_exist() -> None:
     """An exception that a docstring names is built in, defined in the shipped code, or imported by the module."""
     named = [
         (module, getattr(node, "lineno", 1), names)
-        for module, tree in trees().items()
-        for node, text in documented(tree)
+        for module, file in MODULES.items()
+        for node, text in documented(file)
         if "aise" in text and (names := raised_names(text))
     ]
     found = {
         (f"{module}:{line}", name)
         for module, line, names in named
         if (unknown := names - all_exceptions())
-        for name in unknown - bound_names(trees()[module])
+        for name in unknown - bound_names(MODULES[module])
     }
     assert found == set()
     assert len(named) > 500
@@ -126,9 +124,9 @@ def test_texts_name_only_settings_that_exist() -> None:
     }
     named = {
         (f"{module}:{node.lineno}", section, key)
-        for module, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for module, file in MODULES.items()
+        for node in nodes(file, ast.Constant)
+        if isinstance(node.value, str)
         for section, key in SETTING.findall(node.value)
         if section in sections
     }

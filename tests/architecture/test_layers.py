@@ -6,14 +6,14 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from trunkline._util.lazy_names import public_modules
 
-ROOT = Path(__file__).parents[2]
-
+from .sources import ROOT, nodes, tree_of
 
 MOST_LAYERS = 12
 MOST_ENTRIES = 16
@@ -23,10 +23,10 @@ def imports(file: Path) -> Iterator[tuple[str, int]]:
     """Every module that a file imports, with the line. ``from a import b`` counts as ``a.b`` when that is a module of
     Trunkline, and as ``a`` otherwise.
     """
-    for node in ast.walk(ast.parse(file.read_text(), str(file))):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+    for node in nodes(file, ast.Import):
+        yield from ((alias.name, node.lineno) for alias in node.names)
+    for node in nodes(file, ast.ImportFrom):
+        if node.level == 0:
             module = str(node.module)
             below = {name: f"{module}.{name}" for name in (alias.name for alias in node.names)}
             yield from {
@@ -34,6 +34,7 @@ def imports(file: Path) -> Iterator[tuple[str, int]]:
             }.items()
 
 
+@cache
 def is_module(name: str) -> bool:
     """Report whether the source of Trunkline has this module."""
     top, _, rest = name.partition(".")
@@ -131,9 +132,9 @@ def test_the_opentelemetry_sdk_is_set_up_in_one_place():
     wrong = [
         where(file, line)
         for file in python_files("core", "bus", "plugins", "adapters", "channels")
+        if "tests" not in file.parts
         for module, line in imports(file)
         if within(module, "opentelemetry.sdk", "opentelemetry.exporter") and file not in allowed
-        if "tests" not in file.parts
     ]
     assert wrong == []
 
@@ -172,8 +173,7 @@ def test_the_turn_machine_does_no_io():
         ROOT / "core/trunkline/workers/monitor/steps.py",
     ):
         assert [where(file, line) for module, line in imports(file) if not within(module, *allowed)] == []
-        tree = ast.parse(file.read_text())
-        assert not [node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef | ast.Await)]
+        assert not [*nodes(file, ast.AsyncFunctionDef), *nodes(file, ast.Await)]
 
 
 def test_mypy_reads_every_plugin():
@@ -192,4 +192,4 @@ def test_every_module_has_a_docstring(folder):
 
 
 def _docstring(file: Path) -> str | None:
-    return ast.get_docstring(ast.parse(file.read_text()))
+    return ast.get_docstring(tree_of(file))

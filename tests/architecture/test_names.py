@@ -4,12 +4,14 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from .test_layers import ROOT, packages
+from .sources import ROOT, nodes, tree_of
+from .test_layers import packages
+
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 
@@ -32,6 +34,11 @@ RETIRED_WORDS = {
 
 TEST_FOLDERS = ("tests", "plugins", "channels", "adapters", "bus", "core", "docs/examples")
 """Folders whose Python files have tests, the public suites of ``trunkline.testing`` and templates included."""
+
+DOCUMENTED: tuple[type[Documented], ...] = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+"""The nodes that have a docstring."""
+
+TEST_DEFINITION = re.compile(r"^[ \t]*(?:async )?def (test_\w*)", re.MULTILINE)
 
 LONGEST_TEST_NAME = 65
 """A test's name has at most this many characters: subject, behaviour and condition."""
@@ -79,12 +86,6 @@ def modules() -> Iterator[tuple[str, Path]]:
 MODULES = dict(modules())
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    """Every module, parsed."""
-    return {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in MODULES.items()}
-
-
 def words(name: str) -> list[str]:
     """The words of a name in snake_case or CamelCase, in lower case."""
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)]
@@ -122,8 +123,8 @@ def public_definitions() -> Iterator[tuple[str, str]]:
                 if isinstance(node, ast.ClassDef):
                     yield from below(module, node.body)
 
-    for module, tree in trees().items():
-        yield from below(module, tree.body)
+    for module, file in MODULES.items():
+        yield from below(module, tree_of(file).body)
 
 
 def test_the_glossary_defines_each_term_once_and_in_order() -> None:
@@ -173,9 +174,10 @@ def named_tests() -> Iterator[tuple[str, str]]:
         for file in sorted((ROOT / folder).rglob("*.py")):
             if ".venv" in file.parts:
                 continue
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-                    yield node.name, f"{file.relative_to(ROOT)}:{node.lineno}"
+            text = file.read_text(encoding="utf-8")
+            for found in TEST_DEFINITION.finditer(text):  # parsing all tests takes seconds
+                line = text.count("\n", 0, found.start()) + 1
+                yield found[1], f"{file.relative_to(ROOT)}:{line}"
 
 
 def test_test_names_are_short_and_have_no_retired_word() -> None:
@@ -196,11 +198,9 @@ STORED_FIELDS = {"said_at"}
 
 def public_parameters() -> Iterator[tuple[str, str]]:
     """Every parameter of a public function or method and of ``__init__``, with the place that it is defined in."""
-    for module, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (
-                node.name == "__init__" or not node.name.startswith("_")
-            ):
+    for module, file in MODULES.items():
+        for node in (*nodes(file, ast.FunctionDef), *nodes(file, ast.AsyncFunctionDef)):
+            if node.name == "__init__" or not node.name.startswith("_"):
                 for parameter in ast.walk(node.args):
                     if isinstance(parameter, ast.arg):
                         yield parameter.arg, f"{module}:{parameter.lineno} {node.name}"
@@ -208,12 +208,11 @@ def public_parameters() -> Iterator[tuple[str, str]]:
 
 def class_fields() -> Iterator[tuple[str, str]]:
     """Every annotated field of a class, with the place that it is defined in."""
-    for module, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                for item in node.body:
-                    if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-                        yield item.target.id, f"{module}:{item.lineno} {node.name}"
+    for module, file in MODULES.items():
+        for node in nodes(file, ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+                    yield item.target.id, f"{module}:{item.lineno} {node.name}"
 
 
 def test_no_parameter_of_a_public_function_has_a_retired_word() -> None:
@@ -241,10 +240,9 @@ def test_no_field_has_a_retired_word() -> None:
 def test_a_class_name_stands_for_one_class() -> None:
     """No two classes have the same name, in any modules."""
     places = defaultdict(list)
-    for module, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(f"{module}:{node.lineno}")
+    for module, file in MODULES.items():
+        for node in nodes(file, ast.ClassDef):
+            places[node.name].append(f"{module}:{node.lineno}")
     double = {
         name: found for name, found in places.items() if len(found) > 1 and name not in STRUCTURAL_CLASSES
     }
@@ -255,10 +253,9 @@ def test_docstrings_name_the_thing() -> None:
     """A docstring's first sentence does not open with a question word or a pronoun."""
     wrong = [
         f"{module}:{getattr(node, 'lineno', 1)}"
-        for module, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        and OPENERS.match(ast.get_docstring(node) or "")
+        for module, file in MODULES.items()
+        for node in nodes(file, *DOCUMENTED)
+        if OPENERS.match(ast.get_docstring(node) or "")
     ]
     assert wrong == [], "open with the thing or the verb: 'Return ...', 'Report whether ...'"
 

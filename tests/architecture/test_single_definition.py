@@ -4,7 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from .test_names import modules
+from .sources import nodes
+from .test_names import MODULES
 
 BLOCK_RULES = "trunkline.contracts.blocks.paths"
 
@@ -17,24 +18,23 @@ def test_the_rule_for_block_names_is_written_once():
 
 def test_paths_of_blocks_are_joined_in_one_module():
     """A block's folder and its file in memory are joined by two functions, and nowhere by hand."""
-    joined = [name for name, file in modules() for _ in joined_block_paths(file)]
+    joined = [name for name, file in MODULES.items() for _ in joined_block_paths(file)]
     assert not joined, f"use block_folder or block_file_path of {BLOCK_RULES} instead: {joined}"
 
 
 def strings() -> Iterator[tuple[str, str]]:
     """The string constants of all modules that are shipped, without their documentation."""
-    for name, file in modules():
-        tree = ast.parse(file.read_text())
-        said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+    for name, file in MODULES.items():
+        said = {id(node.value) for node in nodes(file, ast.Expr)}
+        for node in nodes(file, ast.Constant):
+            if isinstance(node.value, str) and id(node) not in said:
                 yield name, node.value
 
 
 def joined_block_paths(file: Path) -> Iterator[ast.JoinedStr]:
     """The f-strings of a module that begin with the folder of blocks."""
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.JoinedStr) and node.values:
+    for node in nodes(file, ast.JoinedStr):
+        if node.values:
             first = node.values[0]
             if isinstance(first, ast.Constant) and str(first.value).lstrip("/").startswith("blocks/"):
                 yield node
