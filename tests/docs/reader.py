@@ -30,6 +30,7 @@ from trunkline.testing.platform import clean_environ
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 from .expected import Shown
+from .forwarding import CLIENT_FILE, SOCKET, Forwarder
 from .markdown import ROOT, Block
 
 GATEWAY, SERVER, PROVIDER = "127.0.0.1:8420", "127.0.0.1:14222", "http://127.0.0.1:11434/v1"
@@ -41,7 +42,8 @@ TIMEOUT = 60.0
 DONE = "__the_reader_is_back__"
 
 SCRIPTS = {
-    "trunkline": 'exec "$(dirname "$0")/python" -m trunkline.cli.main "$@"',
+    "trunkline": f'[ -z "${SOCKET}" ] || exec {sys.executable} -I -S "${{{SOCKET}%/*}}/{CLIENT_FILE}" "$@"\n'
+    'exec "$(dirname "$0")/python" -m trunkline.cli.main "$@"',
     "pytest": 'exec "$(dirname "$0")/python" -m pytest -q -p no:cacheprovider "$@"',
     "pip": 'verb=$1; shift; exec "$(dirname "$0")/python" -m pip --quiet --disable-pip-version-check "$verb" '
     '--no-index --no-deps --no-build-isolation "$@"',
@@ -49,10 +51,15 @@ SCRIPTS = {
 
 
 class Reader:
-    """Follows one page from its first block to its last. Use in a ``with`` block; its processes end with that."""
+    """Follows one page from its first block to its last. Use in a ``with`` block; its processes end with that.
 
-    def __init__(self, folder: Path) -> None:
+    With ``forwards``, commands run as forks of this process and not in the folder's ``.venv``, except those that stay
+    and those at a terminal.
+    """
+
+    def __init__(self, folder: Path, *, forwards: bool = False) -> None:
         self.folder = folder / "trunkline"
+        self._forwards = forwards
         self.home = folder / "home"
         self._ids: dict[str, str] = {}
         self._running: list[subprocess.Popen[bytes]] = []
@@ -70,9 +77,10 @@ class Reader:
             "COLUMNS": "100",
             "LC_ALL": "C.UTF-8",
         }
+        forwarding = {SOCKET: str(self._stack.enter_context(Forwarder()).address)} if self._forwards else {}
         self._shell = subprocess.Popen(
             ["bash", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            cwd=self.folder, env=self._environ, text=True, start_new_session=True,
+            cwd=self.folder, env=self._environ | forwarding, text=True, start_new_session=True,
         )  # fmt: skip
         return self
 
@@ -133,6 +141,7 @@ class Reader:
         variables = self._run("env -0")[0].split("\0")
         environ = dict(variable.split("=", 1) for variable in variables if "=" in variable)
         environ |= {"TRUNKLINE_MONITOR__ENGINE_PORT": "0", "TRUNKLINE_GATEWAY__PORT": str(self._port)}
+        environ.pop(SOCKET, "")  # what stays is signalled
         file = self.home.parent / f"background-{len(self._running)}.out"
         with file.open("wb") as out:
             process = subprocess.Popen(

@@ -1,5 +1,6 @@
 """The examples in README, tutorials and how-tos behave as shown."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +11,12 @@ from tests.support.tmux import MISSING
 from .markdown import LANGUAGES, ROOT, blocks, followed, pages
 from .reader import Reader
 
+INSTALLS = re.compile(r"\b(?:pip|plugins) (?:install|uninstall|remove)\b")
+"""Commands that change the reader's ``.venv``."""
+
+AS_PEOPLE_DO = {"README.md"}
+"""Pages whose commands are all started anew, as people start them."""
+
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", followed(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -19,7 +26,8 @@ def test_following_a_page_gives_the_shown_output(page: Path, tmp_path: Path) -> 
         pytest.skip(MISSING)
     if find_spec("pip") is None and any("pip install" in block.text for block in blocks(page)):
         pytest.skip("this virtual environment was made without pip")
-    with Reader(tmp_path) as reader:
+    installs = any(INSTALLS.search(block.text) for block in blocks(page))
+    with Reader(tmp_path, forwards=not installs and page.name not in AS_PEOPLE_DO) as reader:
         for block in blocks(page):
             reader.read(block)
 

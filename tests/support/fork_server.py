@@ -8,8 +8,8 @@ with a separate id. Tests wait for it, signal it and kill it as usual.
 
 A test calls ``Popen`` as always. Any call that is not exactly one of our programs with ordinary options starts a new
 interpreter: ``python -c``, the script ``trunkline``, a program with its own descriptors or limits, one whose
-environment Python reads when it starts. The tests of installing, of pages, of completion and of Ctrl-C start programs
-in this way, as people do. ``/proc/PID/cmdline`` and ``/proc/PID/environ`` of a forked program are the server's.
+environment Python reads when it starts. The tests of installing, of the README, of completion and of Ctrl-C start
+programs in this way, as people do. ``/proc/PID/cmdline`` and ``/proc/PID/environ`` of a forked program are the server's.
 
 ``pytest --no-fork-server`` starts a new interpreter for every program.
 """
