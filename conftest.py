@@ -10,7 +10,7 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.in_process", "tests.support.fork_server"]
+pytest_plugins = ["tests.support.in_process", "tests.support.fork_server", "tests.support.forks"]
 
 # a busy machine is no failure; speed is measured in benchmarks/
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
