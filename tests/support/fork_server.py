@@ -9,7 +9,8 @@ with a separate id. Tests wait for it, signal it and kill it as usual.
 A test calls ``Popen`` as always. Any call that is not exactly one of our programs with ordinary options starts a new
 interpreter: ``python -c``, the script ``trunkline``, a program with its own descriptors or limits, one whose
 environment Python reads when it starts. The tests of installing, of the README, of completion and of Ctrl-C start
-programs in this way, as people do. ``/proc/PID/cmdline`` and ``/proc/PID/environ`` of a forked program are the server's.
+programs in this way, as people do. ``/proc/PID/cmdline`` and ``/proc/PID/environ`` of a forked program are those of
+the server.
 
 ``pytest --no-fork-server`` starts a new interpreter for every program.
 """
@@ -46,6 +47,13 @@ AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "OTEL_", "TZ")
 """How the names of variables begin that are read before a program's own code runs. The server has read them."""
 
 UNBUFFERED = "PYTHONUNBUFFERED"
+
+MODULE_PATH = "PYTHONPATH"
+"""The folders of a program's own modules. A fork searches them as Python does. If they have a module that the server
+has imported already, or that Python imports at its start, the program is started anew."""
+
+AT_ANY_START = ("sitecustomize", "usercustomize")
+"""Modules that Python imports at its start."""
 
 LARGEST = 100_000
 """Bytes of a request. What is larger is started anew."""
@@ -101,11 +109,13 @@ class ForkServer:
             socket.send_fds(line, [message], files)
             pid = int(line.recv(32))
             line.recv(1)
-            return pid
+            return pid  # 0: the server refused
 
     def begins_with(self, environ: Mapping[bytes, bytes]) -> bool:
-        """Report whether Python would start in this environment as the server did."""
-        return _at_start(environ) == _at_start(self._environ)
+        """Report whether Python would start in this environment as the server did, apart from the module path."""
+        path = os.fsencode(MODULE_PATH)
+        ours = self._environ.get(path)
+        return _at_start(environ) == _at_start(self._environ) and ours in {None, environ.get(path)}
 
     def close(self) -> None:
         """End the server. The programs that it forked continue."""
@@ -230,7 +240,7 @@ def _at_start(environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     return {
         name: value
         for name, value in environ.items()
-        if name.startswith(names) and name != os.fsencode(UNBUFFERED)
+        if name.startswith(names) and os.fsdecode(name) not in {UNBUFFERED, MODULE_PATH}
     }
 
 
@@ -254,6 +264,11 @@ def serve(line: socket.socket) -> Program:
         message, files, _, _ = socket.recv_fds(line, LARGEST + 1, STANDARD)
         if not message:
             os._exit(0)
+        program: Program = pickle.loads(message)
+        if _replaces_modules(_own_folders(program)):
+            line.send(b"0")
+            _finish(line, files)
+            continue
         # The child of a child: pytest becomes its parent when the process between them ends.
         between = os.fork()
         if between == 0:
@@ -261,13 +276,34 @@ def serve(line: socket.socket) -> Program:
             if pid:
                 line.send(str(pid).encode())
                 os._exit(0)
-            program: Program = pickle.loads(message)
             become(program, files)
             return program
         os.waitpid(between, 0)
-        line.send(b".")
-        for file in files:
-            os.close(file)
+        _finish(line, files)
+
+
+def _finish(line: socket.socket, files: list[int]) -> None:
+    line.send(b".")
+    for file in files:
+        os.close(file)
+
+
+def _own_folders(program: Program) -> list[str]:
+    """Return the program's folders of modules that this process does not search, as Python's start makes them."""
+    path = os.fsencode(MODULE_PATH)
+    own = program.environ.get(path, b"")
+    if own == os.environb.get(path, b""):
+        return []
+    folders = os.fsdecode(own).split(os.pathsep)
+    return list(dict.fromkeys(os.path.normpath(Path(os.fsdecode(program.cwd), folder)) for folder in folders))
+
+
+def _replaces_modules(folders: list[str]) -> bool:
+    """Report whether a folder has a module that is imported already, or that Python imports at its start."""
+    for folder in filter(Path.is_dir, map(Path, folders)):
+        if any(file.name.partition(".")[0] in {*sys.modules, *AT_ANY_START} for file in folder.iterdir()):
+            return True
+    return False
 
 
 def become(program: Program, files: list[int]) -> None:
@@ -281,13 +317,14 @@ def become(program: Program, files: list[int]) -> None:
     os.umask(program.umask)
     if program.session:
         os.setsid()
+    own_folders = _own_folders(program)
     os.environb.clear()
     os.environb.update(program.environ)
     _inherit_signals(program)
     if program.before is not None:
         program.before()
     _open_standard_files(unbuffered=bool(program.environ.get(os.fsencode(UNBUFFERED))))
-    sys.path[0] = str(Path.cwd())
+    sys.path[:1] = [str(Path.cwd()), *own_folders]
     sys.orig_argv = list(program.command)
     sys.argv[:] = program.command[2:]
     importlib.invalidate_caches()

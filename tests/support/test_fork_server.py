@@ -14,6 +14,16 @@ import pytest
 from trunkline.testing.platform import clean_environ
 
 PROGRAM = (sys.executable, "-m", "trunkline.cli.main")
+MODULES = {
+    "more": {
+        "rain.py": "import trunkline\n\n@trunkline.hookimpl\ndef trunkline_tools():\n    return []\n",
+        "rain-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: rain\nVersion: 1.0\n",
+        "rain-1.0.dist-info/entry_points.txt": "[trunkline]\nrain = rain\n",
+    },
+    "replaced": {"click/__init__.py": "raise SystemExit('another click')"},
+    "customized": {"sitecustomize.py": "print('customized')"},
+}
+"""Folders of modules: a plugin, a package in place of another one, and a module that Python imports at its start."""
 PROVIDER = (sys.executable, "-m", "trunkline.testing.scripted_provider")
 
 
@@ -47,6 +57,9 @@ def provider() -> Iterator[subprocess.Popen[str]]:
         (["say", "--block", "nobody"], "a message \udce9", {}),
         (["version"], "", {"PYTHONUNBUFFERED": "1"}),
         (["version"], "", {"PYTHONIOENCODING": "latin-1"}),
+        (["plugins", "list", "--json"], "", {"PYTHONPATH": "more:none:home"}),
+        (["version"], "", {"PYTHONPATH": "replaced"}),
+        (["version"], "", {"PYTHONPATH": "customized"}),
     ],
 )
 def test_a_command_prints_and_returns_the_same(
@@ -54,6 +67,10 @@ def test_a_command_prints_and_returns_the_same(
 ) -> None:
     """This holds for a fork and for a new interpreter, which naming the executable requests."""
     (tmp_path / "home").mkdir()
+    for folder, files in MODULES.items():
+        for name, text in files.items():
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).write_text(text)
     options: dict[str, Any] = {
         "input": given, "capture_output": True, "text": True, "errors": "surrogateescape", "cwd": tmp_path,
         "env": {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "COLUMNS": "100", **environ},
@@ -63,6 +80,7 @@ def test_a_command_prints_and_returns_the_same(
         for executable in (sys.executable, None)
     )
     assert (forked.returncode, forked.stdout, forked.stderr) == (anew.returncode, anew.stdout, anew.stderr)
+    assert ('"rain"' in forked.stdout) == (environ.get("PYTHONPATH", "").startswith("more"))
 
 
 def test_a_forked_program_is_a_child_that_can_be_killed(provider: subprocess.Popen[str]) -> None:
