@@ -43,7 +43,7 @@ import pytest
 MODULES = frozenset({"trunkline.cli.main", "trunkline.testing.scripted_provider"})
 """The programs that are forked."""
 
-AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "OTEL_", "TZ")
+AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "OTEL_")
 """How the names of variables begin that are read before a program's own code runs. The server has read them."""
 
 UNBUFFERED = "PYTHONUNBUFFERED"
@@ -320,6 +320,7 @@ def become(program: Program, files: list[int]) -> None:
     own_folders = _own_folders(program)
     os.environb.clear()
     os.environb.update(program.environ)
+    time.tzset()
     _inherit_signals(program)
     if program.before is not None:
         program.before()
