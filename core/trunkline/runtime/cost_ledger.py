@@ -35,6 +35,9 @@ OPEN_SECONDS = 10.0
 END_SECONDS = 2.0
 """Seconds that the end of an answer waits for its entry. After that the entry is stored in the background."""
 
+MODEL_NAME_LIMIT = 200
+"""Characters of the name of the model that answered. The vendor sends it, and a line of the log must stay short."""
+
 PAUSE = 2.0
 """Seconds before a failed store or deletion is tried again."""
 
@@ -195,11 +198,11 @@ class _LedgerRequest:
             finish.usage == Usage() and self._opened.max_cost
         ):  # the vendor billed something, and does not say what
             entry = unfinished_entry(self._opened, "finished", self._progress, self._seconds)
-            return replace(entry, model=finish.model)
+            return replace(entry, model=finish.model[:MODEL_NAME_LIMIT])
         return replace(
             self._opened.entry,
             status="finished",
-            model=finish.model,
+            model=finish.model[:MODEL_NAME_LIMIT],
             usage=finish.usage,
             cost=finish.cost,
             price=finish.price_version,

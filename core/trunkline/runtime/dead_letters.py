@@ -15,6 +15,7 @@ import msgspec
 
 from trunkline.contracts.approvals.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
 from trunkline.contracts.audit.subjects import AUDIT
+from trunkline.contracts.costs.subjects import BUDGET_EVENT, COST, OPENED_REQUEST
 from trunkline.contracts.turns.subjects import EFFECT, FEED, INBOX, JOURNAL, MOVED_INBOX, TURN_FACT
 from trunkline.contracts.workers.subjects import DEAD_LETTER_TOPIC, SPANS
 from trunkline.errors import TrunklineError
@@ -32,6 +33,9 @@ REFUSAL_REASONS: Mapping[str, str] = {
     APPROVAL_TIMER.subject.template: "the server keeps the time; sent again, a question would end at another time",
     APPROVAL_DUE.subject.template: "a gateway acts on it when it is due; a question that is open can still be answered",
     AUDIT.subject.template: "its stream has the line; sent again, it would be recorded twice",
+    OPENED_REQUEST.subject.template: "a monitor settles it at its next start; a late one would be charged again",
+    COST.subject.template: "its stream has the entry; sent again, the request would be charged twice",
+    BUDGET_EVENT.subject.template: "its stream has the event; sent again, its owner would be told twice",
     SPANS.subject.template: "its stream has the spans; sent again, they would be shown twice",
 }
 """The reasons why messages of stored topics are not sent again, by the template of their subject."""

@@ -107,6 +107,14 @@ async def test_a_turn_and_a_completion_have_one_entry_each() -> None:
         assert (summary.purpose, summary.turn, summary.cost) == ("summary", "", COST_OF_USAGE)
 
 
+async def test_the_name_of_a_model_is_cut() -> None:
+    """The vendor sends the name; a long one does not make long lines in the log."""
+    async with running_with([["a", Finish(usage=USAGE, model="m" * 100_000)]]) as running:
+        await running.say("hello")
+        await until(lambda: settled(running.bus))
+        assert [len(one.model) for one in await entries(running.bus)] == [cost_ledger.MODEL_NAME_LIMIT]
+
+
 async def test_each_attempt_has_an_entry() -> None:
     """A refused attempt costs nothing, and the one that answered has the cost of its own usage."""
     fault = ModelError(ErrorCode.PROVIDER_ERROR, "unavailable")
