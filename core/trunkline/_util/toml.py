@@ -7,6 +7,7 @@ could delay a worker is refused before it is parsed, with the same error as text
 
 import re
 import tomllib
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -39,13 +40,14 @@ def read_settings(path: str, text: str, kind: type[S]) -> S:
     """Return the settings in a file.
 
     A type that accepts unknown keys ignores them, except a key that is similar to one of its own: a typing error in
-    ``model`` must not send a text to another model.
+    ``model`` must not send a text to another model. A former key (``renamed`` of the type: the table and key of now)
+    counts as the key of now, unless the file has that, too.
 
     Raises:
         SettingsFileError: the text is not TOML, or does not match the type.
     """
     try:
-        table = read_toml(text)
+        table = _with_current_keys(read_toml(text), getattr(kind, "renamed", {}))
         settings = msgspec.convert(table, kind)
     except tomllib.TOMLDecodeError as error:
         raise SettingsFileError(f"{path}: {error}.") from error
@@ -57,6 +59,16 @@ def read_settings(path: str, text: str, kind: type[S]) -> S:
             line = _line(text, f"there is no `{key}`")
             raise SettingsFileError(f"{path}{line}: there is no {key}. Did you mean {near[0]}?")
     return settings
+
+
+def _with_current_keys(table: dict[str, Any], renamed: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    for former in table.keys() & renamed.keys():
+        above, key = renamed[former]
+        below = table.setdefault(above, {})
+        if isinstance(below, dict):  # else the type refuses it
+            below.setdefault(key, table[former])
+            del table[former]
+    return table
 
 
 def _line(text: str, message: str) -> str:

@@ -83,7 +83,7 @@ GATEWAY = Role(
     name="gateway",
     serves=(*s.GATEWAY_OPERATIONS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
     calls=(
-        *_memory_calls("gateway"), s.ANSWERER, s.COMPLETE, s.END_TASKS,
+        *_memory_calls("gateway"), s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS, s.COMPLETE, s.END_TASKS,
     ),
     publishes=(s.INBOX, s.APPROVAL, s.AUDIT),
     subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
@@ -100,7 +100,7 @@ GATEWAY = Role(
 
 MONITOR = Role(
     name="monitor",
-    serves=(s.COMPLETE, s.ANSWERER),
+    serves=(s.COMPLETE, s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS),
     calls=(
         s.COMPLETE,  # background work in its lifespans
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED_TOOL,

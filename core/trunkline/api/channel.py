@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.channels.foreground_channel import ForegroundChannel as ForegroundChannel
     from trunkline.contracts.channels.foreground_channel import TerminalSession as TerminalSession
     from trunkline.contracts.gateway.answerer import Answerer as Answerer
+    from trunkline.contracts.models.listing import AdapterListing as AdapterListing
     from trunkline.workers.channels.approval_text import ApprovalDecision as ApprovalDecision
     from trunkline.workers.channels.approval_text import approval_news as approval_news
     from trunkline.workers.channels.approval_text import approval_words as approval_words
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.conversation_lookup import conversation_found as conversation_found
     from trunkline.workers.channels.letter_channel import Letter as Letter
     from trunkline.workers.channels.letter_channel import LetterChannel as LetterChannel
+    from trunkline.workers.channels.model_command import DEFAULT_MODEL as DEFAULT_MODEL
+    from trunkline.workers.channels.model_command import describe_answerer as describe_answerer
+    from trunkline.workers.channels.model_command import describe_models as describe_models
+    from trunkline.workers.channels.model_command import wanted_model as wanted_model
 else:
     from trunkline._util.lazy_names import lazy_names
 

@@ -10,7 +10,7 @@ from trunkline.cli.completion_types import BlockName
 from trunkline.cli.confirmation import confirm
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from trunkline.contracts.blocks.messages import Block, BlockConfig
     from trunkline.contracts.gateway.client import GatewayClient
@@ -70,7 +70,6 @@ def show_block(name: str, as_json: bool) -> None:
             ("description", block.config.description or "-"),
             ("goals", "; ".join(block.config.goals) or "-"),
             ("model", block.config.model or "the default"),
-            ("vision model", block.config.vision_model or "as preferences.toml says"),
             ("tools", tools),
             *((key, _written(value)) for key, value in _further(block.config)),
             ("conversations", str(block.conversations)),
@@ -86,14 +85,17 @@ def show_block(name: str, as_json: bool) -> None:
 @click.option("--description", default="", help="The purpose of the block.")
 @click.option("--goal", "goals", multiple=True, help="A goal of the block; repeatable.")
 @click.option("--model", help="ADAPTER/MODEL that answers in this block.")
-@click.option("--vision-model", help="ADAPTER/MODEL that reads images in this block.")
+@click.option(
+    "--model-for", "models", multiple=True, metavar="PURPOSE=MODEL", help="ADAPTER/MODEL for another purpose, such as "
+    "vision=openai/gpt-4.1-mini; repeatable. See models --chosen.",
+)  # fmt: skip
 @click.option("--tool", "tools", multiple=True, help="Allow only this tool; repeatable.")
 def create_block(
     name: str,
     description: str,
     goals: tuple[str, ...],
     model: str | None,
-    vision_model: str | None,
+    models: tuple[str, ...],
     tools: tuple[str, ...],
 ) -> None:
     """Create a block. A NAME consists of lower-case letters, digits and dashes, 32 characters at most."""
@@ -101,9 +103,12 @@ def create_block(
     from trunkline.contracts.blocks.messages import BlockConfig
 
     checked_block(name)
-    config = BlockConfig(
-        description=description, goals=goals, model=model, vision_model=vision_model, tools=tools or None
-    )
+    try:
+        config = BlockConfig(
+            description=description, goals=goals, model=model, models=_purposes(models), tools=tools or None
+        )
+    except ValueError as error:
+        raise click.UsageError(f"--model-for: {error}") from error
     with_gateway(lambda gateway: gateway.create_block(name, config))
     click.echo(f"Created block {name}. Talk with it: trunkline chat --block {name}")
 
@@ -298,8 +303,16 @@ def _state(block: "Block") -> str:
     return "stopping" if block.pulse.status == "BUSY" else "stopped"
 
 
-SHOWN = ("description", "goals", "model", "vision_model", "tools", "enabled")
+SHOWN = ("description", "goals", "model", "tools", "enabled")
 """The keys that are shown on a separate line."""
+
+
+def _purposes(given: "Iterable[str]") -> dict[str, str]:
+    """Return the models by purpose of ``--model-for``."""
+    pairs = [one.partition("=") for one in given]
+    if wrong := [purpose for purpose, _, model in pairs if not (purpose and model)]:
+        raise click.UsageError(f"--model-for {wrong[0]}: write PURPOSE=ADAPTER/MODEL.")
+    return {purpose: model for purpose, _, model in pairs}
 
 
 def _further(config: "BlockConfig") -> "Iterator[tuple[str, Any]]":

@@ -1,54 +1,29 @@
-"""``trunkline models``: the models that the configured adapters offer."""
+"""``trunkline models``: the models that the configured adapters offer, and those that the settings choose."""
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from trunkline.cli.command import Command
+from trunkline.cli.completion_types import BlockName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from trunkline.config import Config
-    from trunkline.contracts.models.adapter import ModelAdapter, ModelInfo
+    from trunkline.contracts.models.adapter import ModelAdapter
+    from trunkline.contracts.models.listing import AdapterListing
     from trunkline.contracts.models.prices import PriceTable
 
 EXAMPLES = """
 trunkline models
 trunkline models anthropic
 trunkline models --refresh
-trunkline models --json
+trunkline models --chosen
+trunkline models --chosen --block garden --json
 """
-
-LISTING_SECONDS = 20.0
-"""Seconds within which an adapter must list its models."""
-
-FRESH_SECONDS = 86_400.0
-"""Seconds for which a list is shown again without asking the vendor."""
-
-
-class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model. ``name`` is ``adapter/model``. Numbers are in tokens, 0 if unknown; ``abilities`` is None if unknown.
-    ``price`` is in US dollars per million tokens of input, cached input and output, "" if none is configured.
-    """
-
-    name: str
-    context_window: int
-    max_output: int
-    abilities: tuple[str, ...] | None
-    price: str = ""
-
-
-class AdapterListing(msgspec.Struct, frozen=True, kw_only=True):
-    """The models of one adapter, as listed at ``at`` (UTC), or why they could not be listed."""
-
-    adapter: str
-    at: datetime
-    models: tuple[ListedModel, ...] = ()
-    problem: str = ""
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -56,18 +31,28 @@ class AdapterListing(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--refresh", is_flag=True, help="Ask the vendors again instead of showing the lists of the last day."
 )
+@click.option("--chosen", is_flag=True, help="Show which model answers for which purpose, and why.")
+@click.option("--block", type=BlockName(), help="With --chosen: the block.  [default: the default block]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(adapter: str | None, refresh: bool, as_json: bool) -> None:
+def command(adapter: str | None, refresh: bool, chosen: bool, block: str | None, as_json: bool) -> None:
     """List the models that can be asked: their context windows, longest answers, abilities and prices.
 
-    A name from the list can be used in `runtime`, in a block, and in `main:ADAPTER/MODEL` of an OpenAI client. Lists
-    are kept for a day. Only configured adapters are asked.
+    A name from the list can be used in a block, in preferences.toml, after /model in a conversation, and in
+    `main:ADAPTER/MODEL` of an OpenAI client. Lists are kept for a day. Only configured adapters are asked.
+
+    With --chosen the command asks nobody. It shows which model answers for each purpose in a block, and the setting or
+    default that decided.
     """
     from trunkline.cli.aio import run
     from trunkline.cli.output import print_json
     from trunkline.config import load_config
 
     config = load_config()
+    if block is not None and not chosen:
+        raise click.UsageError("--block needs --chosen.")
+    if chosen:
+        _show_chosen(config, block or config.settings.gateway.default_block, as_json)
+        return
     listings = run(_listings, config, adapter, refresh)
     if as_json:
         print_json({"adapters": listings})
@@ -75,6 +60,17 @@ def command(adapter: str | None, refresh: bool, as_json: bool) -> None:
         _print(listings)
     if listings and all(listing.problem for listing in listings):
         raise SystemExit(1)
+
+
+def _show_chosen(config: "Config", block: str, as_json: bool) -> None:
+    from trunkline.cli.chosen_models import chosen_models, print_chosen
+    from trunkline.cli.output import print_json
+
+    found = chosen_models(config, block)
+    if as_json:
+        print_json({"block": block, "models": found})
+    else:
+        print_chosen(block, found)
 
 
 async def _listings(config: "Config", adapter: str | None, refresh: bool) -> "list[AdapterListing]":
@@ -96,7 +92,7 @@ async def _listings(config: "Config", adapter: str | None, refresh: bool) -> "li
     listings = []
     for one in asked:
         listing = None if refresh else kept.get(one.name)
-        listings.append(listing or await _list(one, prices))
+        listings.append(listing or await _asked(one, prices))
     if fresh := {
         one.adapter: one for one in listings if not one.problem and kept.get(one.adapter) is not one
     }:
@@ -104,54 +100,27 @@ async def _listings(config: "Config", adapter: str | None, refresh: bool) -> "li
     return listings
 
 
-async def _list(adapter: "ModelAdapter", prices: "PriceTable") -> AdapterListing:
-    """Ask one adapter. A failure is part of the listing, so that the other adapters are shown."""
-    import anyio
-
-    from trunkline.contracts.conversations.messages import utc_now
-    from trunkline.errors import ModelError
+async def _asked(adapter: "ModelAdapter", prices: "PriceTable") -> "AdapterListing":
+    from trunkline.contracts.models.listing import list_models
 
     try:
-        with anyio.fail_after(LISTING_SECONDS):
-            found = await adapter.models()
-        models = tuple(
-            _listed(adapter.name, info, prices) for info in sorted(found, key=lambda info: info.id)
-        )
-        return AdapterListing(adapter=adapter.name, at=utc_now(), models=models)
-    except TimeoutError:
-        problem = f"no answer in {LISTING_SECONDS:g} s"
-    except ModelError as error:
-        problem = error.fault
+        return await list_models(adapter, prices)
     finally:
         await adapter.aclose()
-    return AdapterListing(adapter=adapter.name, at=utc_now(), problem=problem)
 
 
-def _listed(adapter: str, info: "ModelInfo", prices: "PriceTable") -> ListedModel:
-    name = f"{adapter}/{info.id}"
-    rate = prices.find_rate(name)
-    return ListedModel(
-        name=name,
-        context_window=info.context_window,
-        max_output=info.max_output,
-        abilities=None if info.abilities is None else tuple(sorted(info.abilities)),
-        price="" if rate is None else rate.name,
-    )
-
-
-def _read(file: "Path") -> dict[str, AdapterListing]:
+def _read(file: "Path") -> "dict[str, AdapterListing]":
     """Return the lists of the last day. An unreadable file counts as none."""
-    from trunkline.contracts.conversations.messages import utc_now
+    from trunkline.contracts.models.listing import AdapterListing
 
     try:
         kept = msgspec.json.decode(file.read_bytes(), type=list[AdapterListing])
     except (OSError, ValueError):
         return {}
-    now = utc_now()
-    return {one.adapter: one for one in kept if 0 <= (now - one.at).total_seconds() < FRESH_SECONDS}
+    return {one.adapter: one for one in kept if one.is_fresh}
 
 
-def _write(file: "Path", listings: dict[str, AdapterListing]) -> None:
+def _write(file: "Path", listings: "dict[str, AdapterListing]") -> None:
     from trunkline._util.paths.folder import open_beneath
 
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

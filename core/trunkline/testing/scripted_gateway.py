@@ -32,6 +32,7 @@ from trunkline.contracts.conversations.messages import (
 from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
+from trunkline.contracts.models.listing import AdapterListing
 from trunkline.contracts.turns.messages import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
 from trunkline_bus import RemoteFault, new_id
@@ -116,6 +117,8 @@ class ScriptedGateway:
         self._asked: dict[str, Approval] = {}
         self._news = anyio.Event()
         self.who_answers = Answerer(label="scripted/model", window=8_000)
+        self.listings: tuple[AdapterListing, ...] = ()
+        self.chosen_models: dict[str, str | None] = {}
         self.refuses: RemoteFault | None = None
         self.away = False
 
@@ -283,9 +286,21 @@ class ScriptedGateway:
         self._conversations[conversation] = (replace(summary, title=title), messages)
         return self._conversations[conversation][0]
 
-    async def answerer(self, block: str | None = None) -> Answerer:
+    async def choose_model(self, conversation: str | None, model: str | None) -> Answerer:
         await self._answering()
-        return self.who_answers
+        if model is not None and model not in (name for one in self.listings for name in one.names):
+            raise RemoteFault(ErrorCode.INVALID_REQUEST, f"There is no model {model}.")
+        self.chosen_models[conversation or ""] = model
+        return await self.answerer(conversation=conversation)
+
+    async def models(self, *, refresh: bool = False) -> tuple[AdapterListing, ...]:
+        await self._answering()
+        return self.listings
+
+    async def answerer(self, block: str | None = None, *, conversation: str | None = None) -> Answerer:
+        await self._answering()
+        chosen = self.chosen_models.get(conversation or "")
+        return replace(self.who_answers, label=chosen, chosen=True) if chosen else self.who_answers
 
     async def blocks(self) -> tuple[Block, ...]:
         await self._answering()

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
 from trunkline.contracts.conversations.messages import AppendConversation, ListConversations, Message
@@ -176,6 +177,22 @@ class StoreSuite(ContractSuite, ABC):
             assert (await again.list_conversations(ListConversations())).total == 1
             assert await again.find_conversation("conv_a") is not None
             assert await again.find_conversation("conv_b") is None
+
+    @pytest.mark.anyio
+    async def test_a_conversation_keeps_its_model(self, tmp_path: Path) -> None:
+        """The model that was chosen stays through later messages and a restart, until it is removed."""
+        message = Message(id="msg_0", role="user", content="text")
+        async with self.opened(tmp_path) as store:
+            chosen = AppendConversation(
+                block="main", conversation="conv_a", messages=(), actor="a", model="some/model"
+            )
+            assert await store.append_conversation(chosen) == 0
+            await store.append_conversation(_append((message,)))
+        async with self.opened(tmp_path) as again:
+            assert (await again.load_conversation("main", "conv_a", after=0)).model == "some/model"
+            await again.append_conversation(msgspec.structs.replace(chosen, model=""))
+            found = await again.load_conversation("main", "conv_a", after=0)
+            assert (found.model, found.count) == (None, 1)
 
     @pytest.mark.anyio
     async def test_every_change_passes_the_rules_and_is_published(self, tmp_path: Path) -> None:

@@ -70,10 +70,10 @@ async def prefer(running: Platform, path: str, text: str) -> None:
 async def test_MN_F16_the_vision_model_describes_a_picture() -> None:
     """The model is that of the block, else that of the preferences; it gets the whole picture, of any size."""
     async with looking() as (running, models):
-        await prefer(running, "preferences.toml", 'vision_model = "seeing/all"\n')
+        await prefer(running, "preferences.toml", '[models]\nvision = "seeing/all"\n')
         outcome = await describe(running)
         assert (outcome.status, unwrap_tool_result(outcome.output)) == ("ok", "A harbour.")
-        await prefer(running, "blocks/main/block.toml", 'vision_model = "seeing/own"\n')
+        await prefer(running, "blocks/main/block.toml", '[models]\nvision = "seeing/own"\n')
         assert (await describe(running)).status == "ok"
         first, second = models.seeing.requests
         assert (first.model, second.model, first.purpose, first.tools) == ("all", "own", "vision", ())
@@ -86,12 +86,12 @@ async def test_MN_F16_without_a_vision_model_the_error_names_the_setting() -> No
     async with looking(**{"adapters.engine.url": "http://127.0.0.1:1"}) as (running, models):
         outcome = await describe(running)
         assert outcome.status == "error"
-        assert (
-            "No vision model is configured" in outcome.output and 'vision_model = "openai/' in outcome.output
-        )
+        assert "No vision model is configured" in outcome.output and 'vision = "openai/' in outcome.output
         assert "block.toml" in outcome.output
         for adapter in ("blind", "offline", "engine"):
-            await prefer(running, "blocks/main/block.toml", f'vision_model = "{adapter}/x"\n')
+            await prefer(
+                running, "blocks/main/block.toml", f'vision_model = "{adapter}/x"\n'
+            )  # the former key
             outcome = await describe(running)
             assert outcome.status == "error"
             assert (
@@ -99,7 +99,7 @@ async def test_MN_F16_without_a_vision_model_the_error_names_the_setting() -> No
             )
             assert (
                 "No vision model is configured" not in outcome.output
-                and 'vision_model = "openai/' in outcome.output
+                and 'vision = "openai/' in outcome.output
             )
         assert models.blind.requests == models.seeing.requests == []
 

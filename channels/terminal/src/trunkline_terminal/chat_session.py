@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import anyio
+from msgspec.structs import replace
 
 from trunkline import Block, Message, RemoteFault, TrunklineError, new_id
 from trunkline.api.channel import (
+    AdapterListing,
     Answerer,
     ApprovalDecision,
     Gateway,
@@ -44,6 +46,8 @@ class ChatLocation:
     conversation: str | None = None
     title: str = ""
     loaded: tuple[Message, ...] = ()
+    model: str | None = None
+    """The model that was chosen before the conversation began, until it begins."""
 
 
 class ChatSession:
@@ -58,6 +62,8 @@ class ChatSession:
         self.place = ChatLocation(session.block)
         self.blocks: tuple[Block, ...] = ()
         self.answerer = Answerer()
+        self.models: tuple[str, ...] = ()
+        """The names of the models that can be asked, as far as they were listed in this session."""
         self.listed: tuple[str, ...] = ()
         """The conversations that ``/conversations`` listed last."""
         self.failed = False
@@ -80,7 +86,29 @@ class ChatSession:
     async def load_answerer(self) -> None:
         """Ask which model answers here, so that the person sees it. Without an answer the last known one is kept."""
         with anyio.move_on_after(ANSWERER_TIMEOUT), suppress(RemoteFault, TrunklineError):
-            self.answerer = await self.gateway.answerer(self.place.block)
+            place = self.place
+            if place.conversation is None and place.model is not None:
+                self.answerer = replace(
+                    await self.gateway.answerer(place.block), label=place.model, chosen=True
+                )
+            else:
+                self.answerer = await self.gateway.answerer(place.block, conversation=place.conversation)
+
+    async def choose_model(self, model: str | None) -> None:
+        """Choose the model of this conversation, or of the one that the next message begins. Raises RemoteFault for a
+        model that cannot be had."""
+        place = self.place
+        answerer = await self.outage.retry(lambda: self.gateway.choose_model(place.conversation, model))
+        if place.conversation is None:
+            place.model = answerer.label if model is not None else None
+        await self.load_answerer()
+        self.show_status()
+
+    async def load_models(self) -> tuple[AdapterListing, ...]:
+        """Ask for the models that can be chosen, and remember their names for completion."""
+        listings = await self.outage.retry(self.gateway.models)
+        self.models = tuple(name for listing in listings for name in listing.names)
+        return listings
 
     async def refresh_blocks(self) -> tuple[Block, ...]:
         """The blocks as they are now."""
@@ -160,12 +188,16 @@ class ChatSession:
             conversation=place.conversation,
             client_id=new_id("line"),
             history=await self._history(),
+            model=None if place.conversation else place.model,
         )
         accepted = await self._submit(message)
         if accepted is None:
             return
         place.block, place.conversation = accepted.block, accepted.conversation
         self._follow(accepted)
+        if place.model is not None:
+            model, place.model = place.model, None
+            await self.choose_model(model)
 
     async def steer(self, content: str) -> bool:
         """Hand in a message for the running turn. Returns False when none runs."""

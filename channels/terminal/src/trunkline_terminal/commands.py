@@ -8,7 +8,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from trunkline import TrunklineError
-from trunkline.api.channel import approval_news, conversation_found, format_result, parse_decision
+from trunkline.api.channel import (
+    DEFAULT_MODEL,
+    approval_news,
+    conversation_found,
+    describe_answerer,
+    describe_models,
+    format_result,
+    parse_decision,
+    wanted_model,
+)
 from trunkline.api.gateway import ListConversations
 from trunkline.api.text import format_local_time, unwrap_tool_result
 from trunkline_terminal import saved_conversation, text_format
@@ -135,7 +144,8 @@ async def _status(session: "ChatSession", rest: str) -> None:
     for block in await session.refresh_blocks():
         if block.name == place.block:
             lines.append(f"state         {block.pulse.status.lower()}")
-            lines += [f"model         {block.config.model}"] if block.config.model else []
+    await session.load_answerer()
+    lines.append(f"model         {session.answerer.problem or session.answerer.label}{_chosen(session)}")
     if place.conversation:
         summary = (await session.view(place.conversation)).summary
         lines.append(f"conversation  {place.conversation} ({summary.message_count} messages)")
@@ -152,11 +162,24 @@ async def _status(session: "ChatSession", rest: str) -> None:
     session.screen.note("\n".join(lines), "plain")
 
 
+def _chosen(session: "ChatSession") -> str:
+    return " (chosen for this conversation)" if session.answerer.chosen else ""
+
+
 def _cost(cost: int | None) -> str:
     """Return the cost of a session that used tokens; None where no model has a price."""
     if cost is None:
         return "not known: no model has a price ([models] prices in trunkline.toml)"
     return f"{text_format.format_cost(cost) or '$0'} (models with a price)"
+
+
+async def _model(session: "ChatSession", rest: str) -> None:
+    if rest:
+        await session.choose_model(wanted_model(rest))
+        session.screen.note(describe_answerer(session.answerer))
+        return
+    await session.load_answerer()
+    session.screen.note(describe_models(session.answerer, await session.load_models()), "plain")
 
 
 async def _cancel(session: "ChatSession", rest: str) -> None:
@@ -308,6 +331,9 @@ COMMANDS = (
     SlashCommand("title", "/title TEXT", "give this conversation a title", _title),
     SlashCommand("show", "/show [N]", "the last tool result in full, or the Nth last", _show, now=True),
     SlashCommand("status", "/status", "show block, conversation, turn, tokens and cost", _status),
+    SlashCommand(
+        "model", f"/model [NAME|{DEFAULT_MODEL}]", "show or choose the model of this conversation", _model
+    ),
     SlashCommand("cancel", "/cancel", "end the running turn", _cancel, now=True),
     SlashCommand("steer", "/steer TEXT", "send a text to the running turn", _steer, now=True),
     SlashCommand(

@@ -5,6 +5,7 @@ from pathlib import Path
 import anyio
 import anyio.abc
 
+from trunkline import RemoteFault, TrunklineError
 from trunkline.api.channel import Gateway, TerminalSession
 from trunkline_terminal import commands
 from trunkline_terminal.chat_session import ChatSession
@@ -29,10 +30,16 @@ class InteractiveChat:
         self._enter, self._lines = anyio.create_memory_object_stream[str](1000)
         self._press, self._presses = anyio.create_memory_object_stream[None](100)
         self._screen = TerminalScreen(
-            settings, home, typed=self._typed, interrupted=self._pressed, blocks=self._block_names
+            settings,
+            home,
+            typed=self._typed,
+            interrupted=self._pressed,
+            blocks=self._block_names,
+            models=self._model_names,
         )
         self._session = ChatSession(gateway, self._screen, session, render)
         self._second = False
+        self._asked_for_models = False
         self._tasks: anyio.abc.TaskGroup | None = None
 
     async def run(self) -> int:
@@ -62,6 +69,19 @@ class InteractiveChat:
 
     def _block_names(self) -> list[str]:
         return [block.name for block in self._session.blocks]
+
+    def _model_names(self) -> tuple[str, ...]:
+        """Return the names of the models. The first call asks for them, because vendors need time to list them."""
+        if not self._asked_for_models and self._tasks is not None:
+            self._asked_for_models = True
+            self._tasks.start_soon(self._load_models)
+        return self._session.models
+
+    async def _load_models(self) -> None:
+        try:
+            await self._session.load_models()
+        except (RemoteFault, TrunklineError):
+            self._asked_for_models = False  # only a completion; the next one asks again
 
     def _typed(self, line: str) -> None:
         self._second = False

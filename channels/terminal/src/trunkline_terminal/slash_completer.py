@@ -1,4 +1,4 @@
-"""Completion of slash commands, block names and file names."""
+"""Completion of slash commands, names of blocks and models, and file names."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,14 +12,16 @@ from prompt_toolkit.completion import (
 )
 from prompt_toolkit.document import Document
 
+from trunkline.api.channel import DEFAULT_MODEL
 from trunkline_terminal.commands import COMMANDS
 
 
 class SlashCompleter(Completer):
-    """Completes a line that begins with a slash; ``blocks`` gives the names known now."""
+    """Completes a line that begins with a slash; ``blocks`` and ``models`` give the names known now."""
 
-    def __init__(self, blocks: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, blocks: Callable[[], Sequence[str]], models: Callable[[], Sequence[str]]) -> None:
         self._blocks = blocks
+        self._models = models
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
@@ -31,6 +33,9 @@ class SlashCompleter(Completer):
             yield from self._commands(name)
         elif name == "switch" and " " not in rest:
             yield from (Completion(block, -len(rest)) for block in self._blocks() if block.startswith(rest))
+        elif name == "model":
+            names = (DEFAULT_MODEL, *self._models())
+            yield from (Completion(model, -len(rest)) for model in names if rest.lower() in model.lower())
         elif name in ("save", "load"):
             yield from self._paths.get_completions(Document(rest), complete_event)
 

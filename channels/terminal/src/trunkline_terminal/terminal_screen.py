@@ -55,6 +55,7 @@ class TerminalScreen:
         typed: Callable[[str], None],
         interrupted: Callable[[], None],
         blocks: Callable[[], Sequence[str]],
+        models: Callable[[], Sequence[str]],
     ) -> None:
         self._settings, self._typed, self._interrupted = settings, typed, interrupted
         self._paint = AnsiStyle()
@@ -69,7 +70,7 @@ class TerminalScreen:
         self._kept = ""
         self._buffer = Buffer(
             history=open_history(home / HISTORY),
-            completer=SlashCompleter(blocks),
+            completer=SlashCompleter(blocks, models),
             complete_while_typing=Condition(lambda: self._buffer.text.startswith("/")),
             multiline=True,
             accept_handler=self._accept,

@@ -2,11 +2,13 @@
 them.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from trunkline.contracts.blocks.model_choice import RENAMED_KEYS, ModelTable, check_models
 from trunkline.contracts.memory.chunk import Layer
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline_bus import Payload
@@ -34,21 +36,23 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """The settings of a block, from its ``block.toml``. Every setting is optional.
 
     ``description`` and ``goals`` state the purpose of the block for the model. ``model`` is ``adapter/model`` or a
-    model of the default adapter; ``vision_model`` is the model for messages with images. ``tools`` limits the
-    catalogue to these names. ``discovery`` decides whether the model receives all tools (``off``) or loads most of
-    them on demand (``on``); ``auto`` decides by their number. ``always_send`` names the tools that the model receives
-    in any case, where ``*`` matches any text. A ``model``, ``vision_model``, ``discovery`` or ``always_send`` that is
-    not set is taken from the owner's ``preferences.toml``. If neither file sets ``always_send``, the model receives
-    the tools whose authors advise it.
+    model of the default adapter; ``models`` names models for other purposes than answers to people, such as ``vision``
+    and ``summary`` (``model_choice``). ``tools`` limits the catalogue to these names. ``discovery`` decides whether the
+    model receives all tools (``off``) or loads most of them on demand (``on``); ``auto`` decides by their number.
+    ``always_send`` names the tools that the model receives in any case, where ``*`` matches any text. A ``model``, a
+    purpose of ``models``, ``discovery`` or ``always_send`` that is not set is taken from the owner's
+    ``preferences.toml``. If neither file sets ``always_send``, the model receives the tools whose authors advise it.
 
     ``monitor_name`` and ``monitor_emoji`` are the name and the emoji of the agent in a new block; they are written to
     memory. A block that is not ``enabled`` accepts no messages.
     """
 
+    renamed: ClassVar[Mapping[str, tuple[str, str]]] = RENAMED_KEYS
+
     description: str = ""
     goals: tuple[str, ...] = ()
     model: str | None = None
-    vision_model: str | None = None
+    models: ModelTable = {}
     tools: tuple[str, ...] | None = None
     discovery: Discovery | None = None
     always_send: tuple[str, ...] | None = None
@@ -57,6 +61,9 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     enabled: bool = True
     memory: MemoryPolicy = MemoryPolicy()
     permissions: PermissionTable = PermissionTable()
+
+    def __post_init__(self) -> None:
+        check_models(self.models)
 
 
 class BlockStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,16 +1,25 @@
 """The owner's settings for all blocks: ``preferences.toml`` in memory."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import msgspec
 
 from trunkline.contracts.blocks.messages import Discovery
+from trunkline.contracts.blocks.model_choice import RENAMED_KEYS, ModelTable, check_models
 
 PREFERENCES = "preferences.toml"
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
-    """The owner's settings that a turn uses. Unknown keys are ignored; plugins may read them."""
+    """The owner's settings that a turn uses, as in ``BlockConfig``. Unknown keys are ignored; plugins may read them."""
+
+    renamed: ClassVar[Mapping[str, tuple[str, str]]] = RENAMED_KEYS
 
     model: str | None = None
-    vision_model: str | None = None
+    models: ModelTable = {}
     discovery: Discovery | None = None
     always_send: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_models(self.models)

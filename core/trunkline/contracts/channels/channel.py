@@ -14,6 +14,7 @@ from trunkline.contracts.conversations.messages import (
 from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
+from trunkline.contracts.models.listing import AdapterListing
 from trunkline.contracts.turns.messages import FeedEvent
 from trunkline.errors import Unavailable
 
@@ -179,11 +180,30 @@ class Gateway(Protocol):
         """
         ...
 
-    async def answerer(self, block: str | None = None) -> Answerer:
-        """Return the model that answers in a block, or in the default block, to be shown before the first message.
+    async def choose_model(self, conversation: str | None, model: str | None) -> Answerer:
+        """Choose the model of a conversation, from the next message on, and return who answers there. None removes the
+        choice, so that the settings of the block and the owner decide. Without a conversation the model is only
+        checked.
 
         Raises:
-            RemoteFault: ``not_found``: there is no such block.
+            RemoteFault: ``not_found``: there is no such conversation. ``invalid_request``: the model cannot be had; the
+                sentence names the nearest ones.
+        """
+        ...
+
+    async def models(self, *, refresh: bool = False) -> tuple[AdapterListing, ...]:
+        """Return the models of the configured adapters; with ``refresh`` the vendors are asked again.
+
+        Raises nothing besides the errors of every method.
+        """
+        ...
+
+    async def answerer(self, block: str | None = None, *, conversation: str | None = None) -> Answerer:
+        """Return the model that answers in a block, or in the default block, to be shown before the first message; or
+        in a conversation.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such block or conversation.
             Unavailable: no monitor replies at once. Messages are accepted nevertheless.
         """
         ...

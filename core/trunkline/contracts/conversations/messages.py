@@ -166,13 +166,14 @@ class LoadConversation(Payload, frozen=True, kw_only=True, tag="conversation.loa
 
 class ConversationSlice(Payload, frozen=True, kw_only=True, tag="conversation.slice.v1"):
     """The messages from ``after`` on. ``count`` is the number of all messages of the conversation. ``exists`` is
-    false if the id is unknown.
+    false if the id is unknown. ``model`` is the model that was chosen for the conversation, None if none was.
     """
 
     exists: bool
     count: int = 0
     messages: tuple[Message, ...] = ()
     summary: ConversationSummary | None = None
+    model: str | None = None
 
 
 class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.append.v1"):
@@ -181,7 +182,7 @@ class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.a
 
     A conversation that starts with ``one_shot`` is stored, but neither listed nor searched until another request
     appends to it. ``title`` is a title of the owner, or "" for the title derived from the first message; None leaves
-    the title unchanged.
+    the title unchanged. ``model`` is the model of the conversation, or "" for none; None leaves it unchanged.
     """
 
     block: str
@@ -192,6 +193,7 @@ class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.a
     title: str | None = None
     forked_from: ForkedFrom | None = None
     one_shot: bool = False
+    model: str | None = None
 
 
 class ConversationAppended(Payload, frozen=True, kw_only=True, tag="conversation.appended.v1"):

@@ -44,7 +44,7 @@ from trunkline.contracts.conversations.messages import (
 from trunkline.contracts.costs.client import watch_budget_events
 from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.gateway import subjects as gateway
-from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
+from trunkline.contracts.gateway.answerer import Answerer, ChooseModel, GetAnswerer
 from trunkline.contracts.gateway.messages import (
     CancelTurn,
     ConversationView,
@@ -56,6 +56,7 @@ from trunkline.contracts.gateway.messages import (
     SendMessage,
     TurnView,
 )
+from trunkline.contracts.models.listing import LISTING_SECONDS, AdapterListing, ListModels, ModelList
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.poll_limiter import PollLimiter
@@ -64,6 +65,9 @@ from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, Re
 
 Req = TypeVar("Req")
 Rep = TypeVar("Rep")
+
+LISTING = LISTING_SECONDS
+"""Seconds that vendors may take to list their models, in addition to the time to answer."""
 
 STOPPING = 30.0
 """Seconds that the gateway may take to end the turns of a block, in addition to the time to answer."""
@@ -227,13 +231,29 @@ class GatewayClient:
         """Return a block. Raises RemoteFault ``not_found`` if there is no such block."""
         return (await self._call_until_answered(gateway.SHOW_BLOCK, ShowBlock(name=name))).block
 
-    async def answerer(self, block: str | None = None) -> Answerer:
-        """Return the model that answers in a block; None selects the default block. Raises as ``Gateway.answerer``
-        does.
+    async def answerer(self, block: str | None = None, *, conversation: str | None = None) -> Answerer:
+        """Return the model that answers in a block or in a conversation; None selects the default block. Raises as
+        ``Gateway.answerer`` does.
         """
+        request = GetAnswerer(block=block, conversation=conversation)
+        return await _answered(lambda: self._call(gateway.GET_ANSWERER, request, 6.0, repeatable=True))
+
+    async def choose_model(self, conversation: str | None, model: str | None) -> Answerer:
+        """Choose the model of a conversation; None removes the choice. Without a conversation, check the model. Raises
+        RemoteFault as ``Gateway.choose_model`` does.
+        """
+        request = ChooseModel(conversation=conversation, model=model)
         return await _answered(
-            lambda: self._call(gateway.GET_ANSWERER, GetAnswerer(block=block), 6.0, repeatable=True)
+            lambda: self._call(gateway.CHOOSE_MODEL, request, self._timeout + LISTING, repeatable=True)
         )
+
+    async def models(self, *, refresh: bool = False) -> tuple[AdapterListing, ...]:
+        """Return the models of the configured adapters. Raises nothing besides the errors of every method."""
+        request = ListModels(refresh=refresh)
+        found: ModelList = await _answered(
+            lambda: self._call(gateway.GET_MODELS, request, self._timeout + LISTING, repeatable=True)
+        )
+        return found.adapters
 
     # Changes of blocks are not sent again if the gateway may have received them: a second archive request would
     # archive again.

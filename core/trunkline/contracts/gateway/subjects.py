@@ -34,7 +34,7 @@ from trunkline.contracts.conversations.messages import (
     ListConversations,
     LoadConversation,
 )
-from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
+from trunkline.contracts.gateway.answerer import Answerer, ChooseModel, GetAnswerer
 from trunkline.contracts.gateway.messages import (
     CancelTurn,
     ClientRequest,
@@ -51,6 +51,7 @@ from trunkline.contracts.gateway.messages import (
     TurnView,
 )
 from trunkline.contracts.gateway.operation import GatewayOperation, command, query
+from trunkline.contracts.models.listing import ListModels, ModelList
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline_bus import (
     BucketSpec,
@@ -81,7 +82,11 @@ GET_CONVERSATION = query(
 )
 LIST_CONVERSATIONS = query("conversations", ListConversations, ConversationPage, "A page of conversations.")
 RENAME_CONVERSATION = command("rename", RenameConversation, ConversationFound, "Give a conversation a title.")
-GET_ANSWERER = query("answerer", GetAnswerer, Answerer, "The model that answers in a block.")
+GET_ANSWERER = query(
+    "answerer", GetAnswerer, Answerer, "The model that answers in a block or a conversation."
+)
+CHOOSE_MODEL = command("choose-model", ChooseModel, Answerer, "Choose the model of a conversation.")
+GET_MODELS = query("models", ListModels, ModelList, "The models that can be asked.")
 LIST_BLOCKS = query("blocks.list", ListBlocks, BlockList, "All blocks.")
 SHOW_BLOCK = query("blocks.show", ShowBlock, BlockView, "One block.")
 

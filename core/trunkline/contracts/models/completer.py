@@ -34,9 +34,10 @@ class Completer(Protocol):
 
         Args:
             prompt: One message of the user, or complete messages in order.
-            purpose: The purpose by which costs are grouped: lower-case letters, digits, ``-`` and ``_``.
-            model: ``adapter/model``, an adapter, or a model of the default adapter; None selects the block's or the
-                owner's.
+            purpose: The purpose by which models are chosen and costs are grouped: lower-case letters, digits, ``-``
+                and ``_``.
+            model: ``adapter/model``, an adapter, or a model of the default adapter; None selects that of the purpose,
+                else the block's or the owner's.
             max_tokens: The largest number of tokens of the answer.
             temperature: The temperature in the vendor's terms.
             max_cost: The largest cost in millionths of a US dollar. It limits nothing if the model has no price.

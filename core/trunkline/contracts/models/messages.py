@@ -8,7 +8,8 @@ from trunkline.contracts.conversations.messages import Message, Usage
 from trunkline_bus import Payload
 
 Purpose = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
-"""The purpose of a model call, by which costs are grouped: ``turn``, ``route``, ``summary``, ``embed``, ``repl``, …."""
+"""The purpose of a model call, by which models are chosen and costs are grouped: ``turn``, ``route``, ``summary``,
+``embed``, ``repl``, …."""
 
 MicroUSD = Annotated[int, msgspec.Meta(ge=0)]
 """Millionths of a US dollar as an integer, so that sums are exact."""
@@ -27,8 +28,8 @@ NO_VISION_MODEL: Final = "no_vision_model"
 
 
 class Complete(Payload, frozen=True, kw_only=True, tag="model.complete.v1"):
-    """Call a model. The model is chosen as for a turn: ``model``, else the block's, else the owner's preference. If
-    messages have images, the block's or the owner's ``vision_model`` is used.
+    """Call a model: ``model``, else the one that the block's or the owner's settings name for the purpose, else as for
+    a turn. If messages have images, the model for the purpose ``vision`` is used.
 
     ``actor`` is the caller, for the accounting. ``max_cost`` limits the cost of the call: a request whose input alone
     exceeds the limit is refused, and the length of the answer is limited accordingly. ``timeout`` is in seconds. The

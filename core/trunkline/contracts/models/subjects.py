@@ -1,7 +1,8 @@
-"""The monitors' endpoints: a model call outside a turn, and the model that answers in a block."""
+"""The monitors' endpoints: a model call outside a turn, the model that answers in a block, and lists of models."""
 
-from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
+from trunkline.contracts.gateway.answerer import Answerer, CheckModel, GetAnswerer
 from trunkline.contracts.models.circuits import CIRCUIT_BUCKET as CIRCUIT_BUCKET
+from trunkline.contracts.models.listing import ListModels, ModelList
 from trunkline.contracts.models.messages import Complete, Completion
 from trunkline_bus import Endpoint, Subject
 
@@ -12,4 +13,12 @@ COMPLETE = Endpoint(
 ANSWERER = Endpoint(
     "model.answerer", Subject("trunkline.cmd.model.answerer"), GetAnswerer, Answerer, root=False,
     doc="The model that answers in a block.",
+)  # fmt: skip
+CHECK_MODEL = Endpoint(
+    "model.check", Subject("trunkline.cmd.model.check"), CheckModel, Answerer, root=False,
+    doc="Whether a model can be had, by the vendor's own list.",
+)  # fmt: skip
+LIST_MODELS = Endpoint(
+    "model.list", Subject("trunkline.cmd.model.list"), ListModels, ModelList, root=False,
+    doc="The models of the configured adapters.",
 )  # fmt: skip

@@ -38,6 +38,7 @@ from trunkline.workers.channels.approval_text import (
     submit_decision,
     waiting_approval,
 )
+from trunkline.workers.channels.model_command import parse_model_command, run_model_command
 from trunkline_bus import RemoteFault
 from trunkline_bus.backoff import Backoff
 
@@ -123,6 +124,10 @@ class LetterChannel(Channel):
                 if verdict is not None:
                     tasks.start_soon(self._decide, gateway, letter, verdict)
                     continue
+                model = parse_model_command(letter.text)
+                if model is not None:
+                    await self._choose_model(gateway, letter, model)
+                    continue
                 try:
                     accepted = await self._sent(gateway, letter)
                 except RemoteFault as fault:
@@ -197,6 +202,19 @@ class LetterChannel(Channel):
         if found.detail.is_question:
             return f"{'Answered' if verdict.allow else 'Left unanswered'}: {found.detail.text}"
         return f"{'Allowed' if verdict.allow else 'Denied'}: {found.question}"
+
+    async def _choose_model(self, gateway: Gateway, letter: Letter, name: str) -> None:
+        conversation = self._conversations.get(letter.sender)
+        if not self.is_owner(letter):
+            said = "Only the owner chooses models, and not through this channel."
+        elif conversation is None:
+            said = "There is no conversation yet: send a message first."
+        else:
+            try:
+                said = await run_model_command(gateway, conversation, name)
+            except (RemoteFault, Unavailable) as error:
+                said = error.message if isinstance(error, RemoteFault) else error.sentence
+        await self._answered(letter, said)
 
     # Conversations of the senders ------------------------------------------------------------------------------
 

@@ -68,7 +68,8 @@ def apply_changes(file: MemoryFile, changes: Mapping[str, Any]) -> str:
     from tomlkit.exceptions import TOMLKitError
 
     decode(file)
-    values = {key: _check_value(key, value) for key, value in changes.items()}
+    current = _current_keys(file.content, changes)
+    values = {key: _check_value(key, value) for key, value in current.items()}
     try:
         text = apply_settings(file.content, values)
     except TOMLKitError as error:
@@ -83,7 +84,7 @@ def parse_value(key: str, words: Sequence[str]) -> Any:
     Several words are a list; one word may be a list in TOML. Text that does not fit the type is returned as
     it is, for ``apply_changes`` to refuse.
     """
-    kind = KEYS.get(key)
+    kind = _kind(key)
     if len(words) == 1 and words[0].startswith("["):
         try:
             return msgspec.convert(read_toml(f"v = {words[0]}")["v"], kind)
@@ -108,19 +109,40 @@ def created_on(text: str) -> datetime | None:
     return made if made is None or made.tzinfo else made.replace(tzinfo=UTC)
 
 
+def _kind(key: str) -> Any:
+    """Return the type of a key's value; None if there is no such key. ``models.PURPOSE`` is a key for any purpose."""
+    table, dot, purpose = key.partition(".")
+    return str if table == "models" and dot and "." not in purpose and purpose else KEYS.get(key)
+
+
+def _current_keys(text: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the changes by the keys of now, with those that move the file's former keys to their place."""
+    present = read_toml(text)
+    moved: dict[str, Any] = {}
+    for former, place in BlockConfig.renamed.items():
+        if former in present:
+            moved |= {former: None, ".".join(place): _at(present, place) or present[former]}
+    renamed = {former: ".".join(place) for former, place in BlockConfig.renamed.items()}
+    return moved | {renamed.get(key, key): value for key, value in changes.items()}
+
+
+def _at(table: Mapping[str, Any], place: tuple[str, str]) -> Any:
+    return table.get(place[0], {}).get(place[1])
+
+
 def _check_value(key: str, value: Any) -> Any:
-    if value is None and key in TABLES:
+    if value is None and (key in TABLES or key in BlockConfig.renamed):
         return None
-    if key not in KEYS:
+    if (kind := _kind(key)) is None:
         last = key.rpartition(".")[2]
         candidate = [one for one in KEYS if one.rpartition(".")[2] == last] or closest_matches(key, KEYS)
         raise UnknownSettingError(key, f"No block has this key. {_or(candidate) or _or(sorted(KEYS))}")
     if value is None:
         return None
     try:
-        return msgspec.to_builtins(msgspec.convert(value, KEYS[key]))
+        return msgspec.to_builtins(msgspec.convert(value, kind))
     except msgspec.ValidationError as error:
-        choices = [*_allowed_values(KEYS[key])]
+        choices = [*_allowed_values(kind)]
         wrong = f"It is one of {', '.join(choices)}." if choices else f"{str(error).partition(' - at ')[0]}."
         raise UnknownSettingError(key, wrong) from error
 

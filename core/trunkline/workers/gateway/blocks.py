@@ -36,10 +36,8 @@ from trunkline.contracts.blocks.paths import (
     block_folder,
     is_block_name,
 )
-from trunkline.contracts.gateway.answerer import Answerer, GetAnswerer
 from trunkline.contracts.memory.files import MemoryFile
 from trunkline.contracts.memory.initial_files import block_files, rename_monitor
-from trunkline.contracts.models.subjects import ANSWERER
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.contracts.workers.subjects import PULSE_BUCKET
 from trunkline.errors import ErrorCode
@@ -91,13 +89,6 @@ class BlockService:
         self._archives = BlockArchives(self._folders, workspaces)
         self._changing = anyio.Lock()
         self.default = default
-
-    async def answerer(self, name: str | None) -> Answerer:
-        """Return the model that would answer in the block, as a monitor reports the model. None means the default
-        block."""
-        return await self._bus.call(
-            ANSWERER, GetAnswerer(block=name or self.default), timeout=5.0, repeatable=True
-        )
 
     async def create(self, request: CreateBlock, actor: str) -> Block:
         """Create a block: its settings and its identity, in one commit. Refused with ``conflict`` when it

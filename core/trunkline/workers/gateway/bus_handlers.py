@@ -7,6 +7,7 @@ from trunkline.contracts.blocks.messages import Block, BlockView
 from trunkline.contracts.conversations.messages import ConversationFound
 from trunkline.contracts.gateway import subjects as gateway
 from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.gateway.answerer import Answerer, ChooseModel
 from trunkline.contracts.gateway.messages import CommandSucceeded, RenameConversation
 from trunkline.workers.gateway.errors import refuse_errors
 from trunkline.workers.gateway.sender import Sender
@@ -42,7 +43,9 @@ async def register_handlers(own: Services, service: Service) -> None:
     await add(gateway.RENAME_CONVERSATION, lambda asked: _rename_conversation(own, asked))
     await add(gateway.STORE_MESSAGES, lambda asked: own.conversations.store(asked.data))
     await add(gateway.LOAD_MESSAGES, lambda asked: own.conversations.load(asked.data))
-    await add(gateway.GET_ANSWERER, lambda asked: own.blocks.answerer(asked.data.block))
+    await add(gateway.GET_ANSWERER, lambda asked: own.models.answerer(asked.data))
+    await add(gateway.CHOOSE_MODEL, lambda asked: _choose_model(own, asked))
+    await add(gateway.GET_MODELS, lambda asked: own.models.list_models(asked.data))
     await add(gateway.LIST_BLOCKS, lambda asked: own.blocks.list_blocks(archived=asked.data.archived))
     await add(gateway.SHOW_BLOCK, lambda asked: _view(own.blocks.get_block(asked.data.name)))
     await add(gateway.CREATE_BLOCK, lambda asked: _view(own.blocks.create(asked.data, _owner(asked))))
@@ -57,6 +60,10 @@ async def register_handlers(own: Services, service: Service) -> None:
 async def _rename_conversation(own: Services, request: Request[RenameConversation]) -> ConversationFound:
     owner = sender_of(request).require_owner("names conversations")
     return ConversationFound(summary=await own.conversations.rename(request.data, owner))
+
+
+async def _choose_model(own: Services, request: Request[ChooseModel]) -> Answerer:
+    return await own.models.choose(request.data, sender_of(request).require_owner("chooses models"))
 
 
 async def _view(block: Awaitable[Block]) -> BlockView:

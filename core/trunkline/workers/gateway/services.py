@@ -19,6 +19,7 @@ from trunkline.workers.gateway.disk_space import BusDiskSpace
 from trunkline.workers.gateway.files import FileService
 from trunkline.workers.gateway.grants import GrantStore
 from trunkline.workers.gateway.message_service import MessageService
+from trunkline.workers.gateway.models import ModelService
 from trunkline.workers.gateway.queue_head import QueueHeadCache
 from trunkline.workers.gateway.queue_limiter import QueueLimiter
 from trunkline.workers.gateway.transcript_index import TranscriptIndex
@@ -42,6 +43,7 @@ class Services:
     transcripts: TranscriptIndex
     queue_heads: QueueHeadCache
     blocks: BlockService
+    models: ModelService
     room: BusDiskSpace
     audit: AuditLog
     attachments: AttachmentService
@@ -85,6 +87,7 @@ class Services:
             transcripts=TranscriptIndex(bus, turns),
             queue_heads=QueueHeadCache(turns),
             blocks=blocks,
+            models=ModelService(bus, conversations, default),
             room=room,
             audit=audit,
             attachments=attachments,

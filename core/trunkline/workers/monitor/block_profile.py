@@ -11,6 +11,7 @@ import msgspec
 
 from trunkline._util.toml import SettingsFileError, read_settings
 from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.model_choice import CHAT, preferred_model
 from trunkline.contracts.blocks.paths import BLOCKS_FOLDER, block_file_path, is_block_file
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
 from trunkline.contracts.memory.cache import MemoryCache
@@ -76,15 +77,17 @@ class BlockProfile:
     problem: str = ""
     exists: bool = True
 
-    def preferred_model(self, preference: str | None) -> str | None:
-        """Return the preferred model: the caller's ``preference``, else the block's, else the owner's; None
-        without any.
+    def preferred_model(
+        self, requested: str | None, purpose: str = CHAT, chosen: str | None = None
+    ) -> str | None:
+        """Return the preferred model: the one that the request names, else that of the settings for the purpose, where
+        ``chosen`` is the conversation's (``model_choice``); None without any.
 
         Raises:
           ModelError: a file that may name the model cannot be read, so no model is sent the text.
         """
         self.raise_if_unreadable()
-        return preference or self.block.model or self.preferences.model
+        return requested or preferred_model(purpose, self.block, self.preferences, chosen).model
 
     def raise_if_unreadable(self) -> None:
         """Raise ModelError when the chosen models are unknown because a file cannot be read."""

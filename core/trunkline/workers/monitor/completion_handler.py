@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import anyio
 from opentelemetry import trace
 
+from trunkline.contracts.blocks.model_choice import VISION
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.models.messages import NO_VISION_MODEL, OVER_BUDGET, TIMEOUT, Complete, Completion
 from trunkline.contracts.models.prices import Rate
@@ -25,8 +26,8 @@ from trunkline_bus import BusError, Refusal, Request
 log = logging.getLogger(__name__)
 
 _VISION_HINT = (
-    'A person can name one that does, as in vision_model = "openai/gpt-4.1-mini": in the block\'s block.toml, or in '
-    "preferences.toml for all blocks."
+    "A person can name one that does, in the table [models] of the block's block.toml, or of preferences.toml for all "
+    'blocks: vision = "openai/gpt-4.1-mini".'
 )
 
 FLUSH_SECONDS = 3_600.0
@@ -126,7 +127,7 @@ class CompletionHandler:
             profile = await self._profile(block)
             if any(message.images for message in question.messages):
                 return self._choose_vision_model(question, profile)
-            return self._models.choose(profile.preferred_model(question.model))
+            return self._models.choose(profile.preferred_model(question.model, question.purpose))
         except BusError as error:
             log.warning("a completion for block %s failed: %s", block, error)
             raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
@@ -137,8 +138,7 @@ class CompletionHandler:
     def _choose_vision_model(self, question: Complete, profile: BlockProfile) -> SelectedModel:
         """Return the model that the settings or the question name for pictures. Not every model reads pictures, and
         adapters do not report which models do."""
-        profile.raise_if_unreadable()
-        name = question.model or profile.block.vision_model or profile.preferences.vision_model
+        name = profile.preferred_model(question.model, VISION)
         if name is None:
             raise Refusal(NO_VISION_MODEL, f"No vision model is configured. {_VISION_HINT}")
         choice = self._models.choose(name)

@@ -13,6 +13,7 @@ from opentelemetry import trace
 
 from trunkline.config.settings import MonitorSettings
 from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.model_choice import CHAT
 from trunkline.contracts.conversations.messages import ConversationSlice, LoadConversation, Message, Role
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
 from trunkline.contracts.memory.bus_transport import block_memory
@@ -45,7 +46,8 @@ ContextItem = ContextPart | StatusShown | ContextGap
 class TurnContext:
     """The context that a turn begins with.
 
-    ``history`` is the conversation before the turn. With more tools than ``discovery_threshold`` the model
+    ``history`` is the conversation before the turn, ``conversation_model`` the model that was chosen for it, if any.
+    With more tools than ``discovery_threshold`` the model
     finds most of them through discovery.
     """
 
@@ -53,6 +55,7 @@ class TurnContext:
     history: tuple[Message, ...]
     profile: BlockProfile
     discovery_threshold: int
+    conversation_model: str | None = None
 
     @property
     def block(self) -> BlockConfig:
@@ -97,11 +100,16 @@ class TurnContext:
 
     @property
     def preferred_model(self) -> str | None:
-        """The preferred model: the message's, else the block's, else the owner's.
+        """The preferred model: the message's, else the conversation's, else the block's, else the owner's.
 
         Raises ModelError when a file that may name the model cannot be read.
         """
-        return self.profile.preferred_model(self.request.model)
+        return self.profile.preferred_model(self.request.model, CHAT, self.conversation_model)
+
+    @property
+    def is_model_named(self) -> bool:
+        """Report whether the client or a person named the model for this turn or its conversation."""
+        return self.request.model is not None or self.conversation_model is not None
 
 
 class ContextMessages(NamedTuple):
@@ -141,20 +149,25 @@ class ContextBuilder:
         if request.history is not None:
             profile = await self._profiles.get(request.block)
             return self._turn_context(request, request.history, profile)
+        loaded: list[str | None] = []
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._load_history, request, cached)
+                tasks.start_soon(self._load_history, request, cached, loaded)
                 profile = await self._profiles.get(request.block)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        return self._turn_context(request, cached, profile)
+        return self._turn_context(request, cached, profile, loaded[0])
 
     def _turn_context(
-        self, request: TurnRequested, messages: Iterable[Message], profile: BlockProfile
+        self,
+        request: TurnRequested,
+        messages: Iterable[Message],
+        profile: BlockProfile,
+        model: str | None = None,
     ) -> TurnContext:
         profile = _restricted(profile, initial_permissions(request))
         return TurnContext(
-            request, _without_turn(request, messages), profile, self._settings.discovery_threshold
+            request, _without_turn(request, messages), profile, self._settings.discovery_threshold, model
         )
 
     def info(self, context: TurnContext, model: str = "") -> TurnInfo:
@@ -214,12 +227,16 @@ class ContextBuilder:
             log.exception("context source %s failed and is left out", source.name)
             items[number] = (ContextGap(source.name, f"it failed with {type(error).__name__}"),)
 
-    async def _load_history(self, request: TurnRequested, cached: list[Message]) -> None:
+    async def _load_history(
+        self, request: TurnRequested, cached: list[Message], model: list[str | None]
+    ) -> None:
+        """Add the conversation's new messages to ``cached``, and its model to ``model``."""
         found = await self._slice(request, len(cached))
         if found.count < len(cached):  # the conversation was shortened: load all of it
             cached.clear()
             found = await self._slice(request, 0)
         cached.extend(found.messages)
+        model.append(found.model)
 
     async def _slice(self, request: TurnRequested, after: int) -> ConversationSlice:
         query = LoadConversation(block=request.block, conversation=request.conversation, after=after)

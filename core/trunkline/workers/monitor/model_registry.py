@@ -93,6 +93,15 @@ class ModelRegistry:
         self._idle_timeout = idle_timeout
         self._attachments = attachments
 
+    @property
+    def configured(self) -> tuple[str, ...]:
+        """The names of the adapters that have what they need."""
+        return tuple(name for name, adapter in self._adapters.items() if adapter.configured)
+
+    def adapter(self, name: str) -> ModelAdapter:
+        """Return the adapter of this name. Raises KeyError if there is none."""
+        return self._adapters[name]
+
     def choose(self, preference: str | None) -> SelectedModel:
         """Return the choice for ``adapter/model``, ``adapter`` or a model of the default adapter.
 

@@ -73,7 +73,7 @@ class TurnPreparer:
     def _choose_model(self, context: TurnContext, hooks: TurnHooks) -> SelectedModel | ModelError:
         try:
             preference = context.preferred_model
-            if context.request.model is None:
+            if not context.is_model_named:
                 preference = hooks.select_model(preference)
             return self._models.choose(preference)
         except ModelError as error:

@@ -7,7 +7,7 @@ import anyio
 from msgspec.structs import replace
 
 from trunkline.contracts.models.price_list import installed_prices
-from trunkline.contracts.models.subjects import ANSWERER, COMPLETE
+from trunkline.contracts.models.subjects import ANSWERER, CHECK_MODEL, COMPLETE, LIST_MODELS
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.home.kill_switch import KillSwitch
@@ -19,7 +19,7 @@ from trunkline.runtime.panic_handler import PanicHandler
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.telemetry.orphan_spans import OrphanSpanExporter
 from trunkline.telemetry.otlp_settings import is_exported
-from trunkline.workers.monitor.answerer_handler import AnswererHandler
+from trunkline.workers.monitor.answerer_handler import AnswererHandler, ModelListHandler
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher
 from trunkline.workers.monitor.attachment_loader import AttachmentLoader
 from trunkline.workers.monitor.block_status import BlockStatusPublisher
@@ -98,6 +98,7 @@ class MonitorWorker(Worker):
         self._answerers = AnswererHandler(
             context.config, self._models, self._builder.profile, self._call_config.explainer
         )
+        self._model_lists = ModelListHandler(self._models, prices)
         self._status = BlockStatusPublisher(context.bus, context.id)
         self._messages = MessageWriter(context.bus)
         self._approvals = ApprovalPublisher(context.bus, context.config.settings.approvals)
@@ -156,6 +157,8 @@ class MonitorWorker(Worker):
         tasks.start_soon(panic_handler.watch)
         await panic_handler.listen(self.context.bus, self.context.id, self.kind)
         await self.context.service.add(ANSWERER, self._answerers.get_answerer)
+        await self.context.service.add(CHECK_MODEL, self._model_lists.check_model)
+        await self.context.service.add(LIST_MODELS, self._model_lists.list_models)
         await self.context.service.add(COMPLETE, self._completions.complete, limit=self._settings.concurrency)
 
     async def serve(self) -> None:

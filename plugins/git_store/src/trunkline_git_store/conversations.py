@@ -34,7 +34,7 @@ CONVERSATION_OVERHEAD, MESSAGE_OVERHEAD = 2_000, 1_000
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of a conversation's file. ``forked_from`` stands only in that of a fork, ``one_shot`` only in one
-    that a client began and never went on with."""
+    that a client began and never went on with, ``model`` only in one with a model of its own."""
 
     id: str
     block: str
@@ -42,6 +42,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     forked_from: ForkedFrom | msgspec.UnsetType = msgspec.UNSET
     one_shot: bool | msgspec.UnsetType = msgspec.UNSET
+    model: str | msgspec.UnsetType = msgspec.UNSET
 
 
 _header = msgspec.json.Decoder(Header)
@@ -90,7 +91,11 @@ class ConversationFile:
         """The messages from number ``after`` on."""
         held = tuple(self.messages)
         return ConversationSlice(
-            exists=True, count=len(held), messages=held[max(0, after) :], summary=self.summary
+            exists=True,
+            count=len(held),
+            messages=held[max(0, after) :],
+            summary=self.summary,
+            model=self.header.model or None,
         )
 
     def extend(self, added: list[Message], tail: bytes) -> None:
@@ -224,6 +229,7 @@ class AppendMessages(WriteOperation):
             created_at=added[0].created_at if added else utc_now(),
             forked_from=self.append.forked_from or msgspec.UNSET,
             one_shot=self.append.one_shot or msgspec.UNSET,
+            model=self.append.model or msgspec.UNSET,
         )
         text = _line(header) + b"".join(map(_line, added))
 
@@ -235,10 +241,11 @@ class AppendMessages(WriteOperation):
         return self._plan(path, text, added, len(added), keep)
 
     def _header(self, known: Header, added: list[Message]) -> Header:
-        """With the title that the owner gives; whoever adds something has gone on with the conversation."""
+        """With the title and model that the owner gives; whoever adds something has gone on with the conversation."""
         one_shot = msgspec.UNSET if added and not self.append.one_shot else known.one_shot
         title = known.title if self.append.title is None else self.append.title or None
-        return msgspec.structs.replace(known, title=title, one_shot=one_shot)
+        model = known.model if self.append.model is None else self.append.model or msgspec.UNSET
+        return msgspec.structs.replace(known, title=title, one_shot=one_shot, model=model)
 
     def _rewrite(
         self, path: str, header: Header, known: ConversationFile, added: list[Message]
@@ -267,10 +274,13 @@ class AppendMessages(WriteOperation):
     def _plan(
         self, path: str, text: bytes, added: list[Message], count: int, done: Callable[[Entries], None]
     ) -> ChangePlan:
-        noun = "message" if len(added) == 1 else "messages"
-        what = f"{len(added)} {noun}" if added or self.append.title is None else "title"
-        reason = f"Conversation {self.append.conversation}: {what}"
+        reason = f"Conversation {self.append.conversation}: {self._describe(added)}"
         return ChangePlan({path: text}, reason, count=count, done=done)
+
+    def _describe(self, added: list[Message]) -> str:
+        if added or (self.append.title is None and self.append.model is None):
+            return f"{len(added)} {'message' if len(added) == 1 else 'messages'}"
+        return "title" if self.append.title is not None else "model"
 
 
 def _new_messages(messages: Iterable[Message], ids: set[str]) -> list[Message]:

@@ -48,6 +48,9 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/conversations", "A page of conversations.", None, 200, own.ConversationList),
     ("get", "/conversations/{id}", "A conversation.", None, 200, own.ConversationDetail),
     ("patch", "/conversations/{id}", "Name a conversation.", own.ConversationChanges, 200, own.ConversationItem),
+    ("get", "/api/conversations/{id}/model", "Who answers in a conversation.", None, 200, own.AnsweringModel),
+    ("put", "/api/conversations/{id}/model", "Choose the model.", own.ModelChoice, 200, own.AnsweringModel),
+    ("get", "/api/models", "The models that can be asked.", None, 200, own.ModelLists),
     ("get", "/api/turns/{id}", "The state of a turn.", None, 200, own.TurnDetail),
     ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, EVENT_STREAM),
     ("post", "/api/turns/{id}/cancel", "End a turn.", own.CancelRequest, 202, own.TurnDetail),
@@ -120,6 +123,7 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     ("get", "/conversations/{id}"): (("query", "include", "`tools` also returns the tools' messages"),),
+    ("get", "/api/models"): (("query", "refresh", "`true` asks the vendors again"),),
     ("get", "/api/turns/{id}/events"): (
         ("query", "from", "the id of the last event that arrived"),
         ("header", "Last-Event-ID", "the same, as browsers send it"),

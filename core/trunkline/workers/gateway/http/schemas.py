@@ -12,6 +12,7 @@ import msgspec
 
 from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope, Settlement
 from trunkline.contracts.blocks.messages import BlockConfig, BlockStatusName
+from trunkline.contracts.models.listing import AdapterListing
 from trunkline.contracts.policies.messages import Policy
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
@@ -83,6 +84,12 @@ class ConversationChanges(In, frozen=True, kw_only=True):
     title: str | None
 
 
+class ModelChoice(In, frozen=True, kw_only=True):
+    """The model of a conversation, as ``adapter/model``; null removes the choice."""
+
+    model: str | None
+
+
 class BlockChanges(In, frozen=True, kw_only=True):
     """Settings of a block to change, as a JSON merge patch (RFC 7396) of its ``config``: null removes a
     setting, and settings that are not named stay."""
@@ -118,6 +125,26 @@ class Error(Out, frozen=True, kw_only=True):
     code: ErrorCode
     message: str
     metadata: dict[str, Any] = {}
+
+
+class ModelLists(Out, frozen=True, kw_only=True):
+    """The models of each configured adapter, or why they could not be listed."""
+
+    adapters: tuple[AdapterListing, ...]
+
+
+class AnsweringModel(Out, frozen=True, kw_only=True):
+    """The model that answers the next message of a conversation.
+
+    ``model`` is ``adapter/model``, or the adapter alone if no model is configured; ``context_window`` is in tokens, 0
+    if not configured. ``chosen`` is true if the model was chosen for this conversation. ``problem`` says why no model
+    answers, "" if one does.
+    """
+
+    model: str
+    chosen: bool = False
+    context_window: int = 0
+    problem: str = ""
 
 
 class ConversationItem(Out, frozen=True, kw_only=True):
