@@ -20,6 +20,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     title: str | None = None
     forked_from: ForkedFrom | None = None
     one_shot: bool = False
+    model: str | None = None
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -45,6 +46,7 @@ class Conversation(msgspec.Struct, frozen=True):
             title=append.title,
             forked_from=append.forked_from,
             one_shot=append.one_shot,
+            model=append.model or None,
         )
         return cls(header, ())
 
@@ -54,12 +56,13 @@ class Conversation(msgspec.Struct, frozen=True):
         return tuple({one.id: one for one in messages if one.id not in known}.values())
 
     def titled(self, append: AppendConversation, added: Sequence[Message]) -> Header:
-        """Return the header with the given title. Adding messages turns a one-shot conversation
+        """Return the header with the given title and model. Adding messages turns a one-shot conversation
         into a continued one, unless they are one-shot too.
         """
         title = self.header.title if append.title is None else append.title or None
         one_shot = self.header.one_shot and (append.one_shot or not added)
-        return msgspec.structs.replace(self.header, title=title, one_shot=one_shot)
+        model = self.header.model if append.model is None else append.model or None
+        return msgspec.structs.replace(self.header, title=title, one_shot=one_shot, model=model)
 
     @property
     def summary(self) -> ConversationSummary:
@@ -83,6 +86,7 @@ class Conversation(msgspec.Struct, frozen=True):
             count=len(self.messages),
             messages=self.messages[max(0, after) :],
             summary=self.summary,
+            model=self.header.model,
         )
 
     @property
