@@ -119,8 +119,8 @@ MONITOR = Role(
     deletes=(s.INBOX_STREAM, s.REQUEST_STREAM),
     pulls=(s.ALL_PARTITIONS_CONSUMER, s.LEARNER_CONSUMER),
     reads_info=(s.INBOX_STREAM,),
-    writes_buckets=(s.PULSE_BUCKET, s.CIRCUIT_BUCKET),
-    reads_buckets=(s.WORKER_BUCKET, s.CIRCUIT_BUCKET),
+    writes_buckets=(s.PULSE_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET),
+    reads_buckets=(s.WORKER_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET),
 )  # fmt: skip
 
 TOOLS = Role(
@@ -188,7 +188,7 @@ OPERATOR = Role(
         s.RESULT_STORE.stream_name,  # `trunkline results`
     ),
     deletes=(s.DEAD_STREAM,),
-    reads_buckets=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.CIRCUIT_BUCKET),
+    reads_buckets=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET),
     puts_objects=(s.IMPORT_STORE,),
     takes_objects=(s.EXPORT_STORE,),
     channels=("cli", "terminal"),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.adapter import ModelInfo as ModelInfo
     from trunkline.contracts.models.adapter import ModelMiddleware as ModelMiddleware
     from trunkline.contracts.models.adapter import ModelRequest as ModelRequest
+    from trunkline.contracts.models.adapter import ModelStatus as ModelStatus
     from trunkline.contracts.models.adapter import Reasoning as Reasoning
     from trunkline.contracts.models.adapter import ReasoningDone as ReasoningDone
     from trunkline.contracts.models.adapter import Text as Text
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.client import BlockCompleter as BlockCompleter
     from trunkline.contracts.models.constraints import ResponseFormat as ResponseFormat
     from trunkline.contracts.models.constraints import ToolChoice as ToolChoice
+    from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET as KEY_POOL_BUCKET
+    from trunkline.contracts.models.key_pools import KeyPool as KeyPool
+    from trunkline.contracts.models.key_pools import KeyTicket as KeyTicket
+    from trunkline.contracts.models.key_pools import PooledKey as PooledKey
     from trunkline.contracts.models.messages import Completion as Completion
     from trunkline.contracts.models.parameters import ModelParameter as ModelParameter
     from trunkline.contracts.models.parameters import validate_parameters as validate_parameters

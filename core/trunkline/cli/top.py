@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from trunkline.config import Config
     from trunkline.contracts.models.circuits import Circuit
+    from trunkline.contracts.models.key_pools import KeyPool, PooledKey
     from trunkline.contracts.workers.messages import WorkerHeartbeat
     from trunkline.runtime.overview import PartitionState, PlatformOverview
     from trunkline_bus.streams.admin import StreamState
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
               help="The period in which turns and errors are counted.")  # fmt: skip
 def command(once: bool, as_json: bool, minutes: float) -> None:
     """Watch the running platform: workers, owners of partitions, waiting messages and their age, running and recently
-    failed turns, models that fail, stream usage, and dead letters.
+    failed turns, models that fail, keys of vendors, stream usage, and dead letters.
 
     Ctrl-C ends the display.
     """
@@ -162,6 +163,9 @@ def _tables(seen: "PlatformOverview") -> "Iterator[tuple[str, Sequence[str], Row
     if seen.circuits:
         models = [_circuit(one, seen.time) for one in seen.circuits]
         yield "MODELS THAT FAILED", ("MODEL", "FAILURES", "LAST FAULT", "CIRCUIT"), models
+    if seen.key_pools:
+        keys = [_key(pool, key, seen.time) for pool in seen.key_pools for key in pool.keys]
+        yield "KEYS", ("ADAPTER", "KEY", "LAST MINUTE", "RUNNING", "WAITING", "STATE"), keys
     yield "STREAMS", ("NAME", "MESSAGES", "SIZE", "AT MOST", "OLDEST", "KEPT FOR"), streams
 
 
@@ -191,6 +195,19 @@ def _circuit(one: "Circuit", now: "datetime") -> tuple[str, ...]:
     left = (one.open_until - now).total_seconds() if one.open_until is not None else None
     state = "closed" if left is None else f"open for {_span(left)}" if left > 0 else "open until a probe"
     return one.model, str(one.failures), one.fault, state
+
+
+def _key(pool: "KeyPool", key: "PooledKey", now: "datetime") -> tuple[str, ...]:
+    """Return the row of a key, as its monitors saw it when they last used the pool."""
+    left = key.rests_until - now.timestamp()
+    state = f"rests for {_span(left)} ({key.fault})" if left > 0 else "in use"
+    recent = {second: used for second, used in key.slots.items() if second > now.timestamp() - 60}
+    used = (
+        f"{sum(one for one, _ in recent.values())} requests, {sum(two for _, two in recent.values())} tokens"
+    )
+    running = sum(expires > now.timestamp() for expires in key.running.values())
+    waiting = sum(ticket.expires > now.timestamp() for ticket in pool.waiting)
+    return pool.adapter, key.digest, used, str(running), str(waiting), state
 
 
 def _stream(one: "StreamState", now: "datetime") -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from trunkline.contracts.gateway.subjects import (
     TRANSCRIPT_BUCKET,
 )
 from trunkline.contracts.models.circuits import CIRCUIT_BUCKET
+from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET
 from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
 from trunkline.contracts.streams import (
     APPROVAL_STREAM,
@@ -60,7 +61,15 @@ Storage = Literal["file", "memory"]
 """The storage type of a stream."""
 
 
-BUCKETS = (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET, TRANSCRIPT_BUCKET, REQUEST_BUCKET, CIRCUIT_BUCKET)
+BUCKETS = (
+    PULSE_BUCKET,
+    WORKER_BUCKET,
+    QUOTA_BUCKET,
+    TRANSCRIPT_BUCKET,
+    REQUEST_BUCKET,
+    CIRCUIT_BUCKET,
+    KEY_POOL_BUCKET,
+)
 
 
 def topology(

@@ -7,6 +7,7 @@ import anyio
 import msgspec
 
 from trunkline.contracts.models.circuits import CIRCUIT_BUCKET, Circuit
+from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET, KeyPool
 from trunkline.contracts.streams import DEAD_STREAM, INBOX_STREAM, STREAMS, inbox_consumer
 from trunkline.contracts.turns.messages import TurnFact
 from trunkline.contracts.turns.subjects import INBOX, TURN_FACT
@@ -56,7 +57,8 @@ class RecentTurns(msgspec.Struct, frozen=True, kw_only=True):
 class PlatformOverview(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a platform at ``time`` (UTC) by the server's clock, because the reader's clock may be wrong.
 
-    ``circuits`` are those of models that failed since they last answered. ``panic`` is the time when the kill switch
+    ``circuits`` are those of models that failed since they last answered; ``key_pools`` are the keys of vendors that
+    have several keys or limits. ``panic`` is the time when the kill switch
     was engaged, "" when it is released. ``in_flight`` is the number of conversations with a message at a monitor; each
     conversation runs one turn at a time.
     """
@@ -71,6 +73,7 @@ class PlatformOverview(msgspec.Struct, frozen=True, kw_only=True):
     dead_letters: int
     lately: RecentTurns
     circuits: tuple[Circuit, ...] = ()
+    key_pools: tuple[KeyPool, ...] = ()
     panic: str = ""
 
 
@@ -100,6 +103,7 @@ class OverviewReader:
             dead_letters=next(one.messages for one in streams if one.name == DEAD_STREAM),
             lately=await self._lately(now),
             circuits=await self._circuits(),
+            key_pools=await self._key_pools(),
             panic=self._panic(),
         )
 
@@ -118,6 +122,11 @@ class OverviewReader:
         entries = await self._bus.kv(CIRCUIT_BUCKET).entries()
         circuits = [entry.value for entry in entries if entry.value is not None and entry.value.failures]
         return tuple(sorted(circuits, key=lambda circuit: circuit.model))
+
+    async def _key_pools(self) -> tuple[KeyPool, ...]:
+        entries = await self._bus.kv(KEY_POOL_BUCKET).entries()
+        pools = [entry.value for entry in entries if entry.value is not None]
+        return tuple(sorted(pools, key=lambda pool: pool.adapter))
 
     async def _partitions(self, now: datetime) -> tuple[PartitionState, ...]:
         counts = await subject_counts(self._bus, INBOX_STREAM, INBOX.stored_subject.wildcard_filter())

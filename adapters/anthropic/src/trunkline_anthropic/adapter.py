@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import msgspec
 
-from trunkline import ConfigError
+from trunkline import ConfigError, Secret
 from trunkline.api.model import Ability, ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
 from trunkline_anthropic.claude_models import traits_of
 from trunkline_anthropic.errors import from_exception
@@ -97,6 +97,7 @@ class AnthropicAdapter(ModelAdapter):
     continues = True
     sees = True
     reads = True
+    takes_key = True
     structured = True
     parameters = PARAMETERS
 
@@ -114,7 +115,7 @@ class AnthropicAdapter(ModelAdapter):
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send the request to the model (see ``ModelAdapter.stream``)."""
-        key = self._key()
+        key = self._key(request.key)
         model = request.model or await self._default_model()
         body, headers = build_request(request, model, self._settings)
         reader = MessageStreamReader(request, model, key)
@@ -212,9 +213,9 @@ class AnthropicAdapter(ModelAdapter):
                 with anyio.CancelScope(shield=True):
                     await stream.close()
 
-    def _key(self) -> str:
+    def _key(self, chosen: str = "") -> str:
         try:
-            return self._settings.key()
+            return Secret(env=chosen).reveal() if chosen else self._settings.key()
         except ConfigError as error:
             raise model_error("authentication", error.sentence) from None
 
@@ -229,7 +230,11 @@ class AnthropicAdapter(ModelAdapter):
                         "unavailable",
                         f"no HTTP client could be created for this address: {type(error).__name__}",
                     ) from None
-            return self._client
+            if self._client.api_key == key:
+                return self._client
+            return self._client.with_options(
+                api_key=key, default_headers=_compatible_headers(self._settings, key)
+            )
 
     async def _default_model(self) -> str:
         """Return the configured model, else the first one that a compatible server lists."""
@@ -260,6 +265,13 @@ def _stream_type() -> "type[anthropic.AsyncStream[str]]":
     return EventTexts
 
 
+def _compatible_headers(settings: AnthropicSettings, key: str) -> dict[str, str]:
+    """Return the headers that a compatible server needs besides the SDK's; none for Anthropic itself."""
+    if settings.base_url is None:
+        return {}
+    return {"anthropic-version": COMPATIBLE_VERSION, "X-Api-Key": key}
+
+
 def _new_client(settings: AnthropicSettings, key: str) -> "anthropic.AsyncAnthropic":
     """Return a client without retries that follows no redirect: a key goes to the configured address only."""
     import anthropic
@@ -270,13 +282,12 @@ def _new_client(settings: AnthropicSettings, key: str) -> "anthropic.AsyncAnthro
     http = httpx2.AsyncClient(
         timeout=timeout, limits=anthropic.DEFAULT_CONNECTION_LIMITS, follow_redirects=False
     )
-    compatible = {"anthropic-version": COMPATIBLE_VERSION, "X-Api-Key": key}
     return anthropic.AsyncAnthropic(
         api_key=key,
         base_url=settings.url,
         max_retries=0,
         timeout=timeout,
-        default_headers={} if settings.base_url is None else compatible,
+        default_headers=_compatible_headers(settings, key),
         http_client=http,
         open_telemetry=False,  # the platform traces its model calls itself
     )

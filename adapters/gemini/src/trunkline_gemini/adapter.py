@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import anyio
 import msgspec
 
-from trunkline import ConfigError
+from trunkline import ConfigError, Secret
 from trunkline.api.model import Ability, ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
 from trunkline_gemini.content_request import (
     build_request,
@@ -116,13 +116,14 @@ class GeminiAdapter(ModelAdapter):
     reads = True
     structured = True
     embeds = True
+    takes_key = True
     parameters = PARAMETERS
 
     def __init__(self, settings: GeminiSettings) -> None:
         self.configured = settings.configured
         self.default_model = settings.default_model
         self._settings = settings
-        self._client: _GeminiClient | None = None
+        self._clients: dict[str, _GeminiClient] = {}
         self._opening = anyio.Lock()
 
     def enforces_format(self, request: ModelRequest) -> bool:
@@ -131,7 +132,7 @@ class GeminiAdapter(ModelAdapter):
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send the request to the model (see ``ModelAdapter.stream``)."""
-        key = self._key()
+        key = self._key(request.key)
         model = self._model(request)
         body = build_request(request, model, self._settings)
         reader = ContentStreamReader(request, model, key)
@@ -195,8 +196,8 @@ class GeminiAdapter(ModelAdapter):
 
     async def aclose(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            client, self._client = self._client, None
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
             client.api.close()  # the SDK's synchronous client, which is never used
             await client.http.aclose()
 
@@ -235,23 +236,23 @@ class GeminiAdapter(ModelAdapter):
     def _model(self, request: ModelRequest) -> str:
         return request.model.removeprefix("models/") or self._settings.default_model
 
-    def _key(self) -> str:
+    def _key(self, chosen: str = "") -> str:
         try:
-            return self._settings.key().strip()
+            return (Secret(env=chosen).reveal() if chosen else self._settings.key()).strip()
         except ConfigError as error:
             raise model_error("authentication", error.sentence) from None
 
     async def _open(self, key: str) -> _GeminiClient:
         async with self._opening:
-            if self._client is None:
+            if key not in self._clients:
                 try:
-                    self._client = await anyio.to_thread.run_sync(_new_client, self._settings, key)
+                    self._clients[key] = await anyio.to_thread.run_sync(_new_client, self._settings, key)
                 except Exception as error:
                     raise model_error(
                         "unavailable",
                         f"no HTTP client could be created for this address: {type(error).__name__}",
                     ) from None
-            return self._client
+            return self._clients[key]
 
 
 def _new_client(settings: GeminiSettings, key: str) -> _GeminiClient:

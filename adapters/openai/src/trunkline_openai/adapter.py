@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio
 import msgspec
 
-from trunkline import ConfigError
+from trunkline import ConfigError, Secret
 from trunkline.api.model import ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
 from trunkline_openai.chat_completions import ChatCompletions
 from trunkline_openai.constraints import is_enforceable
@@ -63,6 +63,7 @@ class OpenAIAdapter(ModelAdapter):
     """OpenAI, or a server that speaks its protocol: a vendor's own section, or ``settings.base_url``."""
 
     sees = True
+    takes_key = True
 
     def __init__(self, settings: OpenAISettings) -> None:
         server = settings.server
@@ -84,7 +85,7 @@ class OpenAIAdapter(ModelAdapter):
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask the model (see ``ModelAdapter.stream``)."""
-        key = self._key()
+        key = self._key(request.key)
         model = request.model or await self._default_model()
         body = {**self._protocol.body(request, model, self._settings), **self._settings.extra_body}
         reader = self._protocol.reader(request, model, self._settings, key)
@@ -180,9 +181,9 @@ class OpenAIAdapter(ModelAdapter):
         except Exception as error:
             raise from_exception(error, began=False, key=key) from None
 
-    def _key(self) -> str:
+    def _key(self, chosen: str = "") -> str:
         try:
-            return self._settings.key()
+            return Secret(env=chosen).reveal() if chosen else self._settings.key()
         except ConfigError as error:
             raise model_error("authentication", error.sentence) from None
 
@@ -197,7 +198,7 @@ class OpenAIAdapter(ModelAdapter):
                         "unavailable",
                         f"no HTTP client could be created for this address: {type(error).__name__}",
                     ) from None
-            return self._client
+            return self._client if self._client.api_key == key else self._client.with_options(api_key=key)
 
     async def _default_model(self) -> str:
         if self.default_model:

@@ -57,6 +57,7 @@ CHECKS: dict[str, Check] = {
     "adapter.configured": plugin_checks.adapter_configured,
     "adapter.reachable": plugin_checks.adapter_reachable,
     "models.circuits": turn_checks.models_circuits,
+    "models.keys": turn_checks.models_keys,
     "tools.always_send": turn_checks.tools_always_send,
     "turns.limits": turn_checks.turns_limits,
     "panic.released": host_checks.panic_released,

@@ -10,7 +10,9 @@ from trunkline.cli.checks.check import CheckContext, ok, warning
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.paths import block_file_path
 from trunkline.contracts.blocks.preferences import PREFERENCES, Preferences
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.models.circuits import CIRCUIT_BUCKET
+from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET
 from trunkline.contracts.plugins.extensions import HealthResult
 from trunkline.contracts.tools.messages import ListTools, ToolCatalogue
 from trunkline.contracts.tools.subjects import LIST_TOOLS
@@ -64,6 +66,27 @@ async def models_circuits(context: CheckContext) -> HealthResult | None:
         hint = "`trunkline logs` has the reasons. The fallbacks of [plugins.failover] answer meanwhile."
         return warning(f"These models fail and their circuits are open: {', '.join(failing)}", hint)
     return ok("No model's circuit is open")
+
+
+async def models_keys(context: CheckContext) -> HealthResult | None:
+    """models.keys: no key of a pool rests, because its vendor refuses or limits it."""
+    if context.bus is None:
+        return None
+    try:
+        entries = await context.bus.kv(KEY_POOL_BUCKET).entries()
+    except BusError:
+        return None
+    now, pools = utc_now().timestamp(), [entry.value for entry in entries if entry.value is not None]
+    resting = [
+        f"{pool.adapter} {key.digest} ({key.fault})"
+        for pool in pools
+        for key in pool.keys
+        if key.rests_until > now
+    ]
+    if resting:
+        hint = "The other keys are used meanwhile. `trunkline logs` names the variable of a key that rests."
+        return warning(f"These keys rest: {', '.join(sorted(resting))}", hint)
+    return ok("No key of a pool rests")
 
 
 def _always_send(root: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:

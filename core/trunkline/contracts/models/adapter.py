@@ -24,8 +24,10 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     (``ModelAdapter.parameters``), validated; they override those of the adapter's settings. ``block``,
     ``conversation``, ``turn``, ``actor``, ``purpose`` and ``adapter`` (the adapter's name) describe the call to
     middleware and traces; an adapter never sends them. A middleware may name another ``adapter``, which then
-    receives the request. ``purpose`` is ``turn`` or the purpose given to ``Completer.complete``. ``id`` identifies the
-    request in the cost ledger; it is "" outside of middleware around requests.
+    receives the request. ``key`` is the name of the environment variable with the key to send, "" for the adapter's
+    own; only an adapter with ``takes_key`` receives one. ``purpose`` is ``turn`` or the purpose given to
+    ``Completer.complete``. ``id`` identifies the request in the cost ledger; it is "" outside of middleware around
+    requests.
     """
 
     messages: tuple[Message, ...]
@@ -43,6 +45,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     actor: str = ""
     purpose: str = "turn"
     adapter: str = ""
+    key: str = ""
     id: str = ""
 
 
@@ -113,7 +116,15 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     price_version: str = ""
 
 
-ModelEvent = Text | Reasoning | ReasoningDone | Call | ToolRan | Finish
+class ModelStatus(msgspec.Struct, frozen=True):
+    """What the person waits for, such as a free key. Middleware yields it. It is shown and is no part of the answer, so
+    that a call may still be repeated after it.
+    """
+
+    text: str
+
+
+ModelEvent = Text | Reasoning | ReasoningDone | Call | ToolRan | ModelStatus | Finish
 
 
 Ability = Literal["tools", "images", "documents", "reasoning", "structured", "embeddings"]
@@ -158,6 +169,9 @@ class ModelAdapter(ABC):
 
     reads: bool = False
     """Whether the adapter sends the documents of messages (``Message.documents``). Other adapters receive none."""
+
+    takes_key: bool = False
+    """Whether the adapter sends the key that a request names (``ModelRequest.key``) instead of its own."""
 
     structured: bool = False
     """Whether the vendor enforces ``ModelRequest.response_format``. See ``enforces_format``."""

@@ -20,6 +20,7 @@ from trunkline.contracts.models.adapter import (
     Finish,
     ModelEvent,
     ModelRequest,
+    ModelStatus,
     Reasoning,
     ReasoningDone,
     Text,
@@ -32,6 +33,7 @@ from trunkline.contracts.turns.messages import (
     ModelCallFailed,
     ModelCallFinished,
     ProviderToolResult,
+    StatusShown,
 )
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.telemetry import semconv
@@ -42,6 +44,9 @@ from trunkline_bus import BusError, start_span
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
+
+MODEL_STATUS = "model"
+"""The name of the status that says what a model call waits for."""
 
 FINISH_REASONS: tuple[FinishReason, ...] = ("stop", "tool_calls", "max_tokens", "content_filter")
 
@@ -270,6 +275,9 @@ class ModelCaller:
         started_at = anyio.current_time()
         async with aclosing(self._ask(request)) as events:  # type: ignore[type-var]
             async for event in events:
+                if isinstance(event, ModelStatus):
+                    await answer.stream.emit(StatusShown(name=MODEL_STATUS, text=event.text))
+                    continue
                 if not answer.first_chunk:
                     span.add_event(semconv.FIRST_TOKEN)
                     answer.first_chunk = round(anyio.current_time() - started_at, 6) or 1e-6

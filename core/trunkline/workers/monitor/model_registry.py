@@ -167,6 +167,10 @@ class ModelRegistry:
     async def _stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send the request to its adapter, and record it in the cost ledger."""
         adapter = self._adapter(request)
+        if request.key and not adapter.takes_key:
+            raise ModelError(
+                ErrorCode.PROVIDER_ERROR, "refused", f"the adapter {adapter.name} takes no other key"
+            )
         source = AnswerSource(adapter=adapter.name, vendor=adapter.vendor, requested=request.model)
         ledger = NoLedger() if adapter.derived else self._ledger
         async with ledger.request(request, source) as record, aclosing(adapter.stream(request)) as events:  # type: ignore[type-var]

@@ -11,7 +11,16 @@ from msgspec.structs import replace
 from opentelemetry import trace
 
 from trunkline import ErrorCode
-from trunkline.api.model import AskModel, Finish, ModelError, ModelEvent, ModelRequest, Reasoning, Text
+from trunkline.api.model import (
+    AskModel,
+    Finish,
+    ModelError,
+    ModelEvent,
+    ModelRequest,
+    ModelStatus,
+    Reasoning,
+    Text,
+)
 from trunkline_failover.circuits import CircuitBreaker
 from trunkline_failover.settings import FailoverSettings
 
@@ -73,7 +82,7 @@ class FailoverMiddleware:
             try:
                 async with aclosing(self._attempts(target, model, proceed, deadline)) as events:  # type: ignore[type-var]
                     async for event in events:
-                        began = True
+                        began = began or not isinstance(event, ModelStatus)
                         yield event
                 return
             except ModelError as error:
@@ -106,7 +115,7 @@ class FailoverMiddleware:
             try:
                 async with aclosing(self._attempt(request, proceed)) as events:  # type: ignore[type-var]
                     async for event in events:
-                        began = True
+                        began = began or not isinstance(event, ModelStatus)
                         yield event
             except ModelError as error:
                 await self._count(model, error)
@@ -130,7 +139,7 @@ class FailoverMiddleware:
                     continue
                 if isinstance(event, Finish) and empty and event.reason == "stop":
                     raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", "the answer is empty")
-                empty = False
+                empty = empty and isinstance(event, ModelStatus)
                 yield event
 
     async def _count(self, model: FallbackModel, error: ModelError) -> None:

@@ -1,0 +1,1 @@
+"""Pools of vendors' keys, and the limits of each key."""
