@@ -119,8 +119,8 @@ MONITOR = Role(
     deletes=(s.INBOX_STREAM, s.REQUEST_STREAM),
     pulls=(s.ALL_PARTITIONS_CONSUMER, s.LEARNER_CONSUMER),
     reads_info=(s.INBOX_STREAM,),
-    writes_buckets=(s.PULSE_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET),
-    reads_buckets=(s.WORKER_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET),
+    writes_buckets=(s.PULSE_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET, s.REDACTION_BUCKET),
+    reads_buckets=(s.WORKER_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET, s.REDACTION_BUCKET),
 )  # fmt: skip
 
 TOOLS = Role(

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.prices import Rate as Rate
     from trunkline.contracts.models.prices import TokenRate as TokenRate
     from trunkline.contracts.models.program import program as program
+    from trunkline.contracts.models.redaction_key import REDACTION_BUCKET as REDACTION_BUCKET
+    from trunkline.contracts.models.redaction_key import RedactionKey as RedactionKey
     from trunkline.contracts.models.token_estimate import estimate_input_tokens as estimate_input_tokens
     from trunkline.contracts.models.translation import CallIds as CallIds
     from trunkline.contracts.models.translation import is_complete as is_complete

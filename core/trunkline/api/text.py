@@ -1,4 +1,4 @@
-"""Text: untrusted text marked as data, wrapping, times for people, and arguments of programs."""
+"""Text: secrets, untrusted text marked as data, wrapping, times for people, and arguments of programs."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from trunkline._util.local_time import format_local_time as format_local_time
     from trunkline._util.local_time import local_to_utc as local_to_utc
     from trunkline._util.local_time import to_local_time as to_local_time
+    from trunkline._util.secrets.redactor import Redactor as Redactor
     from trunkline._util.text import QUOTED as QUOTED
     from trunkline._util.text import argv_from_json as argv_from_json
     from trunkline._util.text import argv_of as argv_of

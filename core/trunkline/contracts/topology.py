@@ -13,6 +13,7 @@ from trunkline.contracts.gateway.subjects import (
 )
 from trunkline.contracts.models.circuits import CIRCUIT_BUCKET
 from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET
+from trunkline.contracts.models.redaction_key import REDACTION_BUCKET
 from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
 from trunkline.contracts.streams import (
     APPROVAL_STREAM,
@@ -69,6 +70,7 @@ BUCKETS = (
     REQUEST_BUCKET,
     CIRCUIT_BUCKET,
     KEY_POOL_BUCKET,
+    REDACTION_BUCKET,
 )
 
 

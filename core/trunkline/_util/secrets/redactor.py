@@ -1,13 +1,16 @@
 """Finds all secrets in a text and redacts them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from trunkline._util.secrets import REDACTION_MARK, SECRET_NAMES
 from trunkline._util.secrets.assignment_patterns import LOGIN_PASSWORDS, may_hold_login
 from trunkline._util.secrets.key_patterns import KEY_REGEX, may_hold_key
 from trunkline._util.secrets.named_secrets import NamedSecretFinder
 from trunkline._util.secrets.table_secrets import TableSecretFinder
+
+Substitute = Callable[[str], str]
+"""Returns the text that replaces a secret."""
 
 
 class Redactor:
@@ -19,24 +22,32 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return the text with ``MARK`` in place of every secret; an equal text when there is none."""
+        return self.replace(text, lambda secret: REDACTION_MARK)
+
+    def replace(self, text: str, substitute: Substitute) -> str:
+        """Return the text with each secret replaced by what ``substitute`` returns for it. A text that replaced one
+        secret may be a part of the next one. Raises what ``substitute`` raises.
+        """
         if may_hold_key(text):
-            text = KEY_REGEX.sub(REDACTION_MARK, text)
+            text = KEY_REGEX.sub(lambda key: substitute(key[0]), text)
         if may_hold_login(text):
-            text = LOGIN_PASSWORDS.sub(self._without_password, text)
+            text = LOGIN_PASSWORDS.sub(lambda login: self._without_password(login, substitute), text)
         if not self._named.may_match(text):
             return text
         for find in (self._named.spans, self._tables.spans):
-            text = _marked(text, find(text))
+            text = _replaced(text, find(text), substitute)
         return text
 
-    def _without_password(self, login: re.Match[str]) -> str:
+    def _without_password(self, login: re.Match[str], substitute: Substitute) -> str:
         value = login["in_address"] or login["in_netrc"] or login["for_curl"]
-        return login[0].removesuffix(value) + REDACTION_MARK if self._named.could_be(value) else login[0]
+        if not self._named.could_be(value):
+            return login[0]
+        return login[0].removesuffix(value) + substitute(value)
 
 
-def _marked(text: str, secrets: Iterable[tuple[int, int]]) -> str:
+def _replaced(text: str, secrets: Iterable[tuple[int, int]], substitute: Substitute) -> str:
     kept, at = [], 0
     for start, end in secrets:
-        kept += [text[at:start], REDACTION_MARK]
+        kept += [text[at:start], substitute(text[start:end])]
         at = end
     return "".join([*kept, text[at:]])

@@ -5,6 +5,7 @@ from trunkline.contracts.models.circuits import CIRCUIT_BUCKET as CIRCUIT_BUCKET
 from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET as KEY_POOL_BUCKET
 from trunkline.contracts.models.listing import ListModels, ModelList
 from trunkline.contracts.models.messages import Complete, Completion
+from trunkline.contracts.models.redaction_key import REDACTION_BUCKET as REDACTION_BUCKET
 from trunkline_bus import Endpoint, Subject
 
 COMPLETE = Endpoint(

@@ -1,0 +1,1 @@
+"""Placeholders for secrets in what is sent to model vendors."""

@@ -1,0 +1,45 @@
+"""The plugin: its section, the middleware around model calls, and the key that monitors share."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import trunkline
+from trunkline.api.hooks import WorkerKind
+from trunkline.api.model import ModelMiddleware
+from trunkline_redaction.settings import RedactionSettings
+
+if TYPE_CHECKING:
+    from trunkline_redaction.key_source import KeySource
+
+
+class RedactionPlugin:
+    """Connects the middleware with the key on the bus. Every worker has its own instance."""
+
+    @cached_property
+    def _keys(self) -> "KeySource":
+        from trunkline_redaction.key_source import KeySource
+
+        return KeySource()
+
+    @trunkline.hookimpl
+    def trunkline_config(self) -> Iterable[trunkline.ConfigSection]:
+        return [trunkline.ConfigSection("plugins", "redaction", RedactionSettings)]
+
+    @trunkline.hookimpl
+    def trunkline_lifespan(
+        self, worker: WorkerKind, settings: trunkline.PluginSettings
+    ) -> Iterable[trunkline.Lifespan]:
+        """Share the key, in every monitor, if redaction is on."""
+        on = worker == "monitor" and settings.section(RedactionSettings).enabled
+        return [self._keys.lifespan] if on else []
+
+    @trunkline.hookimpl
+    def trunkline_model_middleware(self, settings: trunkline.PluginSettings) -> Iterable[ModelMiddleware]:
+        """Yield the middleware, if redaction is on."""
+        section = settings.section(RedactionSettings)
+        if not section.enabled:
+            return []
+        from trunkline_redaction.middleware import RedactionMiddleware
+
+        return [RedactionMiddleware(section, self._keys)]

@@ -1,0 +1,152 @@
+"""Redacts requests: finds what must not leave, in every text of a request, and puts placeholders there. No I/O."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from trunkline import Message
+from trunkline.api.model import ModelRequest, ReasoningBlock
+from trunkline.api.text import Redactor
+from trunkline_redaction.placeholders import Placeholders
+from trunkline_redaction.settings import SECRET, RedactionSettings
+
+if TYPE_CHECKING:
+    import re2
+
+log = logging.getLogger(__name__)
+
+Clean = Callable[[str], str]
+
+CACHED_TEXTS = 1_024
+"""The number of texts whose secrets are remembered: most texts of a request were in the request before."""
+
+MIN_EVERYWHERE = 8
+"""The length from which a secret is replaced wherever it stands, and not only beside its name."""
+
+MAX_TEXT_WORD = 64
+"""Characters of a word in a text at most. A longer one in a block of reasoning is a signature or encrypted."""
+
+
+class RequestRedactor:
+    """Redacts requests with one key."""
+
+    def __init__(self, settings: RedactionSettings, key: bytes) -> None:
+        import re2
+
+        self._key = key
+        self._redactor = Redactor() if settings.secrets else None
+        self._patterns: list[tuple[str, re2._Regexp]] = [
+            (label.upper(), re2.compile(pattern)) for label, pattern in settings.patterns.items()
+        ]
+        self._scan = lru_cache(CACHED_TEXTS)(self._scan_text)
+
+    def redact(self, request: ModelRequest) -> tuple[ModelRequest, Placeholders]:
+        """Return the request with placeholders, and what they stand for."""
+        found = Placeholders(self._key)
+        for text in _texts(request):
+            found.update(self._scan(text)[1])
+        for call in (call for message in request.messages for call in message.tool_calls):
+            self._scan_arguments(call.arguments, found)
+        everywhere = found.pattern(MIN_EVERYWHERE)
+
+        def clean(text: str) -> str:
+            if (known := found.placeholder_of(text)) is not None:
+                return known
+            return everywhere.sub(lambda one: found.placeholder_of(one[0]) or one[0], self._scan(text)[0])
+
+        return _cleaned(request, clean), found
+
+    def _scan_arguments(self, arguments: dict[str, Any], found: Placeholders) -> None:
+        """Find values of arguments that stand beside a name. In JSON some characters are escaped."""
+        for placeholder, value in self._scan(json.dumps(arguments, ensure_ascii=False, default=str))[1]:
+            label = placeholder.rpartition("_")[0]
+            try:
+                found.replace(label, json.loads(f'"{value}"'))
+            except ValueError:
+                found.add(placeholder, value)  # it goes beyond one text of the arguments
+
+    def _scan_text(self, text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Return a text with placeholders, and what they stand for."""
+        found = Placeholders(self._key)
+        for label, pattern in self._patterns:
+            text = pattern.sub(partial(_substitute, found, label), text)
+        if self._redactor is not None:
+            text = self._redactor.replace(text, partial(found.replace, SECRET))
+        return text, tuple(found.items())
+
+
+def _substitute(found: Placeholders, label: str, match: "re2._Match") -> str:
+    return found.replace(label, match.group())
+
+
+def _texts(request: ModelRequest) -> Iterator[str]:
+    """Yield every text of a request that a vendor receives, except reasoning."""
+    for message in request.messages:
+        yield message.content
+        for call in message.tool_calls:
+            yield from _leaves(call.arguments)
+    for tool in request.tools:
+        yield from (tool.description, *_leaves(tool.parameters))
+    if request.response_format is not None:
+        yield from (request.response_format.description, *_leaves(request.response_format.schema))
+    if request.partial:
+        yield request.partial
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """Yield each text and each key of a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from (str(key), *_leaves(one))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _leaves(one)
+
+
+def _cleaned(request: ModelRequest, clean: Clean) -> ModelRequest:
+    format = request.response_format
+    return replace(
+        request,
+        messages=tuple(_cleaned_message(message, clean) for message in request.messages),
+        tools=tuple(
+            replace(tool, description=clean(tool.description), parameters=_mapped(tool.parameters, clean))
+            for tool in request.tools
+        ),
+        response_format=format
+        and replace(format, description=clean(format.description), schema=_mapped(format.schema, clean)),
+        partial=clean(request.partial),
+    )
+
+
+def _cleaned_message(message: Message, clean: Clean) -> Message:
+    calls = tuple(replace(call, arguments=_mapped(call.arguments, clean)) for call in message.tool_calls)
+    reasoning = tuple(block for block in message.reasoning if _is_clean(block, clean))
+    return replace(message, content=clean(message.content), tool_calls=calls, reasoning=reasoning)
+
+
+def _is_clean(block: ReasoningBlock, clean: Clean) -> bool:
+    """Report whether a block of reasoning may be sent. A signed block must not be changed, so one that the model wrote
+    before redaction was switched on is left out if it has a secret.
+    """
+    texts = [text for text in _leaves(block.data) if any(len(word) <= MAX_TEXT_WORD for word in text.split())]
+    if all(clean(text) == text for text in texts):
+        return True
+    log.warning("a block of reasoning is not sent again, because it has a text that must not leave")
+    return False
+
+
+def _mapped(value: Any, clean: Clean) -> Any:
+    """Return a JSON value with each text and each key cleaned."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(str(key)): _mapped(one, clean) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mapped(one, clean) for one in value]
+    return value

@@ -1,0 +1,235 @@
+"""Redaction of single requests and answers, and attacks on it. No platform."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trunkline import ConfigError, Message, ToolCall
+from trunkline.api.model import (
+    Call,
+    DocumentFile,
+    Finish,
+    ModelError,
+    ModelEvent,
+    ModelRequest,
+    Reasoning,
+    ReasoningBlock,
+    ReasoningDone,
+    ResponseFormat,
+    Text,
+)
+from trunkline.api.tool import ToolSchema
+from trunkline_redaction.key_source import KeySource
+from trunkline_redaction.middleware import RedactionMiddleware
+from trunkline_redaction.placeholders import Placeholders, RestoringStream
+from trunkline_redaction.request_redactor import RequestRedactor
+from trunkline_redaction.settings import RedactionSettings
+
+pytestmark = pytest.mark.anyio
+
+KEY = "sk-proj-Zz9canaryAAAABBBBCCCCDDDDEEEEFFFF0123456789"
+CUSTOMER = "KD-123456"
+SETTINGS = RedactionSettings(enabled=True, patterns={"customer": "KD-[0-9]{6}"})
+
+
+def user(text: str) -> Message:
+    return Message(id="m", role="user", content=text)
+
+
+def request_of(*messages: Message, **more: Any) -> ModelRequest:
+    return ModelRequest(messages=messages, adapter="a", **more)
+
+
+class Vendor:
+    """Records the request, and answers with events that a function makes of its text."""
+
+    def __init__(self, answer: Sequence[ModelEvent] = (Finish(),)) -> None:
+        self.answer = answer
+        self.requests: list[ModelRequest] = []
+
+    async def ask(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        self.requests.append(request)
+        for event in self.answer:
+            yield event
+
+
+async def exchange(
+    request: ModelRequest,
+    vendor: Vendor,
+    settings: RedactionSettings = SETTINGS,
+    keys: KeySource | None = None,
+) -> list[ModelEvent]:
+    middleware = RedactionMiddleware(settings, keys or KeySource())
+    async with aclosing(middleware(request, vendor.ask)) as events:  # type: ignore[type-var]
+        return [event async for event in events]
+
+
+def placeholder(redactor: RequestRedactor, text: str) -> str:
+    redacted, _ = redactor.redact(request_of(user(text)))
+    return redacted.messages[0].content
+
+
+def said(events: Sequence[ModelEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Text))
+
+
+async def test_nothing_of_a_secret_leaves_in_any_part_of_a_request() -> None:
+    """Messages, results, arguments and their keys, tools, formats and partial answers. A value that stands beside a
+    name once is replaced everywhere."""
+    request = request_of(
+        Message(id="s", role="system", content=f"The key is {KEY}."),
+        user(f"I am {CUSTOMER}. My password: hunter-Two-9917"),
+        Message(
+            id="a",
+            role="assistant",
+            content="",
+            tool_calls=(
+                ToolCall(
+                    id="c",
+                    name="login",
+                    arguments={"password": 'quote"9917\\x', CUSTOMER: [{"deep": f"x {KEY} y"}]},
+                ),
+            ),
+        ),
+        Message(id="r", role="tool", tool_call_id="c", name="login", content="hunter-Two-9917 was accepted"),
+        tools=(
+            ToolSchema(
+                name="login", description=f"For {CUSTOMER}", parameters={"properties": {"p": {"enum": [KEY]}}}
+            ),
+        ),
+        response_format=ResponseFormat(schema={"description": f"of {CUSTOMER}"}),
+        partial=f"The customer {CUSTOMER}",
+    )
+    vendor = Vendor()
+    await exchange(request, vendor)
+    sent = repr(vendor.requests[0])
+    for secret in (KEY, CUSTOMER, "hunter-Two-9917", "quote", "9917"):
+        assert secret not in sent, secret
+    assert vendor.requests[0].messages[1].content.count("CUSTOMER_") == 1
+
+
+async def test_the_answer_and_the_arguments_have_the_real_values() -> None:
+    """The approval and the tool see them; the vendor's blocks of reasoning stay as they are."""
+    keys = KeySource()
+    redactor = RequestRedactor(SETTINGS, keys.key)
+    key, customer = placeholder(redactor, KEY), placeholder(redactor, CUSTOMER)
+    block = ReasoningBlock(vendor="v", model="m", data={"thinking": f"It is {customer}", "signature": "abc"})
+    answer = (
+        Reasoning(f"About {customer[:5]}"),
+        Reasoning(customer[5:]),
+        ReasoningDone(block),
+        Text(f"Use {key}"),
+        Call(
+            ToolCall(id="1", name="t", arguments={"url": f"https://x/?k={key}&c={customer}", customer: [key]})
+        ),
+        Finish(),
+    )
+    events = await exchange(request_of(user(f"{KEY} {CUSTOMER}")), Vendor(answer), keys=keys)
+    assert "".join(event.text for event in events if isinstance(event, Reasoning)) == f"About {CUSTOMER}"
+    assert said(events) == f"Use {KEY}"
+    (call,) = [event.call for event in events if isinstance(event, Call)]
+    assert call.arguments == {"url": f"https://x/?k={KEY}&c={CUSTOMER}", CUSTOMER: [KEY]}
+    assert ReasoningDone(block) in events
+
+
+@given(st.lists(st.integers(1, 7), max_size=40), st.text("CUSTOMER_SKDabcdef0123456789 ", max_size=40))
+def test_a_placeholder_that_is_split_anywhere_is_put_back(cuts: list[int], around: str) -> None:
+    """However the text is cut, the pieces together are the restored whole, and no piece has a part of a placeholder
+    that is complete in the whole."""
+    placeholders = Placeholders(b"k")
+    name = placeholders.replace("CUSTOMER", CUSTOMER)
+    text = f"{around}{name}{around}{name}{name[:9]}"
+    stream, pieces, at = RestoringStream(placeholders), [], 0
+    for cut in cuts:
+        pieces.append(stream.feed(text[at : at + cut]))
+        at += cut
+    pieces += [stream.feed(text[at:]), stream.finish()]
+    assert "".join(pieces) == placeholders.restore(text)
+    assert name not in "".join(pieces)
+    assert "".join(pieces).count(CUSTOMER) >= 2
+
+
+async def test_placeholders_that_the_model_invents_stay_as_they_are() -> None:
+    """Only those of this request mean something; one of another installation, or a guessed one, does not."""
+    foreign = placeholder(RequestRedactor(SETTINGS, b"another key"), CUSTOMER)
+    invented = ("CUSTOMER_000000000000", foreign, "SECRET_", "SECRET_zz", "[REDACTED]", foreign.upper())
+    answer = (
+        Text(" ".join(invented)),
+        Call(ToolCall(id="1", name="t", arguments={"a": invented[0]})),
+        Finish(),
+    )
+    events = await exchange(request_of(user(f"{KEY} {CUSTOMER}")), Vendor(answer))
+    assert said(events) == " ".join(invented)
+    assert Call(ToolCall(id="1", name="t", arguments={"a": invented[0]})) in events
+
+
+async def test_a_page_cannot_name_a_placeholder() -> None:
+    """Text from outside cannot know the placeholder of a secret: it depends on the installation's key and the value."""
+    redactor, other = RequestRedactor(SETTINGS, b"one"), RequestRedactor(SETTINGS, b"two")
+    assert placeholder(redactor, CUSTOMER) == placeholder(redactor, CUSTOMER)
+    assert placeholder(redactor, CUSTOMER) != placeholder(other, CUSTOMER)
+    assert placeholder(redactor, CUSTOMER) != placeholder(redactor, "KD-123457")
+
+
+async def test_nested_secrets_are_one() -> None:
+    """A pattern inside of a password, and a placeholder that was sent before: both come back whole."""
+    keys = KeySource()
+    redactor = RequestRedactor(SETTINGS, keys.key)
+    redacted, placeholders = redactor.redact(request_of(user(f"password = Aa9-{CUSTOMER}-tail!")))
+    text = redacted.messages[0].content
+    assert CUSTOMER not in text and "tail" not in text
+    assert placeholders.restore(text) == f"password = Aa9-{CUSTOMER}-tail!"
+    again, _ = redactor.redact(request_of(user(text), user(f"password = Aa9-{CUSTOMER}-tail!")))
+    assert again.messages[1].content == text
+
+
+async def test_the_same_text_has_the_same_placeholder_in_every_request() -> None:
+    """So that a request begins with the same bytes as the one before it (prompt caches)."""
+    redactor = RequestRedactor(SETTINGS, b"key")
+    first, _ = redactor.redact(request_of(user(f"I am {CUSTOMER}")))
+    second, _ = redactor.redact(request_of(user(f"I am {CUSTOMER}"), user(KEY), user("KD-999999")))
+    assert second.messages[0].content == first.messages[0].content
+    assert json.dumps(second.messages[0].content) == json.dumps(first.messages[0].content)
+
+
+async def test_a_signed_block_with_a_secret_is_left_out_and_others_stay_untouched() -> None:
+    """It was written before redaction was on; changing it would break its signature, and sending it would leak."""
+    clean = ReasoningBlock(vendor="v", model="m", data={"thinking": "I think.", "signature": f"{KEY * 4}"})
+    leaking = ReasoningBlock(
+        vendor="v", model="m", data={"thinking": f"It is {CUSTOMER}.", "signature": "abc"}
+    )
+    message = Message(id="a", role="assistant", content="x", reasoning=(clean, leaking))
+    vendor = Vendor()
+    await exchange(request_of(user("hello"), message), vendor)
+    assert vendor.requests[0].messages[1].reasoning == (clean,)
+
+
+async def test_files_are_refused_because_nobody_can_look_into_them() -> None:
+    """The owner may permit them."""
+    file = DocumentFile(media_type="application/pdf", name="x.pdf", data=b"%PDF")
+    request, vendor = request_of(Message(id="m", role="user", content="x", documents=(file,))), Vendor()
+    with pytest.raises(ModelError, match="files = true"):
+        await exchange(request, vendor)
+    assert vendor.requests == []
+    await exchange(request, vendor, RedactionSettings(enabled=True, files=True))
+    assert len(vendor.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("patterns", "reason"),
+    [
+        ({"customer": "("}, "regular expression"),
+        ({"customer": "x*"}, "empty text"),
+        ({"secret": "x"}, "label"),
+        ({"a b": "x"}, "label"),
+    ],
+)
+def test_patterns_that_cannot_work_are_refused(patterns: dict[str, str], reason: str) -> None:
+    """At the start, with the setting's name; a pattern with backtracking cannot stop a worker, because RE2 has none."""
+    with pytest.raises(ConfigError, match=reason):
+        RedactionSettings(patterns=patterns)

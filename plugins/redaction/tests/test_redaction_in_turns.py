@@ -1,0 +1,82 @@
+"""Redaction on a real platform: what a vendor receives at the wire, what a person approves, and what a tool gets."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trunkline
+from trunkline.api.gateway import SendMessage
+from trunkline.contracts.turns.messages import ApprovalRequested
+from trunkline.contracts.workers.subjects import SPANS
+from trunkline.testing.platform import platform
+from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer
+from trunkline.testing.scripted_provider import ScriptedProvider
+
+pytestmark = pytest.mark.anyio
+
+KEY = "sk-proj-Zz9canaryAAAABBBBCCCCDDDDEEEEFFFF0123456789"
+CUSTOMER = "KD-123456"
+
+
+class Tools:
+    """A tool that writes, so that it is approved."""
+
+    def __init__(self) -> None:
+        self.got: list[str] = []
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> Sequence[trunkline.Tool]:
+        @trunkline.tool(effect="write")
+        async def book(customer: str) -> str:
+            """Book something."""
+            self.got.append(customer)
+            return f"{customer} is booked with {KEY}"
+
+        return [book]
+
+
+def script(request: ScriptedRequest) -> Reply:
+    """Call the tool with the placeholder of the message, then repeat the result word by word."""
+    word = next(word for word in request.program.split() if word.startswith(("CUSTOMER_", "KD-")))
+    if not request.results:
+        return answer(CallTools((ScriptedCall("book", {"customer": word}),)))
+    return answer(Say(request.results[-1][1]))
+
+
+async def test_the_vendor_never_gets_what_the_tool_and_the_person_get(tmp_path: Path) -> None:
+    """In two turns, with an approval, a restart between them and content in traces. The approval shows the real value,
+    the answer has it, and both requests of different processes have the same placeholder."""
+    tools, spans = Tools(), list[str]()
+
+    async def collect(message: Any) -> None:
+        spans.extend(repr(span) for span in message.data.spans if span.name.startswith("chat"))
+
+    with ScriptedProvider(script) as provider:
+        config = {
+            **provider.settings,
+            "telemetry.capture_content": True,
+            "plugins.redaction": {"enabled": True, "patterns": {"customer": "KD-[0-9]{6}"}},
+        }
+        conversation = None
+        for _ in range(2):
+            async with platform(tmp_path, plugins=[tools], config=config) as running:
+                await running.bus.subscribe(SPANS, collect)
+                text = f"Book {CUSTOMER} now, with {KEY}"
+                accepted = await running.gateway.send(SendMessage(content=text, conversation=conversation))
+                conversation = accepted.conversation
+                async for event in running.gateway.watch(accepted.conversation, accepted.turn):
+                    if isinstance(event, ApprovalRequested):
+                        assert CUSTOMER in repr(event.call) and "CUSTOMER_" not in repr(event)
+                        await running.gateway.decide(
+                            accepted.turn, event.call.id, event.call_hash, allow=True
+                        )
+                        break
+                told = await running.answer(accepted)
+                assert CUSTOMER in told.text and KEY in told.text
+        sent = [json.dumps(request.body) for request in provider.answer_requests]
+    assert tools.got == [CUSTOMER] * 2
+    assert any("CUSTOMER_" in span for span in spans) and not any(CUSTOMER in span for span in spans)
+    assert len(sent) == 4 and not any(CUSTOMER in body or KEY in body for body in sent)
