@@ -196,6 +196,7 @@ class JsonTurnPrinter(TurnPrinter):
             **({"statuses": self._statuses} if self._statuses else {}),
             "input_tokens": ended.usage.input_tokens if ended else 0,
             "output_tokens": ended.usage.output_tokens if ended else 0,
+            **({"cached_tokens": ended.usage.cached_tokens} if ended and ended.usage.cached_tokens else {}),
             **({"cost": ended.cost} if ended and ended.cost is not None else {}),
             "seconds": round(monotonic() - self._began, 3),
         }

@@ -63,8 +63,10 @@ def span_notes(span: SpanRecord) -> str:
     if semconv.STEP in found:
         notes.append(f"step {found[semconv.STEP]}")
     if semconv.GEN_AI_INPUT_TOKENS in found:
+        cached = found.get(semconv.GEN_AI_CACHE_READ_TOKENS)
+        read = f" ({cached} cached)" if cached else ""
         notes.append(
-            f"{found[semconv.GEN_AI_INPUT_TOKENS]} in / {found.get(semconv.GEN_AI_OUTPUT_TOKENS, 0)} out"
+            f"{found[semconv.GEN_AI_INPUT_TOKENS]} in{read} / {found.get(semconv.GEN_AI_OUTPUT_TOKENS, 0)} out"
         )
     first = next((event["time"] for event in span.events if event["name"] == semconv.FIRST_TOKEN), None)
     if first is not None:

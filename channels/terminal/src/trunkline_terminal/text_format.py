@@ -124,10 +124,11 @@ def format_duration(duration: float) -> str:
 
 
 def format_usage(usage: Usage) -> str:
-    """``123 in / 45 out``, or nothing when the provider counted nothing."""
+    """``123 in (90 cached) / 45 out``, or nothing when the provider counted nothing."""
     if not (usage.input_tokens or usage.output_tokens):
         return ""
-    return f"{usage.input_tokens} in / {usage.output_tokens} out"
+    cached = f" ({usage.cached_tokens} cached)" if usage.cached_tokens else ""
+    return f"{usage.input_tokens} in{cached} / {usage.output_tokens} out"
 
 
 def answerer_line(answerer: Answerer) -> str:

@@ -12,7 +12,7 @@ from opentelemetry import trace
 
 from trunkline._util.json_safe import json_problem
 from trunkline._util.text import printable
-from trunkline.contracts.conversations.messages import RAW_ARGUMENTS, ReasoningBlock, ToolCall
+from trunkline.contracts.conversations.messages import RAW_ARGUMENTS, ReasoningBlock, ToolCall, Usage
 from trunkline.contracts.models.adapter import (
     AnswerSource,
     AskModel,
@@ -194,6 +194,16 @@ def model_attributes(adapter: str, vendor: str, model: str) -> dict[str, str]:
     return {semconv.GEN_AI_PROVIDER: vendor or adapter, semconv.MODEL: label, **named}
 
 
+def _usage_attributes(usage: Usage) -> dict[str, int]:
+    """Return the tokens of an answer for its span. Those of the prompt cache are a part of the input tokens."""
+    return {
+        semconv.GEN_AI_INPUT_TOKENS: usage.input_tokens,
+        semconv.GEN_AI_OUTPUT_TOKENS: usage.output_tokens,
+        semconv.GEN_AI_CACHE_READ_TOKENS: usage.cached_tokens,
+        semconv.GEN_AI_CACHE_WRITE_TOKENS: usage.cache_write_tokens,
+    }
+
+
 class ModelCaller:
     """Calls a model once and streams its text."""
 
@@ -245,8 +255,7 @@ class ModelCaller:
                 response_attributes = self._response_attributes()
                 span.set_attributes(response_attributes)
                 outer_span.set_attributes(response_attributes)
-            span.set_attribute(semconv.GEN_AI_INPUT_TOKENS, entry.usage.input_tokens)
-            span.set_attribute(semconv.GEN_AI_OUTPUT_TOKENS, entry.usage.output_tokens)
+            span.set_attributes(_usage_attributes(entry.usage))
             span.set_attribute(semconv.GEN_AI_FINISH_REASONS, [entry.finish_reason])
             return entry
 
