@@ -183,7 +183,7 @@ async def test_what_the_cache_saved_is_in_the_usage_and_on_the_span() -> None:
         await running.bus.subscribe(SPANS, collect)
         answer = await running.say("hello")
         with anyio.fail_after(60):
-            while not any(semconv.GEN_AI_CACHE_READ_TOKENS in span.attributes for span in spans):
+            while not any(semconv.GEN_AI_CACHE_READ_TOKENS in span.attributes for span in spans):  # noqa: ASYNC110
                 await anyio.sleep(0.02)
     assert answer.ended.usage.cached_tokens == 90
     (found,) = [span for span in spans if semconv.GEN_AI_CACHE_READ_TOKENS in span.attributes]

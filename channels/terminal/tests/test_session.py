@@ -8,10 +8,13 @@ from pathlib import Path
 
 import anyio
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from trunkline.contracts.channels.foreground_channel import TerminalSession
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
 from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.models.listing import AdapterListing, ListedModel
 from trunkline.contracts.turns.messages import MessageSteered, TextDelta, ToolEnded, ToolStarted, TurnEnded
 from trunkline.errors import TrunklineError
 from trunkline.testing.channel_suite import wait_until
@@ -21,6 +24,7 @@ from trunkline_terminal import saved_conversation, text_format
 from trunkline_terminal.ansi_style import AnsiStyle
 from trunkline_terminal.chat_session import ChatSession
 from trunkline_terminal.recording_screen import RecordingScreen
+from trunkline_terminal.slash_completer import SlashCompleter
 
 pytestmark = pytest.mark.anyio
 
@@ -412,3 +416,53 @@ def test_a_diff_in_a_question_is_coloured_and_nothing_with_no_color() -> None:
         "\x1b[33m", "\x1b[2m│", "\x1b[2m│", "\x1b[2m│", "\x1b[32m", "\x1b[31m", "│ sam"
     ]  # fmt: skip
     assert "[3" not in AnsiStyle({"NO_COLOR": "1"}).question(question, 80)
+
+
+def _models(gateway: ScriptedGateway) -> None:
+    names = ("a/big", "a/small")
+    models = tuple(ListedModel(name=one, context_window=0, max_output=0, abilities=None) for one in names)
+    gateway.listings = (AdapterListing(adapter="a", at=datetime.now(UTC), models=models),)
+
+
+async def test_MN_F28_model_shows_and_chooses_the_model_of_the_conversation() -> None:
+    """The status line shows it at once. A wrong name is refused with what there is, and changes nothing."""
+    async with talking() as talk:
+        _models(talk.gateway)
+        await talk.say("tea", "/model")
+        assert "a/big\n  a/small" in talk.screen.all("note")[-1] and talk.session.models == (
+            "a/big",
+            "a/small",
+        )
+        await talk.say("/model a/small")
+        conversation = talk.session.place.conversation
+        assert talk.gateway.chosen_models == {conversation: "a/small"}
+        assert talk.screen.statuses[-1].model == "a/small"
+        await talk.say("/model a/smal")
+        assert "no model a/smal" in talk.screen.all("error")[-1] and talk.session.failed
+        await talk.say("/model default")
+        assert talk.gateway.chosen_models == {conversation: None}
+        assert talk.screen.statuses[-1].model == "scripted/model"
+
+
+async def test_a_model_that_is_chosen_before_the_first_message_is_used_and_kept() -> None:
+    """The first message names it; the conversation has it from then on. /new begins without a choice."""
+    async with talking() as talk:
+        _models(talk.gateway)
+        await talk.say("/model a/big")
+        assert talk.screen.statuses[-1].model == "a/big"
+        await talk.say("tea", "more tea", "/new", "coffee")
+        assert [message.model for message in talk.gateway.sent] == ["a/big", None, None]
+        first = talk.gateway.sent[1].conversation
+        assert talk.gateway.chosen_models[first or ""] == "a/big"
+
+
+def test_models_are_completed_by_any_part_of_their_name() -> None:
+    """``/model sma`` offers ``a/small``; ``default`` is one of the names."""
+    completer = SlashCompleter(lambda: (), lambda: ("a/big", "a/small"))
+
+    def offered(text: str) -> list[str]:
+        found = completer.get_completions(Document(text), CompleteEvent())
+        return [completion.text for completion in found]
+
+    assert offered("/model ") == ["default", "a/big", "a/small"]
+    assert offered("/model SMA") == ["a/small"] and offered("/mod") == ["model"]

@@ -17,6 +17,7 @@ from trunkline.api.model import (
     ModelEvent,
     ModelFault,
     ModelRequest,
+    ModelStatus,
     Reasoning,
     Text,
 )
@@ -147,15 +148,10 @@ async def test_pauses_together_keep_to_the_limit(pauses: list[float]) -> None:
 
 
 async def test_an_empty_answer_is_retried(pauses: list[float]) -> None:
-    """MN-F10, MN-F11: an answer without text, reasoning and calls is no answer."""
-    events, called = await answer({"a/big": [[Text(""), DONE], ANSWER]})
-    assert events == list(ANSWER) and called == ["a/big"] * 2
-
-
-async def test_an_answer_that_was_filtered_is_not_empty(pauses: list[float]) -> None:
-    """The reason says why there is no text, and another attempt would be filtered too."""
-    filtered = Finish(reason="content_filter")
-    assert await answer({"a/big": [[filtered]]}) == ([filtered], ["a/big"])
+    """MN-F10: the plugin answers reports it as a bad response. A status shown before it is no answer."""
+    empty = [ModelStatus("waiting"), failed("bad_response")]
+    events, called = await answer({"a/big": [empty, ANSWER]})
+    assert events == [ModelStatus("waiting"), *ANSWER] and called == ["a/big"] * 2
 
 
 @pytest.mark.parametrize(

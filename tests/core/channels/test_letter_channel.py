@@ -8,7 +8,9 @@ import pytest
 
 from trunkline import RemoteFault
 from trunkline.api.channel import Letter, LetterChannel
+from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.contracts.models.listing import AdapterListing, ListedModel
 from trunkline.contracts.tools.messages import StoredResult
 from trunkline.contracts.turns.messages import TextDelta, ToolEnded, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
@@ -170,3 +172,51 @@ async def test_MB_T11_only_the_owner_answers_by_mail() -> None:
         assert gateway.answers == ["the blue", "It is\nlate."] and not gateway.sent
         assert pile.answers["2"] == "Answered: Which one?"
         assert any("2. the blue" in text and f"answer {first.id}" in text for text in pile.reported)
+
+
+class OwnersPile(Pile):
+    """A pile on which only the owner lays letters."""
+
+    def is_owner(self, letter: Letter) -> bool:
+        return letter.sender != "stranger"
+
+
+async def test_the_owner_chooses_a_model_by_letter() -> None:
+    """``/model`` lists, ``/model NAME`` chooses, ``/model default`` removes the choice. A wrong name is refused, a
+    stranger is, too, and none of these letters reaches the agent."""
+    async with ScriptedGateway() as gateway:
+        gateway.listings = (
+            AdapterListing(adapter="a", at=utc_now(), models=(_listed("a/big"), _listed("a/small"))),
+            AdapterListing(adapter="b", at=utc_now(), problem="unavailable"),
+        )
+        pile = OwnersPile()
+        await answered(pile, gateway, Letter("0", "/model"), Letter("1", "tea"))
+        texts = ("/model", "/model a/small", "/model a/smal", "/model default", "/models are fun")
+        for number, text in enumerate(texts, 2):
+            await answered(pile, gateway, Letter(str(number), text))
+        await answered(pile, gateway, Letter("9", "/model a/big", "stranger"))
+    assert "send a message first" in pile.answers["0"]
+    assert "scripted/model answers here" in pile.answers["2"]
+    assert "  a/big\n  a/small\n" in pile.answers["2"] and "No list from b (unavailable)" in pile.answers["2"]
+    assert pile.answers["3"] == "a/small answers here (chosen for this conversation)."
+    assert "no model a/smal" in pile.answers["4"]
+    assert "by the settings" in pile.answers["5"]
+    assert pile.answers["6"] == "You said: /models are fun" and "Only the owner" in pile.answers["9"]
+    assert [message.content for message in gateway.sent] == ["tea", "/models are fun"]
+
+
+def _listed(name: str) -> ListedModel:
+    return ListedModel(name=name, context_window=0, max_output=0, abilities=None)
+
+
+async def test_a_cut_answer_says_so() -> None:
+    """MN-F11: "cut by token limit" stands below the answer."""
+
+    def cut(message: SendMessage) -> Iterable[Step]:
+        yield TextDelta(step=0, offset=0, text="It is lo")
+        yield TurnEnded(reason="max_tokens")
+
+    async with ScriptedGateway(cut) as gateway:
+        pile = Pile()
+        await answered(pile, gateway, Letter("1", "tell me"))
+    assert pile.answers["1"] == "It is lo\n\nThe answer was cut at the token limit."

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 from abc import abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,12 @@ from trunkline_bus import RemoteFault
 from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
+
+CUT_NOTE: Mapping[str, str] = {
+    "max_tokens": "The answer was cut at the token limit.",
+    "content_filter": "The provider's content filter ended the answer.",
+}
+"""What is said of an answer that is not complete, by the reason of its end."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 """Seconds between two attempts to reach the gateway: doubled each time."""
@@ -264,7 +270,8 @@ class TurnText:
             case ApprovalSettled():
                 self.below = []
             case TurnEnded():
-                self.below = [event.sentence] if event.sentence else []
+                note = event.sentence or CUT_NOTE.get(event.reason, "")
+                self.below = [note] if note else []
 
     @property
     def text(self) -> str:

@@ -13,13 +13,10 @@ from opentelemetry import trace
 from trunkline import ErrorCode
 from trunkline.api.model import (
     AskModel,
-    Finish,
     ModelError,
     ModelEvent,
     ModelRequest,
     ModelStatus,
-    Reasoning,
-    Text,
 )
 from trunkline_failover.circuits import CircuitBreaker
 from trunkline_failover.settings import FailoverSettings
@@ -113,7 +110,7 @@ class FailoverMiddleware:
         for attempt in range(1, self._settings.attempts + 1):
             began = False
             try:
-                async with aclosing(self._attempt(request, proceed)) as events:  # type: ignore[type-var]
+                async with aclosing(proceed(request)) as events:  # type: ignore[type-var]
                     async for event in events:
                         began = began or not isinstance(event, ModelStatus)
                         yield event
@@ -129,18 +126,6 @@ class FailoverMiddleware:
             else:
                 await self._circuits.record_success(model.label)
                 return
-
-    async def _attempt(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
-        """Yield the events of one attempt. An answer without text, reasoning and calls fails (MN-F11)."""
-        empty = True
-        async with aclosing(proceed(request)) as events:  # type: ignore[type-var]
-            async for event in events:
-                if isinstance(event, Text | Reasoning) and not event.text:
-                    continue
-                if isinstance(event, Finish) and empty and event.reason == "stop":
-                    raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", "the answer is empty")
-                empty = empty and isinstance(event, ModelStatus)
-                yield event
 
     async def _count(self, model: FallbackModel, error: ModelError) -> None:
         """Count the failure in the model's circuit, unless the request is at fault, or the owner's budget."""

@@ -1,0 +1,1 @@
+"""Checks of the answers of models."""
