@@ -16,19 +16,24 @@ trunkline init
 trunkline init --yes
 trunkline init --yes --adapter openai --key-env OPENAI_API_KEY --test
 trunkline init --yes --adapter openai --base-url http://127.0.0.1:11434/v1 --model llama3.2
+trunkline init --yes --adapter bedrock --model amazon.nova-pro-v1:0 --set region=eu-central-1 --set profile=work
+trunkline init --yes --adapter ollama --model qwen3:8b --set pull=true --test
 trunkline init --yes --json
 """
 
 
 @dataclass(frozen=True, slots=True)
 class InitFlags:
-    """The values of the options. ``key_env`` is the name of an environment variable, never a key."""
+    """The values of the options. ``key_env`` is the name of an environment variable, never a key. ``further`` are
+    settings of the adapter as ``NAME=VALUE``.
+    """
 
     block: str | None = None
     adapter: str | None = None
     key_env: str | None = None
     base_url: str | None = None
     model: str | None = None
+    further: tuple[str, ...] = ()
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -36,20 +41,27 @@ class InitFlags:
 @click.option("--block", help="Name of the first block.  [default: main]")
 @click.option("--adapter", help="The model adapter.  [default: auto]")
 @click.option("--key-env", help="NAME of the environment variable that holds the provider's key.")
-@click.option("--base-url", help="Address of an OpenAI-compatible provider.")
+@click.option("--base-url", help="Address of the provider's server, if it is not the vendor's own.")
 @click.option("--model", help="Name of the provider's model.")
+@click.option(
+    "--set", "further", multiple=True, metavar="NAME=VALUE", help="Another setting of the adapter, such as "
+    "region=eu-central-1; repeatable.",
+)  # fmt: skip
 @click.option(
     "--test/--no-test",
     default=None,
     help="Send a test message to the model. Default: yes, except with --yes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; needs --yes.")
-def command(yes: bool, test: bool | None, as_json: bool, **options: str | None) -> int:
+def command(yes: bool, test: bool | None, as_json: bool, **options: Any) -> int:
     """Choose a model, and set up the home folder and the first block.
 
-    The command announces that it looks for Ollama, LM Studio and vLLM on this machine, and then does so. It saves each
-    answer at once, so Ctrl-C loses nothing and the next "trunkline init" continues from there. It never asks for a key
-    and never stores one; it stores the name of the environment variable that holds the key. Without a terminal it asks
+    The command announces that it looks for Ollama, LM Studio and vLLM on this machine, and then does so. It lists all
+    installed adapters with what each needs. It saves each answer at once, so Ctrl-C loses nothing and the next
+    "trunkline init" continues from there. It never asks for a key and never stores one; it stores the name of the
+    environment variable that holds the key.
+
+    At the end it offers to send one test message, and says before what is sent to whom. Without a terminal it asks
     nothing and needs --yes. The exit status is 1 when the model test failed.
     """
     from trunkline.cli.init_settings import InitSettings
@@ -61,7 +73,8 @@ def command(yes: bool, test: bool | None, as_json: bool, **options: str | None) 
     settings = InitSettings()
     _take(settings, InitFlags(**options), yes)
     missing = settings.missing()
-    answer = _test(settings.config(), missing) if (not yes if test is None else test) else None
+    wanted = not yes if test is None else test
+    answer = _test(settings.config(), missing, ask=not yes and test is None) if wanted else None
     _report(settings, missing, answer, as_json)
     return 1 if answer and answer.problem else 0
 
@@ -94,14 +107,22 @@ def _take(settings: Any, flags: InitFlags, yes: bool) -> None:
         raise
 
 
-def _test(config: "Config", missing: list[str]) -> "ModelProbeResult | None":
-    """Return the model's answer to a test question; None when there is no model or its key is missing."""
+def _test(config: "Config", missing: list[str], *, ask: bool) -> "ModelProbeResult | None":
+    """Announce the test message and return the model's answer to it. Return None when there is no model, its key is
+    missing, or the person declines.
+    """
     from trunkline.cli.aio import run
-    from trunkline.cli.model_probe import probe_model
+    from trunkline.cli.model_probe import QUESTION, answering_model, probe_model
+    from trunkline.cli.output import fit_text
 
     if missing or config.settings.runtime.provider_adapter == "offline":
         return None
-    click.echo("Asking the model for a first answer …", err=True)
+    told = (
+        f'Test: one message goes to {answering_model(config)}: "{QUESTION}" It may cost a fraction of a cent.'
+    )
+    click.echo(fit_text(told, err=True), err=True)
+    if ask and not click.confirm("Send it?", default=True, err=True):
+        return None
     return run(probe_model, config)
 
 
@@ -125,6 +146,8 @@ def _show(answer: "ModelProbeResult") -> None:
 
     if answer.text:
         print_text(fit_text(f"{answer.adapter} answers: {answer.text}"))
+        if answer.tokens:
+            print_text(f"({answer.tokens})")
     else:
         print_text(fit_text(f"Error: {answer.adapter} did not answer: {answer.problem}.", err=True), err=True)
         hint = 'The settings are saved. Change them with "trunkline init"; "trunkline doctor --online" tries again.'

@@ -2,40 +2,21 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from trunkline.cli.init_choices import COMPATIBLE, OFFLINE, ModelChoice, choose_model
 from trunkline.cli.init_settings import InitSettings, secret_reference
-from trunkline.cli.model_servers import ModelServer, default_servers, list_models, probe_servers
 from trunkline.cli.output import fit_text
 from trunkline.errors import ConfigError
 
 if TYPE_CHECKING:
     from trunkline.cli.init import InitFlags
+    from trunkline.contracts.models.listing import AdapterListing
 
-COMPATIBLE, OFFLINE = "openai", "offline"
-"""The adapter for servers with OpenAI's protocol, and the adapter that needs no model."""
-
-OWN_KEY = "OPENAI_API_KEY"
 LISTED = 20
 """Largest number of models that are listed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
-    """A model that may answer. ``url`` is its address: None asks for one, "" means the adapter's default. ``works``
-    reports whether it seems usable, as far as is known without a request. Enter selects the first choice that
-    ``works``.
-    """
-
-    label: str
-    adapter: str
-    url: str | None = ""
-    models: tuple[str, ...] = ()
-    keyless: bool = False
-    works: bool = False
 
 
 def ask_questions(settings: InitSettings, flags: "InitFlags") -> None:
@@ -52,92 +33,39 @@ def ask_questions(settings: InitSettings, flags: "InitFlags") -> None:
     settings.save({"gateway.default_block": block})
 
 
+def _chosen(settings: InitSettings, flags: "InitFlags") -> ModelChoice:
+    if flags.adapter or flags.base_url:
+        return ModelChoice("", flags.adapter or COMPATIBLE, url=None if flags.adapter else flags.base_url)
+    return choose_model(settings)
+
+
 def _ask_adapter(settings: InitSettings, flags: "InitFlags", choice: ModelChoice, url: str) -> None:
     section, fields = f"adapters.{choice.adapter}", settings.sections[choice.adapter]
-    key = ""
     if "api_key" in fields:
         key = _key_name(settings, flags, choice, url)
         if key and not os.environ.get(key):
             _tell(f"{key} is not set here. Nobody answers before it is: export {key}=…")
         settings.save({f"{section}.api_key": secret_reference(key) if key else None})
+    settings.save(settings.further_settings(choice.adapter, flags.further))
+    _ask_fields(settings, flags, choice)
     if "model" in fields:
-        offered = choice.models or _offered(url, os.environ.get(key, ""))
-        settings.save(
-            {f"{section}.model": _model(settings.current_value(f"{section}.model"), flags, offered) or None}
-        )
+        _ask_model(settings, flags, choice)
 
 
-# The model -------------------------------------------------------------------------------------------------
+def _ask_fields(settings: InitSettings, flags: "InitFlags", choice: ModelChoice) -> None:
+    """Ask for the further settings that the adapter needs, except those given as flags."""
+    setup = settings.setups.get(choice.adapter)
+    given = {one.partition("=")[0] for one in flags.further}
+    for field in setup.fields if setup is not None else ():
+        if field.name in given:
+            continue
+        key = f"adapters.{choice.adapter}.{field.name}"
+        found = [f"{name} is {os.environ[name]}" for name in field.variables if os.environ.get(name)]
+        note = f" (Enter: {found[0]})" if found else ""
+        settings.save({key: _prompt(f"{field.question}{note}", settings.current_value(key), str) or None})
 
 
-def _chosen(settings: InitSettings, flags: "InitFlags") -> ModelChoice:
-    if flags.adapter or flags.base_url:
-        return ModelChoice("", flags.adapter or COMPATIBLE, url=None if flags.adapter else flags.base_url)
-    found = _found(settings)
-    choices = [*_as_it_is(settings), *found, *_choices(settings)]
-    click.echo("Who should answer?", err=True)
-    for number, choice in enumerate(choices, 1):
-        _tell(f"  {number}  {choice.label}")
-    best = next(number for number, choice in enumerate(choices, 1) if choice.works)
-    number = click.prompt("Number", type=click.IntRange(1, len(choices)), default=best, err=True)
-    return choices[number - 1]
-
-
-def _found(settings: InitSettings) -> list[ModelChoice]:
-    """Announce the search, and return the model servers that answer on this machine."""
-    if COMPATIBLE not in settings.sections:
-        return []
-    servers = default_servers()
-    places = ", ".join(f"{one.name} ({one.url})" for one in servers)
-    _tell(f"Looking for model servers on this machine: {places}.")
-    found = probe_servers(servers)
-    if not found:
-        click.echo("None of them answers.", err=True)
-    return [_local(one) for one in found]
-
-
-def _local(server: ModelServer) -> ModelChoice:
-    many = f"{len(server.models)} model{'s' if len(server.models) != 1 else ''}"
-    return ModelChoice(
-        f"{server.name} at {server.url} ({many})", COMPATIBLE, server.url, server.models,
-        keyless=True, works=bool(server.models),
-    )  # fmt: skip
-
-
-def _as_it_is(settings: InitSettings) -> list[ModelChoice]:
-    """Return the current model as a choice, if one is set."""
-    adapter = settings.current_value("runtime.provider_adapter")
-    if adapter not in settings.sections or adapter == OFFLINE:
-        return []
-    address = settings.address_key(adapter)
-    url = settings.current_value(address) if address else ""
-    return [ModelChoice(f"as it is: {adapter}{f' at {url}' if url else ''}", adapter, url, works=True)]
-
-
-def _choices(settings: InitSettings) -> list[ModelChoice]:
-    # The vendors of OpenAI's protocol have its keys: too many to list, and their addresses can be given.
-    compatible = settings.sections.get(COMPATIBLE)
-    others = [
-        ModelChoice(f"the adapter {name}", name, None)
-        for name, keys in sorted(settings.sections.items())
-        if name not in (COMPATIBLE, OFFLINE) and keys != compatible
-    ]
-    offline = ModelChoice(
-        "no model yet: Trunkline searches memory and quotes what it finds", OFFLINE, works=True
-    )
-    if COMPATIBLE not in settings.sections:
-        return [*others, offline]
-    has_key = bool(os.environ.get(OWN_KEY))
-    state = "is set" if has_key else "is not set here"
-    return [
-        ModelChoice(f"OpenAI (its key is read from a variable; {OWN_KEY} {state})", COMPATIBLE, works=has_key),
-        ModelChoice("another server with OpenAI's protocol, on any machine", COMPATIBLE, None),
-        *others,
-        offline,
-    ]  # fmt: skip
-
-
-# The model's settings ----------------------------------------------------------------------------------------
+# The address and the key -----------------------------------------------------------------------------------
 
 
 def _url(settings: InitSettings, flags: "InitFlags", choice: ModelChoice) -> str:
@@ -145,8 +73,8 @@ def _url(settings: InitSettings, flags: "InitFlags", choice: ModelChoice) -> str
     if address is None or flags.base_url is not None or choice.url is not None:
         return flags.base_url or choice.url or ""
     now = settings.current_value(address)
-    optional = choice.label == ""  # the adapter was given as a flag: it may have a default address
-    hint = " (Enter: the vendor's own)" if optional else ', such as "http://127.0.0.1:11434/v1"'
+    optional = choice.label == "" or (choice.adapter in settings.setups and choice.adapter != COMPATIBLE)
+    hint = " (Enter: the usual one)" if optional else ', such as "http://127.0.0.1:11434/v1"'
     return _prompt(f"Its address{hint}", now, lambda text: _address(text, empty=optional))
 
 
@@ -160,12 +88,22 @@ def _key_name(settings: InitSettings, flags: "InitFlags", choice: ModelChoice, u
     """Return the name of the key's environment variable, "" for none."""
     if flags.key_env is not None or choice.keyless:
         return flags.key_env or ""
+    setup = settings.setups.get(choice.adapter)
+    if setup is not None and not setup.keys:
+        return ""
     now = settings.current_value(f"adapters.{choice.adapter}.api_key")
     return _prompt(
         "Environment variable that holds the key (its name, not the key"
         + ("; Enter: none)" if url and not now else ")"),
-        now or ("" if url else f"{choice.adapter.upper()}_API_KEY"), _variable,
+        now or ("" if url else _usual_key(settings, choice.adapter)), _variable,
     )  # fmt: skip
+
+
+def _usual_key(settings: InitSettings, adapter: str) -> str:
+    """Return the usual variable of an adapter's key: of several, the first that is set."""
+    setup = settings.setups.get(adapter)
+    names = setup.keys if setup is not None and setup.keys else (f"{adapter.upper()}_API_KEY",)
+    return next((name for name in names if os.environ.get(name)), names[0])
 
 
 def _variable(text: str) -> str:
@@ -175,25 +113,72 @@ def _variable(text: str) -> str:
         raise click.UsageError(f"{error.sentence} {error.hint}") from None
 
 
-def _offered(url: str, key: str) -> tuple[str, ...]:
-    """Return the models of the server at an address. An error is printed."""
-    if not url:
+# The model -------------------------------------------------------------------------------------------------
+
+
+def _ask_model(settings: InitSettings, flags: "InitFlags", choice: ModelChoice) -> None:
+    section = f"adapters.{choice.adapter}"
+    offered = choice.models or (() if flags.model is not None else _offered(settings, choice.adapter))
+    now = settings.current_value(f"{section}.model")
+    setup = settings.setups.get(choice.adapter)
+    has_default = setup is not None and bool(setup.keys) and not settings.current_value(f"{section}.base_url")
+    model = _model(now, flags, offered, has_default=has_default)
+    settings.save({f"{section}.model": model or None})
+    if model and offered and "pull" in settings.sections[choice.adapter]:
+        _ask_pull(settings, section, model, offered)
+
+
+def _ask_pull(settings: InitSettings, section: str, model: str, offered: Sequence[str]) -> None:
+    """Offer to pull a model that the server does not have."""
+    from trunkline.contracts.models.listing import is_listed
+
+    if is_listed(model, offered):
+        return
+    question = f"The server does not have {model}. Pull it when it is first used? That may be many gigabytes."
+    settings.save({f"{section}.pull": click.confirm(question, default=True, err=True)})
+
+
+def _offered(settings: InitSettings, adapter: str) -> tuple[str, ...]:
+    """Return the names of the models that an adapter lists. A problem is printed."""
+    from trunkline.cli.aio import run
+
+    click.echo(f"Reading the list of models of {adapter} …", err=True)
+    listing = run(_listing, settings, adapter)
+    if listing is None or listing.problem:
+        click.echo(f"There is none: {listing.problem if listing else 'it lacks its settings'}.", err=True)
         return ()
-    click.echo(f"Reading the list of models from {url} …", err=True)
+    return tuple(name.removeprefix(f"{adapter}/") for name in listing.names)
+
+
+async def _listing(settings: InitSettings, adapter: str) -> "AdapterListing | None":
+    from trunkline.contracts.models.listing import list_models
+    from trunkline.contracts.models.prices import PriceTable
+    from trunkline.plugins import Plugins
+
+    found = next(
+        (one.item for one in Plugins.load(settings.config()).models() if one.item.name == adapter), None
+    )
+    if found is None:
+        return None
     try:
-        return list_models(url, key, seconds=10.0)
-    except (OSError, ValueError) as error:
-        click.echo(f"It returned no list of models: {error}.", err=True)
-        return ()
+        return await list_models(found, PriceTable({}))
+    finally:
+        await found.aclose()
 
 
-def _model(now: str, flags: "InitFlags", offered: Sequence[str]) -> str:
+def _model(now: str, flags: "InitFlags", offered: Sequence[str], *, has_default: bool) -> str:
     if flags.model is not None:
         return flags.model
     for number, name in enumerate(offered[:LISTED], 1):
         click.echo(f"  {number}  {name}", err=True)
-    default = now if now in offered or not offered else offered[0]
-    hint = "number or name" if offered else "Enter: the server's first, or the vendor's default"
+    if len(offered) > LISTED:
+        click.echo(f"  and {len(offered) - LISTED} more; trunkline models lists them.", err=True)
+    default = now if now in offered or has_default or not offered else offered[0]
+    hint = (
+        "number or name"
+        if offered and not has_default
+        else "Enter: the server's first, or the vendor's default"
+    )
     return _prompt(f"Model ({hint})", default, lambda text: _numbered(text, offered))
 
 

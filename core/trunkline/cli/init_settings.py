@@ -1,9 +1,11 @@
 """The settings that ``trunkline init`` writes to ``trunkline.toml``. Each setting is validated and saved at once."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trunkline._util.toml import read_toml
 from trunkline.config import Config, Secret, load_config
 from trunkline.config.editor import write_settings
 from trunkline.errors import ConfigError
@@ -11,6 +13,8 @@ from trunkline.home.paths import Home
 
 if TYPE_CHECKING:
     from trunkline.cli.init import InitFlags
+    from trunkline.contracts.plugins.extensions import AdapterSetup, ConfigSection
+    from trunkline.plugins import Plugins
 
 STARTER_FILE = """\
 # The settings of this Trunkline. "trunkline config" shows every one with its value and where it comes from;
@@ -42,12 +46,24 @@ class InitSettings:
     @cached_property
     def sections(self) -> dict[str, tuple[str, ...]]:
         """The installed adapters, ready or not, each with the names of its settings."""
+        ready = {owned.item.name: tuple[str, ...]() for owned in self._plugins.models()}
+        return ready | {one.name: one.type.__struct_fields__ for one in self._adapter_sections}
+
+    @cached_property
+    def setups(self) -> "dict[str, AdapterSetup]":
+        """What the installed adapters need, as far as they say it."""
+        return {one.name: one.setup for one in self._adapter_sections if one.setup is not None}
+
+    @cached_property
+    def _plugins(self) -> "Plugins":
         from trunkline.plugins import Plugins
 
-        plugins = Plugins.load(self._before)
-        ready = {owned.item.name: tuple[str, ...]() for owned in plugins.models()}
-        found = [owned.item for owned in plugins.config_sections() if owned.item.table == "adapters"]
-        return ready | {one.name: one.type.__struct_fields__ for one in found}
+        return Plugins.load(self._before)
+
+    @cached_property
+    def _adapter_sections(self) -> "list[ConfigSection]":
+        sections = [owned.item for owned in self._plugins.config_sections()]
+        return [one for one in sections if one.table == "adapters"]
 
     def require_adapter(self, adapter: str | None) -> None:
         """Raise ConfigError when the adapter does not exist."""
@@ -91,8 +107,31 @@ class InitSettings:
             section = f"adapters.{flags.adapter}"
             wanted[self.address_key(flags.adapter) or f"{section}.base_url"] = flags.base_url
             wanted[f"{section}.model"] = flags.model
+            wanted |= self.further_settings(flags.adapter, flags.further)
             wanted[f"{section}.api_key"] = flags.key_env and secret_reference(flags.key_env)
         self.save({key: value for key, value in wanted.items() if value is not None})
+
+    def further_settings(self, adapter: str | None, further: Iterable[str]) -> dict[str, Any]:
+        """Return the settings of an adapter that ``--set`` names, by their dotted key.
+
+        Raises:
+            ConfigError: the adapter has no such setting, or it is for a secret.
+        """
+        found: dict[str, Any] = {}
+        for name, _, value in (one.partition("=") for one in further):
+            known = [one for one in self.sections.get(adapter or "", ()) if one != "api_key"]
+            if name not in known:
+                hint = (
+                    f"These can be set: {', '.join(known)}." if known else "Name an adapter: --adapter NAME."
+                )
+                what = (
+                    "is a secret: give the name of its variable with --key-env" if name == "api_key" else ""
+                )
+                raise ConfigError(
+                    f"--set {name} {what or f'is no setting of the adapter {adapter}'}.", hint=hint
+                )
+            found[f"adapters.{adapter}.{name}"] = _value(value)
+        return found
 
     def _begin(self) -> None:
         """Create the home and, if absent, ``trunkline.toml`` with introductory comments."""
@@ -145,6 +184,14 @@ def secret_reference(name: str) -> Secret:
             hint="Give the name of the variable, such as OPENAI_API_KEY, not the key itself.",
         )
     return Secret(name)
+
+
+def _value(text: str) -> Any:
+    """Return the value that a text is in TOML, otherwise the text."""
+    try:
+        return read_toml(f"value = {text}")["value"]
+    except ValueError:
+        return text
 
 
 def _shown(value: Any) -> str:

@@ -6,10 +6,10 @@ import anyio
 
 from trunkline.config import Config
 from trunkline.contracts.conversations.messages import Message
-from trunkline.contracts.models.adapter import ModelAdapter, ModelRequest, Text
+from trunkline.contracts.models.adapter import Finish, ModelAdapter, ModelRequest, Text
 from trunkline.errors import ConfigError, ModelError
 from trunkline.plugins import Plugins
-from trunkline.runtime.adapter_selection import default_adapter
+from trunkline.runtime.adapter_selection import adapter_model, default_adapter
 from trunkline_bus import new_id
 
 QUESTION = "Say hello in one short sentence."
@@ -20,11 +20,12 @@ PROBE_TIMEOUT = 60.0
 @dataclass(frozen=True, slots=True)
 class ModelProbeResult:
     """The answer of a model to a test question, or the reason for its failure. ``adapter`` names the adapter that was
-    used."""
+    used, ``tokens`` says what the vendor counted."""
 
     adapter: str
     text: str = ""
     problem: str = ""
+    tokens: str = ""
 
 
 _FAULTS = {
@@ -50,8 +51,9 @@ async def probe_model(config: Config) -> ModelProbeResult:
         return ModelProbeResult(name, problem="it lacks its settings")
     try:
         with anyio.fail_after(PROBE_TIMEOUT):
-            text = await _said(adapter)
-        return ModelProbeResult(name, text=text, problem="" if text else "it answered without a word")
+            text, tokens = await _said(adapter)
+        problem = "" if text else "it answered without a word"
+        return ModelProbeResult(name, text=text, problem=problem, tokens=tokens)
     except TimeoutError:
         return ModelProbeResult(name, problem=f"no answer within {PROBE_TIMEOUT:.0f} s")
     except ModelError as error:
@@ -62,10 +64,27 @@ async def probe_model(config: Config) -> ModelProbeResult:
         await adapter.aclose()
 
 
-async def _said(adapter: ModelAdapter) -> str:
+def answering_model(config: Config) -> str:
+    """Return who is asked, for the announcement: the adapter with its model and address, as far as they are set."""
+    name = default_adapter(config, Plugins.load(config))
+    model = adapter_model(config, name)
+    address = next(
+        (
+            row.value
+            for row in config.describe()
+            if row.key in (f"adapters.{name}.base_url", f"adapters.{name}.url")
+        ),
+        "None",
+    )
+    return f"{name}/{model or 'its default model'}" + (f" at {address}" if address != "None" else "")
+
+
+async def _said(adapter: ModelAdapter) -> tuple[str, str]:
     question = Message(id=new_id("msg"), role="user", content=QUESTION)
-    text = ""
+    text = tokens = ""
     async for event in adapter.stream(ModelRequest(messages=(question,))):
         if isinstance(event, Text):
             text += event.text
-    return text.strip()
+        elif isinstance(event, Finish) and event.usage.input_tokens:
+            tokens = f"{event.usage.input_tokens} tokens in / {event.usage.output_tokens} out"
+    return text.strip(), tokens

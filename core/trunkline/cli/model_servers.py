@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 PROBE_TIMEOUT = 2.0
@@ -23,17 +23,20 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class ModelServer:
-    """A model server. ``models`` are the names of the models that it offers."""
+    """A model server. ``url`` is its address for OpenAI's protocol, ``models`` are the names of the models that it
+    offers. ``adapter`` is the adapter for its native API, "" if there is none.
+    """
 
     name: str
     url: str
     models: tuple[str, ...] = ()
+    adapter: str = ""
 
 
 def default_servers(environ: Mapping[str, str] = os.environ) -> tuple[ModelServer, ...]:
     """Return the default addresses of the known servers on this machine. ``OLLAMA_HOST`` changes that of Ollama."""
     return (
-        ModelServer("Ollama", f"http://{_ollama(environ)}/v1"),
+        ModelServer("Ollama", f"http://{_ollama(environ)}/v1", adapter="ollama"),
         ModelServer("LM Studio", "http://127.0.0.1:1234/v1"),
         ModelServer("vLLM", "http://127.0.0.1:8000/v1"),
     )
@@ -58,33 +61,29 @@ def probe_servers(servers: Iterable[ModelServer]) -> list[ModelServer]:
 
 def _offer(server: ModelServer) -> ModelServer | None:
     try:
-        return ModelServer(server.name, server.url, list_models(server.url))
+        return replace(server, models=_list_models(server.url))
     except (OSError, ValueError):
         return None
 
 
-def list_models(url: str, key: str = "", seconds: float = PROBE_TIMEOUT) -> tuple[str, ...]:
+def _list_models(url: str) -> tuple[str, ...]:
     """Return the models that the server at an address offers.
 
     Raises:
         OSError: nothing answers there, or the server refuses the request.
-        ValueError: the address is not valid, or the answer is not a list of models.
+        ValueError: the answer is not a list of models.
     """
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    asked = urllib.request.Request(f"{url.rstrip('/')}/models", headers=headers)
-    with _opener(url).open(asked, timeout=seconds) as answer:
+    asked = urllib.request.Request(f"{url.rstrip('/')}/models")
+    with _opener().open(asked, timeout=PROBE_TIMEOUT) as answer:
         document = json.loads(answer.read(LARGEST))
     if not isinstance(document, dict) or not isinstance(document.get("data"), list):
         raise ValueError("it answers, but without a list of models")
     return tuple(str(one["id"]) for one in document["data"] if isinstance(one, dict) and one.get("id"))
 
 
-def _opener(url: str) -> urllib.request.OpenerDirector:
-    """Return an opener that follows no redirect, which could send the key to another host, and uses no proxy for this
-    machine.
-    """
-    local = urlsplit(url).hostname in LOOPBACK
-    return urllib.request.build_opener(_NoRedirect, *([urllib.request.ProxyHandler({})] if local else []))
+def _opener() -> urllib.request.OpenerDirector:
+    """Return an opener that follows no redirect and uses no proxy, so that only this machine is asked."""
+    return urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -121,6 +121,25 @@ def test_init_shows_the_models_first_answer_on_request(trunkline: Run) -> None:
     assert "tiny" in trunkline("config").stdout
 
 
+def test_init_sets_what_an_adapter_needs_by_flags(trunkline: Run, home: Path) -> None:
+    """Without a terminal, values keep their types. The test is announced before it is sent; a setting that does not
+    exist, or that is a secret, is refused and the file unchanged."""
+    with ScriptedProvider() as provider:
+        done = trunkline(
+            "init", "--yes", "--adapter", "ollama", "--base-url", provider.address, "--model", "scripted",
+            "--set", "pull=true", "--set", "connect_timeout=3.5", "--test",
+        )  # fmt: skip
+    assert done.returncode == 0 and "ollama answers: " in done.stdout, done.stderr
+    announced = done.stderr.index("Test: one message goes to ollama/scripted at http://127.0.0.1")
+    assert announced >= 0 and "It may cost" in done.stderr
+    text = (home / "trunkline.toml").read_text()
+    assert "pull = true" in text and "connect_timeout = 3.5" in text
+    for wrong, said in (("api_key=sk-canary", "--key-env"), ("regoin=x", "region")):
+        refused = trunkline("init", "--yes", "--adapter", "bedrock", "--set", wrong)
+        assert refused.returncode == 1 and said in refused.stderr and "canary" not in refused.stderr
+    assert (home / "trunkline.toml").read_text() == text
+
+
 def test_an_invalid_block_name_is_refused_and_the_file_unchanged(trunkline: Run, home: Path) -> None:
     """The result is checked before it counts."""
     trunkline("init", "--yes", "--block", "garden")

@@ -41,23 +41,79 @@ def number_of(terminal: Tmux, label: str) -> str:
 def test_a_server_that_responds_is_offered_with_its_first_answer(
     environ: dict[str, str], home: Path, provider: ScriptedProvider
 ) -> None:
-    """Each probe is announced first. Enter accepts the server that was found, and its first model."""
+    """Each probe is announced first. Enter accepts the server that was found, and its first model. The test message is
+    announced with its text and its receiver, and is sent once."""
     with init(environ, provider) as terminal:
         terminal.wait_shows("Who should answer?")
         terminal.wait_shows("Number [1]")
         shown = terminal.screen()
         assert shown.index("Looking for model servers on this machine: Ollama") < shown.index("Who should")
-        assert f"Ollama at {provider.url}" in shown
+        assert f"Ollama at {provider.address} (1 model)" in shown
+        assert (
+            "Anthropic (Claude) (its key is read from a variable; ANTHROPIC_API_KEY is not set here)" in shown
+        )
+        assert "Amazon Bedrock (the credentials of AWS, no key)" in shown and "groq" in shown
         terminal.type(number_of(terminal, "Ollama at"))
         terminal.wait_shows("Model (number or name)")
         terminal.type("")
         terminal.wait_shows("Name of the first block")
         terminal.type("garden")
-        terminal.wait_shows("openai answers: ")
+        terminal.wait_shows("Send it? [Y/n]")
+        told = " ".join(terminal.screen().split())
+        assert (
+            f'Test: one message goes to ollama/scripted at {provider.address}: "Say hello in one short'
+            in told
+        )
+        assert "It may cost" in told and not provider.answer_requests
+        terminal.type("")
+        terminal.wait_shows("ollama answers: ")
         terminal.wait_shows("left with 0")
     settings = load_config(home, environ={}).settings
-    assert (settings.runtime.provider_adapter, settings.gateway.default_block) == ("openai", "garden")
-    assert [request.path for request in provider.requests].count("/v1/chat/completions") == 1
+    assert (settings.runtime.provider_adapter, settings.gateway.default_block) == ("ollama", "garden")
+    assert [request.path for request in provider.requests].count("/api/chat") == 1
+
+
+def test_a_model_that_the_server_lacks_can_be_pulled_later(
+    environ: dict[str, str], home: Path, provider: ScriptedProvider
+) -> None:
+    """The person is told that it may be large. Ctrl-C at the announcement of the test sends and loses nothing."""
+    with init(environ, provider) as terminal:
+        terminal.wait_shows("Number [1]")
+        terminal.type(number_of(terminal, "Ollama at"))
+        terminal.wait_shows("Model (number or name)")
+        terminal.type("qwen3:8b")
+        terminal.wait_shows("Pull it when it is first used?")
+        terminal.type("y")
+        terminal.wait_shows("Name of the first block")
+        terminal.type("")
+        terminal.wait_shows("Send it? [Y/n]")
+        terminal.keys("C-c")
+        terminal.wait_shows("left with 130")
+        assert "Traceback" not in terminal.screen(history=True)
+    text = (home / "trunkline.toml").read_text()
+    assert 'model = "qwen3:8b"' in text and "pull = true" in text and not provider.answer_requests
+
+
+def test_bedrock_asks_for_the_profile_and_the_region(
+    environ: dict[str, str], home: Path, provider: ScriptedProvider
+) -> None:
+    """No key is asked for; what the environment has is named."""
+    with init({**environ, "AWS_REGION": "us-west-2"}, provider) as terminal:
+        terminal.wait_shows("Number [1]")
+        terminal.type(number_of(terminal, "Amazon Bedrock"))
+        terminal.wait_shows("AWS profile (Enter: the standard credential chain)")
+        terminal.type("work")
+        terminal.wait_shows("AWS region (Enter: AWS_REGION is us-west-2)")
+        terminal.type("eu-central-1")
+        terminal.wait_shows("Model (")
+        terminal.keys("C-c")
+        terminal.wait_shows("left with 130")
+    text = (home / "trunkline.toml").read_text()
+    assert (
+        'profile = "work"' in text
+        and 'region = "eu-central-1"' in text
+        and "api_key" not in text.split("[")[-1]
+    )
 
 
 def test_init_asks_for_an_address_and_keeps_answers_after_ctrl_c(
@@ -76,7 +132,7 @@ def test_init_asks_for_an_address_and_keeps_answers_after_ctrl_c(
         terminal.type("sk-not-a-name")
         terminal.wait_shows("not the name of an environment variable")
         terminal.type("GARDEN_KEY")
-        terminal.wait_shows("Model (number or name)")
+        terminal.wait_shows("Model (")
         terminal.keys("C-c")
         terminal.wait_shows("Your answers so far are in")
         terminal.wait_shows("left with 130")
@@ -93,6 +149,8 @@ def test_init_asks_for_an_address_and_keeps_answers_after_ctrl_c(
         terminal.type("")
         terminal.wait_shows("Name of the first block")
         terminal.type("")
+        terminal.wait_shows("Send it?")
+        terminal.type("n")
         terminal.wait_shows("left with 0")
 
 

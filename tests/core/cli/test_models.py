@@ -61,3 +61,31 @@ def test_an_unknown_adapter_is_refused_with_those_that_are_configured(trunkline:
     done = trunkline("models", "opnai")
     assert done.returncode == 1
     assert "No adapter 'opnai' is configured" in done.stderr and "offline" in done.stderr
+
+
+def test_the_model_for_each_purpose_is_shown_with_the_setting_that_decided(
+    trunkline: Run, home: Path
+) -> None:
+    """Nobody is asked. A plugin's own purpose is listed, a file that cannot be read is an error, and so is a block that
+    does not exist."""
+    memory = home / "memory"
+    (memory / "blocks" / "garden").mkdir(parents=True)
+    (memory / "preferences.toml").write_text('[models]\nsummary = "openai/small"\nmy-plugin = "openai/own"\n')
+    (memory / "blocks" / "garden" / "block.toml").write_text('model = "ollama/llama3.2"\n')
+    with ScriptedProvider() as provider:
+        env = settings_for(provider)
+        done = trunkline("models", "--chosen", "--block", "garden", "--json", env=env)
+        table = trunkline("models", "--chosen", "--block", "garden", env=env).stdout
+        assert not provider.requests
+    assert done.returncode == 0, done.stderr
+    found = {one["purpose"]: (one["model"], one["source"]) for one in json.loads(done.stdout)["models"]}
+    assert found["chat"] == found["learn"] == ("ollama/llama3.2", "model in block.toml")
+    assert found["summary"] == ("openai/small", "models.summary in preferences.toml")
+    assert found["my-plugin"][0] == "openai/own" and found["vision"][0] == found["search"][0] == ""
+    assert "PURPOSE" in table and "DECIDED BY" in table and "/model in a conversation" in table
+    assert trunkline("models", "--chosen", "--block", "attic", env=env).returncode == 1
+    default = json.loads(trunkline("models", "--chosen", "--json", env=env).stdout)["models"][0]
+    assert default["model"] == "openai" and "[adapters.openai]" in default["source"]
+    (memory / "preferences.toml").write_text("model = \n")
+    broken = trunkline("models", "--chosen", env=env)
+    assert broken.returncode == 1 and "preferences.toml" in broken.stderr

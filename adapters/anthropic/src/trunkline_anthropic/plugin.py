@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, hookimpl
-from trunkline.api.model import ModelAdapter, ModelError
+from trunkline.api.model import AdapterSetup, ModelAdapter, ModelError
 from trunkline_anthropic.settings import AnthropicSettings
 
 CONFIGURE = "export ANTHROPIC_API_KEY=..., or set base_url in [adapters.anthropic] for a compatible server."
@@ -11,7 +11,8 @@ CONFIGURE = "export ANTHROPIC_API_KEY=..., or set base_url in [adapters.anthropi
 
 @hookimpl
 def trunkline_config() -> Iterable[ConfigSection]:
-    return [ConfigSection("adapters", "anthropic", AnthropicSettings)]
+    setup = AdapterSetup("Anthropic (Claude)", keys=("ANTHROPIC_API_KEY",))
+    return [ConfigSection("adapters", "anthropic", AnthropicSettings, setup)]
 
 
 @hookimpl

@@ -3,15 +3,23 @@
 from collections.abc import Iterable
 
 from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, hookimpl
-from trunkline.api.model import ModelAdapter, ModelError
+from trunkline.api.model import AdapterSetup, ModelAdapter, ModelError, SetupField
 from trunkline_bedrock.settings import BedrockSettings
+
+SETUP = AdapterSetup(
+    "Amazon Bedrock (the credentials of AWS, no key)",
+    fields=(
+        SetupField("profile", "AWS profile (Enter: the standard credential chain)", ("AWS_PROFILE",)),
+        SetupField("region", "AWS region", ("AWS_REGION", "AWS_DEFAULT_REGION")),
+    ),
+)
 
 CONFIGURE = "Set model and region in [adapters.bedrock]; the AWS credential chain has the key."
 
 
 @hookimpl
 def trunkline_config() -> Iterable[ConfigSection]:
-    return [ConfigSection("adapters", "bedrock", BedrockSettings)]
+    return [ConfigSection("adapters", "bedrock", BedrockSettings, SETUP)]
 
 
 @hookimpl

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, hookimpl
-from trunkline.api.model import ModelAdapter, ModelError
+from trunkline.api.model import AdapterSetup, ModelAdapter, ModelError
 from trunkline_gemini.settings import GeminiSettings
 
 CONFIGURE = (
@@ -13,7 +13,8 @@ CONFIGURE = (
 
 @hookimpl
 def trunkline_config() -> Iterable[ConfigSection]:
-    return [ConfigSection("adapters", "gemini", GeminiSettings)]
+    setup = AdapterSetup("Google (Gemini)", keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"))
+    return [ConfigSection("adapters", "gemini", GeminiSettings, setup)]
 
 
 @hookimpl

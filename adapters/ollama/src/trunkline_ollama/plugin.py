@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, hookimpl
-from trunkline.api.model import ModelAdapter, ModelError
+from trunkline.api.model import AdapterSetup, ModelAdapter, ModelError
 from trunkline_ollama.settings import OllamaSettings
 
 CONFIGURE = 'Set model in [adapters.ollama], such as "qwen3:8b".'
@@ -11,7 +11,8 @@ CONFIGURE = 'Set model in [adapters.ollama], such as "qwen3:8b".'
 
 @hookimpl
 def trunkline_config() -> Iterable[ConfigSection]:
-    return [ConfigSection("adapters", "ollama", OllamaSettings)]
+    setup = AdapterSetup("Ollama, on this machine or another one")
+    return [ConfigSection("adapters", "ollama", OllamaSettings, setup)]
 
 
 @hookimpl

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, hookimpl
-from trunkline.api.model import ModelAdapter, ModelError
+from trunkline.api.model import AdapterSetup, ModelAdapter, ModelError
 from trunkline_openai.settings import VENDOR_SETTINGS, OpenAISettings
-from trunkline_openai.vendors import OPENAI
+from trunkline_openai.vendors import OPENAI, Vendor
 
 CONFIGURE = (
     'export OPENAI_API_KEY=..., or set base_url in [adapters.openai], such as "http://127.0.0.1:11434/v1".'
@@ -14,8 +14,16 @@ CONFIGURE = (
 
 @hookimpl
 def trunkline_config() -> Iterable[ConfigSection]:
-    others = [ConfigSection("adapters", name, kind) for name, kind in VENDOR_SETTINGS.items()]
-    return [ConfigSection("adapters", "openai", OpenAISettings), *others]
+    others = [
+        ConfigSection("adapters", name, kind, _setup(kind.vendor, listed=False))
+        for name, kind in VENDOR_SETTINGS.items()
+    ]
+    return [ConfigSection("adapters", "openai", OpenAISettings, _setup(OPENAI)), *others]
+
+
+def _setup(vendor: Vendor, *, listed: bool = True) -> AdapterSetup:
+    keys = (vendor.key_variable,) if vendor.key_variable else ()
+    return AdapterSetup(vendor.title, keys=keys, listed=listed)
 
 
 @hookimpl

@@ -18,12 +18,41 @@ _NO_SCOPE = Scope()
 
 
 @dataclass(frozen=True, slots=True)
+class SetupField:
+    """A setting that ``trunkline init`` asks for. ``name`` is its key in the section, ``question`` the text to ask
+    with. ``variables`` are environment variables that the adapter uses without the setting.
+    """
+
+    name: str
+    question: str
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSetup:
+    """What ``trunkline init`` needs to know of a model adapter.
+
+    ``title`` is the vendor's name for people. ``keys`` are the usual variables of the key, the first one as the
+    default; none if the vendor needs no key. ``fields`` are further settings to ask for. ``listed`` is false for a
+    vendor that is offered only if its key is set, or by name.
+    """
+
+    title: str
+    keys: tuple[str, ...] = ()
+    fields: tuple[SetupField, ...] = ()
+    listed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigSection:
-    """A plugin's section of ``trunkline.toml``: ``[<table>.<name>]``, decoded into ``type``."""
+    """A plugin's section of ``trunkline.toml``: ``[<table>.<name>]``, decoded into ``type``. ``setup`` belongs to the
+    section of a model adapter.
+    """
 
     table: Literal["plugins", "adapters", "channels"]
     name: str
     type: type[msgspec.Struct]
+    setup: AdapterSetup | None = None
 
 
 S = TypeVar("S", bound=msgspec.Struct)
