@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
-from trunkline import ErrorCode
+from trunkline import ErrorCode, new_id
 from trunkline.api.model import (
     AskModel,
     Finish,
@@ -46,7 +46,7 @@ class KeyMiddleware:
                     async for event in events:
                         yield event
             except _KeyRestsError:
-                again = True
+                again, request = True, replace(request, id=new_id("request"))  # another request to the vendor
 
     async def _attempt(
         self, request: ModelRequest, proceed: AskModel, pool: SharedKeyPool
