@@ -40,7 +40,7 @@ class KeysSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """
 
     pools: dict[str, PoolSettings] = {}
-    max_wait: Seconds = 60.0
+    max_wait: Seconds = 90.0
     limited_rest: Seconds = 20.0
     refused_rest: Seconds = 3_600.0
 
