@@ -444,7 +444,7 @@ async def test_MN_F28_model_shows_and_chooses_the_model_of_the_conversation() ->
         assert talk.screen.statuses[-1].model == "scripted/model"
 
 
-async def test_a_model_that_is_chosen_before_the_first_message_is_used_and_kept() -> None:
+async def test_a_model_chosen_before_the_first_message_is_kept() -> None:
     """The first message names it; the conversation has it from then on. /new begins without a choice."""
     async with talking() as talk:
         _models(talk.gateway)

@@ -19,6 +19,17 @@ def confirm(question: str, *, otherwise: str = "--yes", done: str = "done") -> N
     click.confirm(question, abort=True, err=True)
 
 
+def agrees(question: str) -> bool:
+    """Return whether a person at a terminal agrees, which Enter does.
+
+    Raises:
+        TrunklineError: there is no terminal.
+        click.Abort: Ctrl-C or the end of the input.
+    """
+    require_terminal("--yes")
+    return click.confirm(question, default=True, err=True)
+
+
 def require_terminal(otherwise: str, *, done: str = "done") -> None:
     """Raise TrunklineError when standard input is not a terminal."""
     if not sys.stdin.isatty():

@@ -112,6 +112,7 @@ def _test(config: "Config", missing: list[str], *, ask: bool) -> "ModelProbeResu
     missing, or the person declines.
     """
     from trunkline.cli.aio import run
+    from trunkline.cli.confirmation import agrees
     from trunkline.cli.model_probe import QUESTION, answering_model, probe_model
     from trunkline.cli.output import fit_text
 
@@ -121,7 +122,7 @@ def _test(config: "Config", missing: list[str], *, ask: bool) -> "ModelProbeResu
         f'Test: one message goes to {answering_model(config)}: "{QUESTION}" It may cost a fraction of a cent.'
     )
     click.echo(fit_text(told, err=True), err=True)
-    if ask and not click.confirm("Send it?", default=True, err=True):
+    if ask and not agrees("Send it?"):
         return None
     return run(probe_model, config)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trunkline.cli.confirmation import agrees
 from trunkline.cli.init_choices import COMPATIBLE, OFFLINE, ModelChoice, choose_model
 from trunkline.cli.init_settings import InitSettings, secret_reference
 from trunkline.cli.output import fit_text
@@ -135,7 +136,7 @@ def _ask_pull(settings: InitSettings, section: str, model: str, offered: Sequenc
     if is_listed(model, offered):
         return
     question = f"The server does not have {model}. Pull it when it is first used? That may be many gigabytes."
-    settings.save({f"{section}.pull": click.confirm(question, default=True, err=True)})
+    settings.save({f"{section}.pull": agrees(question)})
 
 
 def _offered(settings: InitSettings, adapter: str) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class InitSettings:
 
     @cached_property
     def setups(self) -> "dict[str, AdapterSetup]":
-        """What the installed adapters need, as far as they say it."""
+        """The needs of the installed adapters, as far as they declare them."""
         return {one.name: one.setup for one in self._adapter_sections if one.setup is not None}
 
     @cached_property

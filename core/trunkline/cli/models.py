@@ -63,7 +63,7 @@ def command(adapter: str | None, refresh: bool, chosen: bool, block: str | None,
 
 
 def _show_chosen(config: "Config", block: str, as_json: bool) -> None:
-    from trunkline.cli.chosen_models import chosen_models, print_chosen
+    from trunkline.cli.model_choice import chosen_models, print_chosen
     from trunkline.cli.output import print_json
 
     found = chosen_models(config, block)

@@ -23,7 +23,7 @@ from trunkline.testing.script import Reply, Say, ScriptedRequest
 from trunkline.testing.script import answer as reply
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_answers.middleware import AnswerMiddleware
-from trunkline_answers.reasoning_tags import ReasoningTags
+from trunkline_answers.reasoning_markers import ReasoningTags
 
 pytestmark = pytest.mark.anyio
 

@@ -197,7 +197,7 @@ async def test_the_same_text_has_the_same_placeholder_in_every_request() -> None
     assert json.dumps(second.messages[0].content) == json.dumps(first.messages[0].content)
 
 
-async def test_a_signed_block_with_a_secret_is_left_out_and_others_stay_untouched() -> None:
+async def test_a_signed_block_with_a_secret_is_left_out() -> None:
     """It was written before redaction was on; changing it would break its signature, and sending it would leak."""
     clean = ReasoningBlock(vendor="v", model="m", data={"thinking": "I think.", "signature": f"{KEY * 4}"})
     leaking = ReasoningBlock(
@@ -209,7 +209,7 @@ async def test_a_signed_block_with_a_secret_is_left_out_and_others_stay_untouche
     assert vendor.requests[0].messages[1].reasoning == (clean,)
 
 
-async def test_files_are_refused_because_nobody_can_look_into_them() -> None:
+async def test_files_are_refused_unless_permitted() -> None:
     """The owner may permit them."""
     file = DocumentFile(media_type="application/pdf", name="x.pdf", data=b"%PDF")
     request, vendor = request_of(Message(id="m", role="user", content="x", documents=(file,))), Vendor()

@@ -63,9 +63,7 @@ def test_an_unknown_adapter_is_refused_with_those_that_are_configured(trunkline:
     assert "No adapter 'opnai' is configured" in done.stderr and "offline" in done.stderr
 
 
-def test_the_model_for_each_purpose_is_shown_with_the_setting_that_decided(
-    trunkline: Run, home: Path
-) -> None:
+def test_chosen_shows_the_model_and_setting_for_each_purpose(trunkline: Run, home: Path) -> None:
     """Nobody is asked. A plugin's own purpose is listed, a file that cannot be read is an error, and so is a block that
     does not exist."""
     memory = home / "memory"

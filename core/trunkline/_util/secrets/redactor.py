@@ -14,14 +14,19 @@ Substitute = Callable[[str], str]
 
 
 class Redactor:
-    """Redacts secrets. ``names`` are names of secrets; without names, only keys with a recognizable form are found."""
+    """Redacts secrets. ``names`` are names of secrets; without names, only keys with a recognizable form are found.
+
+    Guarantees: a text without secrets is returned as it is. The same text has the same secrets each time.
+
+    Not guaranteed: that every secret is found. One without a known form, and without a name beside it, is not.
+    """
 
     def __init__(self, names: Iterable[str] = SECRET_NAMES) -> None:
         self._named = NamedSecretFinder(tuple(names))
         self._tables = TableSecretFinder(self._named)
 
     def redact(self, text: str) -> str:
-        """Return the text with ``MARK`` in place of every secret; an equal text when there is none."""
+        """Return the text with ``MARK`` in place of every secret; an equal text when there is none. Raises nothing."""
         return self.replace(text, lambda secret: REDACTION_MARK)
 
     def replace(self, text: str, substitute: Substitute) -> str:

@@ -56,7 +56,7 @@ from trunkline.contracts.gateway.messages import (
     SendMessage,
     TurnView,
 )
-from trunkline.contracts.models.listing import LISTING_SECONDS, AdapterListing, ListModels, ModelList
+from trunkline.contracts.models.listing import LISTING_SECONDS, AdapterListing, ListModels, ModelListings
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.poll_limiter import PollLimiter
@@ -250,7 +250,7 @@ class GatewayClient:
     async def models(self, *, refresh: bool = False) -> tuple[AdapterListing, ...]:
         """Return the models of the configured adapters. Raises nothing besides the errors of every method."""
         request = ListModels(refresh=refresh)
-        found: ModelList = await _answered(
+        found: ModelListings = await _answered(
             lambda: self._call(gateway.GET_MODELS, request, self._timeout + LISTING, repeatable=True)
         )
         return found.adapters

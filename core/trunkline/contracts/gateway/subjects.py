@@ -51,7 +51,7 @@ from trunkline.contracts.gateway.messages import (
     TurnView,
 )
 from trunkline.contracts.gateway.operation import GatewayOperation, command, query
-from trunkline.contracts.models.listing import ListModels, ModelList
+from trunkline.contracts.models.listing import ListModels, ModelListings
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline_bus import (
     BucketSpec,
@@ -86,7 +86,7 @@ GET_ANSWERER = query(
     "answerer", GetAnswerer, Answerer, "The model that answers in a block or a conversation."
 )
 CHOOSE_MODEL = command("choose-model", ChooseModel, Answerer, "Choose the model of a conversation.")
-GET_MODELS = query("models", ListModels, ModelList, "The models that can be asked.")
+GET_MODELS = query("models", ListModels, ModelListings, "The models that can be asked.")
 LIST_BLOCKS = query("blocks.list", ListBlocks, BlockList, "All blocks.")
 SHOW_BLOCK = query("blocks.show", ShowBlock, BlockView, "One block.")
 

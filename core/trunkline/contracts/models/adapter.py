@@ -117,8 +117,8 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelStatus(msgspec.Struct, frozen=True):
-    """What the person waits for, such as a free key. Middleware yields it. It is shown and is no part of the answer, so
-    that a call may still be repeated after it.
+    """A reason for waiting, such as that no key is free. Middleware yields it. It is shown and is no part of the answer,
+    so that a call may still be repeated after it.
     """
 
     text: str

@@ -60,7 +60,7 @@ class ListModels(Payload, frozen=True, kw_only=True, tag="model.list.v1"):
     refresh: bool = False
 
 
-class ModelList(Payload, frozen=True, kw_only=True, tag="model.listed.v1"):
+class ModelListings(Payload, frozen=True, kw_only=True, tag="model.listed.v1"):
     """The lists, sorted by adapter."""
 
     adapters: tuple[AdapterListing, ...] = ()

@@ -3,7 +3,7 @@
 from trunkline.contracts.gateway.answerer import Answerer, CheckModel, GetAnswerer
 from trunkline.contracts.models.circuits import CIRCUIT_BUCKET as CIRCUIT_BUCKET
 from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET as KEY_POOL_BUCKET
-from trunkline.contracts.models.listing import ListModels, ModelList
+from trunkline.contracts.models.listing import ListModels, ModelListings
 from trunkline.contracts.models.messages import Complete, Completion
 from trunkline.contracts.models.redaction_key import REDACTION_BUCKET as REDACTION_BUCKET
 from trunkline_bus import Endpoint, Subject
@@ -21,6 +21,6 @@ CHECK_MODEL = Endpoint(
     doc="Whether a model can be had, by the vendor's own list.",
 )  # fmt: skip
 LIST_MODELS = Endpoint(
-    "model.list", Subject("trunkline.cmd.model.list"), ListModels, ModelList, root=False,
+    "model.list", Subject("trunkline.cmd.model.list"), ListModels, ModelListings, root=False,
     doc="The models of the configured adapters.",
 )  # fmt: skip

@@ -30,7 +30,7 @@ class SetupField:
 
 @dataclass(frozen=True, slots=True)
 class AdapterSetup:
-    """What ``trunkline init`` needs to know of a model adapter.
+    """The needs of a model adapter, which ``trunkline init`` asks for.
 
     ``title`` is the vendor's name for people. ``keys`` are the usual variables of the key, the first one as the
     default; none if the vendor needs no key. ``fields`` are further settings to ask for. ``listed`` is false for a

@@ -6,7 +6,7 @@ A monitor decides whether a model can be had. The choice is stored with the conv
 from trunkline._util.text import one_line
 from trunkline.contracts.conversations.messages import AppendConversation, LoadConversation
 from trunkline.contracts.gateway.answerer import Answerer, CheckModel, ChooseModel, GetAnswerer
-from trunkline.contracts.models.listing import LISTING_SECONDS, ListModels, ModelList
+from trunkline.contracts.models.listing import LISTING_SECONDS, ListModels, ModelListings
 from trunkline.contracts.models.subjects import ANSWERER, CHECK_MODEL, LIST_MODELS
 from trunkline.workers.gateway.conversations import ConversationService
 from trunkline.workers.gateway.errors import InvalidField
@@ -37,7 +37,7 @@ class ModelService:
             block, chosen = await self._chosen(asked.conversation)
         return await self._answerer(block, chosen)
 
-    async def list_models(self, asked: ListModels) -> ModelList:
+    async def list_models(self, asked: ListModels) -> ModelListings:
         """Return the models of the configured adapters."""
         return await self._bus.call(LIST_MODELS, asked, timeout=LISTING_SECONDS + 5.0, repeatable=True)
 

@@ -11,7 +11,7 @@ from trunkline.contracts.gateway.answerer import Answerer, CheckModel, GetAnswer
 from trunkline.contracts.models.listing import (
     AdapterListing,
     ListModels,
-    ModelList,
+    ModelListings,
     is_listed,
     list_models,
     nearest_models,
@@ -70,12 +70,12 @@ class ModelListHandler:
         self._kept: dict[str, AdapterListing] = {}
         self._listing = anyio.Lock()
 
-    async def list_models(self, request: Request[ListModels]) -> ModelList:
+    async def list_models(self, request: Request[ListModels]) -> ModelListings:
         """Return the lists of all configured adapters. Raises nothing."""
         async with self._listing, anyio.create_task_group() as tasks:  # one caller at a time asks the vendors
             for name in self._models.configured:
                 tasks.start_soon(self._list, name, request.data.refresh)
-        return ModelList(adapters=tuple(self._kept[name] for name in sorted(self._models.configured)))
+        return ModelListings(adapters=tuple(self._kept[name] for name in sorted(self._models.configured)))
 
     async def check_model(self, request: Request[CheckModel]) -> Answerer:
         """Return the model that a name selects, with the problem if it cannot be had.

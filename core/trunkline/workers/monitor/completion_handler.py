@@ -26,8 +26,8 @@ from trunkline_bus import BusError, Refusal, Request
 log = logging.getLogger(__name__)
 
 _VISION_HINT = (
-    "A person can name one that does, in the table [models] of the block's block.toml, or of preferences.toml for all "
-    'blocks: vision = "openai/gpt-4.1-mini".'
+    'A person can name one that does, as in models.vision = "openai/gpt-4.1-mini": in the block\'s block.toml, or in '
+    "preferences.toml for all blocks."
 )
 
 FLUSH_SECONDS = 3_600.0

@@ -15,7 +15,7 @@ from trunkline.api.model import (
     ReasoningDone,
     Text,
 )
-from trunkline_answers.reasoning_tags import ReasoningTags
+from trunkline_answers.reasoning_markers import ReasoningTags
 
 
 class AnswerMiddleware:

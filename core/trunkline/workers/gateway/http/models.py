@@ -9,7 +9,7 @@ from trunkline.contracts.models.listing import ListModels
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
 from trunkline.workers.gateway.http.request_reader import bool_param, read_json
 from trunkline.workers.gateway.http.responses import json_response
-from trunkline.workers.gateway.http.schemas import AnsweringModel, ModelChoice, ModelLists
+from trunkline.workers.gateway.http.schemas import AnsweringModel, ConversationModel, ModelLists
 
 
 async def list_models(request: Request) -> Response:
@@ -28,7 +28,7 @@ async def get_model(request: Request) -> Response:
 async def choose_model(request: Request) -> Response:
     """``PUT /api/conversations/{id}/model``"""
     owner = sender_of(request).require_owner("chooses models")
-    choice = await read_json(request, ModelChoice)
+    choice = await read_json(request, ConversationModel)
     command = ChooseModel(conversation=request.path_params["id"], model=choice.model)
     return json_response(_answering(await services_of(request).models.choose(command, owner)))
 

@@ -49,7 +49,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/conversations/{id}", "A conversation.", None, 200, own.ConversationDetail),
     ("patch", "/conversations/{id}", "Name a conversation.", own.ConversationChanges, 200, own.ConversationItem),
     ("get", "/api/conversations/{id}/model", "Who answers in a conversation.", None, 200, own.AnsweringModel),
-    ("put", "/api/conversations/{id}/model", "Choose the model.", own.ModelChoice, 200, own.AnsweringModel),
+    ("put", "/api/conversations/{id}/model", "Choose the model.", own.ConversationModel, 200, own.AnsweringModel),
     ("get", "/api/models", "The models that can be asked.", None, 200, own.ModelLists),
     ("get", "/api/turns/{id}", "The state of a turn.", None, 200, own.TurnDetail),
     ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, EVENT_STREAM),

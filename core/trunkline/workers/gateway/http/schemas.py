@@ -84,7 +84,7 @@ class ConversationChanges(In, frozen=True, kw_only=True):
     title: str | None
 
 
-class ModelChoice(In, frozen=True, kw_only=True):
+class ConversationModel(In, frozen=True, kw_only=True):
     """The model of a conversation, as ``adapter/model``; null removes the choice."""
 
     model: str | None

@@ -42,7 +42,7 @@ def chosen_models(config: "Config", block: str) -> list[ChosenModel]:
     for purpose in dict.fromkeys((*PURPOSES, *sorted({*own.models, *preferences.models}))):
         named = preferred_model(purpose, own, preferences)
         if named.model is None and purpose == VISION:
-            model, source = "", "none; set vision in [models] of block.toml or preferences.toml"
+            model, source = "", "none; set models.vision in block.toml or preferences.toml"
         else:
             model, source = named.model or default, named.source or why.removesuffix(")")
         shown = "chat" if purpose == CHAT else purpose
