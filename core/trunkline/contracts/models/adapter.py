@@ -117,8 +117,8 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelStatus(msgspec.Struct, frozen=True):
-    """A reason for waiting, such as that no key is free. Middleware yields it. It is shown and is no part of the answer,
-    so that a call may still be repeated after it.
+    """A reason for waiting, such as that no key is free. Middleware yields it. It is shown and is no part of the
+    answer, so that a call may still be repeated after it.
     """
 
     text: str
@@ -266,7 +266,8 @@ class ModelMiddleware(Protocol):
 
     def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of ``proceed(request)``, changed if needed. ``proceed`` may be called several times, or not
-        at all; exactly one ``Finish`` must be yielded, at the end.
+        at all; exactly one ``Finish`` must be yielded, at the end. A ``ModelStatus`` is passed on, and does not count as
+        an event of the answer.
 
         Raises:
             ModelError: the call fails with this error.

@@ -80,7 +80,7 @@ class RequestRedactor:
 
 
 def _substitute(found: Placeholders, label: str, match: "re2._Match") -> str:
-    return found.replace(label, match.group())
+    return found.replace(label, str(match.group()))
 
 
 def _texts(request: ModelRequest) -> Iterator[str]:
