@@ -266,8 +266,8 @@ class ModelMiddleware(Protocol):
 
     def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of ``proceed(request)``, changed if needed. ``proceed`` may be called several times, or not
-        at all; exactly one ``Finish`` must be yielded, at the end. A ``ModelStatus`` is passed on, and does not count as
-        an event of the answer.
+        at all; exactly one ``Finish`` must be yielded, at the end. A ``ModelStatus`` is passed on, and is no event of
+        the answer.
 
         Raises:
             ModelError: the call fails with this error.
