@@ -21,8 +21,8 @@ STREAMS = (
     "BUDGETS", "COUNTERS",
 )  # fmt: skip
 BUCKETS = (
-    "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits",
-    "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
+    "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits", "KV_key-pools",
+    "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -31,7 +31,7 @@ VERBS = (
 CHANGES = ("create", "change", "stop", "reset", "archive", "restore", "delete")
 GATEWAY = (
     "send", "conversation", "conversations", "rename", "cancel", "decide", "turn", "fork", "answerer", "blocks.list",
-    "blocks.show",
+    "blocks.show", "choose-model", "models",
     *(f"blocks.{change}" for change in CHANGES),
     *(f"approvals.{verb}" for verb in ("list", "show", "granted", "forget")),
 )  # fmt: skip
@@ -43,11 +43,12 @@ MEMORY = (
     "chunk-forget", "chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats", "purge",
     "attachments-store", "attachment-read",
 )  # fmt: skip
+MODELS = ("trunkline.cmd.model.answerer", "trunkline.cmd.model.check", "trunkline.cmd.model.list")
 COMMANDS = (
     *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("mail", "letters", "cli", "http") for verb in GATEWAY),
     *(f"trunkline.cmd.memory.{verb}" for verb in MEMORY),
     "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
-    "trunkline.cmd.model.complete", "trunkline.cmd.model.answerer", "trunkline.cmd.tools.call",
+    "trunkline.cmd.model.complete", *MODELS, "trunkline.cmd.tools.call",
     "trunkline.cmd.remote.laptop.list",
     "trunkline.cmd.remote.laptop.call", "trunkline.cmd.tools.call-decided",
     *(f"trunkline.cmd.delegated.{whose}.{verb}" for whose in DELEGATIONS for verb in ("list", "call")),
@@ -102,6 +103,7 @@ def published() -> Iterator[str]:
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
     yield from ("$KV.quotas.key", "$KV.transcripts.key", "$KV.requests.key", "$KV.circuits.key")
+    yield from ("$KV.key-pools.key", "$KV.redaction.key")
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
     yield from ("$O.files.C.key", "$O.files.M.key", "$KV.deleted-responses.key")
     yield from (f"_INBOX_{user}.forged.1" for user in USERS)
@@ -210,8 +212,7 @@ SIZES = {
 PUBLISH: dict[str, set[str]] = {
     "gateway": {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
-        *memory("history", "attachments-store"), *FILES, *BRINGS,
-        "trunkline.cmd.model.answerer", "trunkline.cmd.model.complete",
+        *memory("history", "attachments-store"), *FILES, *BRINGS, *MODELS, "trunkline.cmd.model.complete",
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *looks("AUDIT"), *DEADLINES,
         *reads("KV_workers", "KV_pulse"), *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor"), *SIZES,
@@ -225,10 +226,11 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
         *memory("write-many"), *LEARNS, "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
         *CHANNEL_READER, *looks("FACTS", "TIMERS"), *reads("SPANS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING,
-        "$KV.pulse.key", "$KV.circuits.key",
+        "$KV.pulse.key", "$KV.circuits.key", "$KV.key-pools.key", "$KV.redaction.key",
         "$JS.API.STREAM.INFO.INBOX", "trunkline.ctl.panic.stopped",
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
-        *reads("KV_workers", "KV_circuits"), *CLAIMS, *inboxes("gateway", "tools", "operator"),
+        *reads("KV_workers", "KV_circuits", "KV_key-pools", "KV_redaction"), *CLAIMS,
+        *inboxes("gateway", "tools", "operator"),
         "trunkline.evt.audit.main.noted", *looks("AUDIT"),  # how a call ended that no tools worker had
         *COST_RECORDS, BUDGET_EVENT, COUNTER, *reads("REQUESTS", "COSTS", "COUNTERS"),
         "$JS.API.STREAM.MSG.DELETE.REQUESTS",
@@ -265,7 +267,8 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.cmd.remote.laptop.list", "trunkline.cmd.tools.list", *CHANNEL_READER,
         "trunkline.ctl.panic", "trunkline.evt.audit.main.noted",
         BUDGET_EVENT, COUNTER, *reads("COSTS", "COUNTERS"),
-        *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "KV_circuits", "OBJ_results"),
+        *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "KV_circuits", "KV_key-pools"),
+        *reads("OBJ_results"),
         "$JS.API.STREAM.MSG.DELETE.DEAD",
         "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory"),
     },
@@ -288,7 +291,7 @@ SUBSCRIBE: dict[str, set[str]] = {
         "trunkline.evt.approval.one",
     },
     "monitor": {
-        "trunkline.cmd.model.complete", "trunkline.cmd.model.answerer", "trunkline.evt.memory.files.changed",
+        "trunkline.cmd.model.complete", *MODELS, "trunkline.evt.memory.files.changed",
         "trunkline.ctl.panic", *SERVED,
     },
     "tools": {

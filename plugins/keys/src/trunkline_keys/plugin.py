@@ -46,9 +46,11 @@ class KeysPlugin:
         """Share the pools, in every monitor."""
         return [self._lifespan] if worker == "monitor" else []
 
-    @trunkline.hookimpl
+    @trunkline.hookimpl(tryfirst=True)
     def trunkline_model_middleware(self, settings: trunkline.PluginSettings) -> Iterable[ModelMiddleware]:
-        """Yield the middleware, if there are pools."""
+        """Yield the middleware, if there are pools. It is outside of other middleware around requests, such as budgets,
+        so that a request that waits for a key reserves nothing, and one with another key is counted by itself.
+        """
         section = settings.section(KeysSettings)
         if not section.pools:
             return []
