@@ -12,15 +12,15 @@ import pytest
 import trunkline
 from trunkline.contracts.audit.subjects import AUDIT
 from trunkline.contracts.blocks.messages import BlockConfig
-from trunkline.contracts.conversations.messages import ListConversations
+from trunkline.contracts.conversations.messages import ListConversations, utc_now
 from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.messages import SendMessage
-from trunkline.contracts.memory.files import ReadMemory, WriteMemory
+from trunkline.contracts.memory.files import MemoryFile, ReadMemory, WriteMemory
 from trunkline.contracts.memory.history import MemoryHistory
 from trunkline.contracts.memory.subjects import MEMORY_HISTORY, MEMORY_READ, MEMORY_WRITE
 from trunkline.contracts.policies.messages import PermissionTable
 from trunkline.errors import ErrorCode
-from trunkline.workers.gateway.block_file import KEYS, parse_value
+from trunkline.workers.gateway.block_file import KEYS, UnknownSettingError, apply_changes, parse_value
 from trunkline.workers.gateway.http.schemas import BlockState
 from trunkline_bus import RemoteFault
 
@@ -310,3 +310,19 @@ async def test_setting_values_are_parsed_from_text(key: str, words: list[str], m
 def test_every_key_of_the_file_can_be_set() -> None:
     """A new field of ``BlockConfig`` is one without more being done."""
     assert {key.partition(".")[0] for key in KEYS} == set(BlockConfig.__struct_fields__)
+
+
+def test_models_of_purposes_are_set_by_key_and_the_former_key_moves() -> None:
+    """Other purposes stay; ``vision_model`` of an older file becomes ``models.vision`` with the first change, so that
+    there is one place. A purpose that looks like a typing error is refused, and nothing is written."""
+    content = 'vision_model = "a/old"\n# mine\n[models]\nsummary = "a/s"\n'
+    old = MemoryFile(path=FILE, content=content, hash="h", modified_at=utc_now())
+    text = apply_changes(old, {"models.learn": "a/l"})
+    assert tomllib.loads(text) == {"models": {"summary": "a/s", "learn": "a/l", "vision": "a/old"}}
+    assert "# mine" in text
+    assert tomllib.loads(apply_changes(old, {"vision_model": "a/new"}))["models"]["vision"] == "a/new"
+    assert "vision" not in tomllib.loads(apply_changes(old, {"models.vision": None}))["models"]
+    for wrong in ("models.sumary", "models.chat", "models.a.b"):
+        with pytest.raises(UnknownSettingError):
+            apply_changes(old, {wrong: "a/x"})
+    assert parse_value("models.summary", ["a/b"]) == "a/b"

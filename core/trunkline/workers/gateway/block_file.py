@@ -15,6 +15,7 @@ from trunkline._util.toml import SettingsFileError, read_settings, read_toml
 from trunkline.config.editor import apply_settings
 from trunkline.config.problems import closest_matches
 from trunkline.contracts.blocks.messages import BlockConfig
+from trunkline.contracts.blocks.model_choice import check_models
 from trunkline.contracts.memory.files import MemoryFile
 
 _CREATED_COMMENT = re.compile(r"# Made on (\S+)\.")
@@ -139,12 +140,21 @@ def _check_value(key: str, value: Any) -> Any:
         raise UnknownSettingError(key, f"No block has this key. {_or(candidate) or _or(sorted(KEYS))}")
     if value is None:
         return None
+    if key.startswith("models."):
+        _check_purpose(key, value)
     try:
         return msgspec.to_builtins(msgspec.convert(value, kind))
     except msgspec.ValidationError as error:
         choices = [*_allowed_values(kind)]
         wrong = f"It is one of {', '.join(choices)}." if choices else f"{str(error).partition(' - at ')[0]}."
         raise UnknownSettingError(key, wrong) from error
+
+
+def _check_purpose(key: str, value: Any) -> None:
+    try:
+        check_models({key.removeprefix("models."): value})
+    except ValueError as error:
+        raise UnknownSettingError(key, f"{error}") from error
 
 
 def _or(names: Sequence[str]) -> str:

@@ -52,30 +52,29 @@ class KeyMiddleware:
         self, request: ModelRequest, proceed: AskModel, pool: SharedKeyPool
     ) -> AsyncIterator[ModelEvent]:
         """Yield the events of one request with one key. Raise _KeyRestsError if another key may answer it."""
-        tokens = self._expected_tokens(request)
         lease: KeyLease | None = None
-        async with aclosing(pool.acquire(tokens)) as steps:  # type: ignore[type-var]
-            async for step in steps:
-                if isinstance(step, ModelStatus):
-                    yield step
-                else:
-                    lease = step
-        assert lease is not None  # acquire raises otherwise
         used, began = None, False
         try:
-            keyed = replace(request, key=lease.variable)
-            async with aclosing(proceed(keyed)) as events:  # type: ignore[type-var]
+            async with aclosing(pool.acquire(self._expected_tokens(request))) as steps:  # type: ignore[type-var]
+                async for step in steps:
+                    if isinstance(step, ModelStatus):
+                        yield step
+                    else:
+                        lease = step
+            assert lease is not None  # acquire raises otherwise
+            async with aclosing(proceed(replace(request, key=lease.variable))) as events:  # type: ignore[type-var]
                 async for event in events:
                     began = began or not isinstance(event, ModelStatus)
                     if isinstance(event, Finish) and event.usage.input_tokens:
                         used = event.usage.input_tokens + event.usage.output_tokens
                     yield event
         except ModelError as error:
-            if await self._rest(pool, lease, error) and not began:
+            if lease is not None and await self._rest(pool, lease, error) and not began:
                 raise _KeyRestsError from error
             raise
         finally:
-            await pool.release(lease, used)
+            if lease is not None:
+                await pool.release(lease, used)
 
     async def _rest(self, pool: SharedKeyPool, lease: KeyLease, error: ModelError) -> bool:
         """Let the key rest if the vendor limits or refuses it. Report whether another key can be used."""
