@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trunkline.config.settings import ModelsSettings as ModelsSettings
+    from trunkline.contracts.blocks.model_choice import ABILITY_PURPOSES as ABILITY_PURPOSES
     from trunkline.contracts.conversations.messages import DocumentFile as DocumentFile
     from trunkline.contracts.conversations.messages import ReasoningBlock as ReasoningBlock
     from trunkline.contracts.conversations.messages import Usage as Usage

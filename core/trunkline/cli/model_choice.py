@@ -32,7 +32,13 @@ def chosen_models(config: "Config", block: str) -> list[ChosenModel]:
     Raises:
         ConfigError: there is no such block, a file cannot be read, or no default adapter can be determined.
     """
-    from trunkline.contracts.blocks.model_choice import CHAT, PURPOSES, VISION, preferred_model
+    from trunkline.contracts.blocks.model_choice import (
+        ABILITY_PURPOSES,
+        CHAT,
+        PURPOSES,
+        VISION,
+        preferred_model,
+    )
     from trunkline.plugins import Plugins
     from trunkline.runtime.adapter_selection import describe_default_adapter
 
@@ -43,6 +49,8 @@ def chosen_models(config: "Config", block: str) -> list[ChosenModel]:
         named = preferred_model(purpose, own, preferences)
         if named.model is None and purpose == VISION:
             model, source = "", "none; set models.vision in block.toml or preferences.toml"
+        elif named.model is None and purpose in ABILITY_PURPOSES:
+            model, source = "", "the adapter that answers chooses"
         else:
             model, source = named.model or default, named.source or why.removesuffix(")")
         shown = "chat" if purpose == CHAT else purpose

@@ -30,12 +30,14 @@ pytestmark = pytest.mark.anyio
 DONE = Finish()
 
 
-async def checked(events: Sequence[ModelEvent], partial: str = "") -> list[ModelEvent]:
+async def checked(events: Sequence[ModelEvent], partial: str = "", purpose: str = "turn") -> list[ModelEvent]:
     async def vendor(request: ModelRequest) -> AsyncIterator[ModelEvent]:
         for event in events:
             yield event
 
-    request = ModelRequest(messages=(Message(id="m", role="user", content="x"),), partial=partial)
+    request = ModelRequest(
+        messages=(Message(id="m", role="user", content="x"),), partial=partial, purpose=purpose
+    )
     async with aclosing(AnswerMiddleware()(request, vendor)) as found:  # type: ignore[type-var]
         return [event async for event in found]
 
@@ -102,6 +104,13 @@ async def test_tags_at_the_edges(text: str, reasoning: str, shown: str) -> None:
 async def test_a_continued_answer_is_left_alone() -> None:
     """Its beginning was shown before."""
     assert await checked((Text("<think>"), DONE), partial="Write ") == [Text("<think>"), DONE]
+
+
+async def test_replies_without_text_are_passed_on() -> None:
+    """Vectors, transcripts and speech are no text, and empty texts stand for their parts."""
+    events: list[ModelEvent] = [Text(""), Text(""), DONE]
+    for purpose in ("embed", "transcribe", "speak"):
+        assert await checked(events, purpose=purpose) == events
 
 
 def script(request: ScriptedRequest) -> Reply:

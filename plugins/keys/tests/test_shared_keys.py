@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.processes import process_platform
 from trunkline import CompletionError
+from trunkline.api.hooks import WorkerKind
 from trunkline.api.model import KEY_POOL_BUCKET, BlockCompleter
 from trunkline.testing.script import Reply, Say, ScriptedRequest, answer
 from trunkline.testing.scripted_provider import ScriptedProvider
@@ -48,7 +49,7 @@ async def test_three_monitors_exceed_no_limit(tmp_path: Path) -> None:
                 }
             },
         }
-        kinds = ("monitor", "memory", "tools")
+        kinds: tuple[WorkerKind, ...] = ("monitor", "memory", "tools")
         results: Counter[str] = Counter()
         async with process_platform(
             tmp_path / "home", config=config, environ=CANARIES, workers=kinds

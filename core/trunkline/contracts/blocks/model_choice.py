@@ -21,6 +21,11 @@ CHAT = "turn"
 VISION = "vision"
 """The purpose of questions about images. Only a model that is set for it is asked."""
 
+ABILITY_PURPOSES = frozenset({"embed", "transcribe", "speak"})
+"""The purposes of requests for vectors, transcripts and speech. A chat model is never asked for them: without a setting
+the adapter that answers uses its own model for the ability.
+"""
+
 PURPOSES: Mapping[str, str] = {
     CHAT: "answers to people",
     "route": "which block a message belongs to",
@@ -73,7 +78,8 @@ def preferred_model(
 
     For answers to people: the ``conversation``'s, else ``model`` of the block, else ``model`` of the preferences. For
     another purpose: the purpose in ``[models]`` of the block, else of the preferences, else as for answers to people
-    without a conversation. Vision has no such substitute, because not every model reads images.
+    without a conversation. Vision and ``ABILITY_PURPOSES`` have no such substitute, because not every model can do
+    that.
     """
     found = _named(purpose, block, preferences, conversation)
     return next((one for one in found if one.model), PreferredModel())
@@ -88,6 +94,6 @@ def _named(
         key = f"models.{purpose}"
         yield PreferredModel(model=block.models.get(purpose), source=f"{key} in block.toml")
         yield PreferredModel(model=preferences.models.get(purpose), source=f"{key} in preferences.toml")
-    if purpose != VISION:
+    if purpose != VISION and purpose not in ABILITY_PURPOSES:
         yield PreferredModel(model=block.model, source="model in block.toml")
         yield PreferredModel(model=preferences.model, source="model in preferences.toml")

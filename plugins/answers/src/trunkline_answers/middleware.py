@@ -5,6 +5,7 @@ from contextlib import aclosing
 
 from trunkline import ErrorCode
 from trunkline.api.model import (
+    ABILITY_PURPOSES,
     AskModel,
     Finish,
     ModelError,
@@ -26,7 +27,7 @@ class AnswerMiddleware:
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of the answer. Raise ModelError ``bad_response`` for an answer without text, reasoning and
         calls that ended by itself (MN-F11)."""
-        answer = _CheckedAnswer(continues=bool(request.partial))
+        answer = _CheckedAnswer(request)
         async with aclosing(proceed(request)) as events:  # type: ignore[type-var]
             async for event in events:
                 for checked in answer.feed(event):
@@ -34,12 +35,15 @@ class AnswerMiddleware:
 
 
 class _CheckedAnswer:
-    """One answer. White space is held back until something follows it, so that nothing of an empty answer is seen."""
+    """One answer. White space is held back until something follows it, so that nothing of an empty answer is seen. The
+    rest of a continued answer, and a reply that is no text, are passed on as they are.
+    """
 
-    def __init__(self, *, continues: bool) -> None:
-        self._tags = None if continues else ReasoningTags()
+    def __init__(self, request: ModelRequest) -> None:
+        whole = not request.partial and request.purpose not in ABILITY_PURPOSES
+        self._tags = ReasoningTags() if whole else None
         self._blank = ""
-        self._empty = not continues
+        self._empty = whole
 
     def feed(self, event: ModelEvent) -> Iterator[ModelEvent]:
         match event:
