@@ -119,12 +119,16 @@ class Talk:
         self.turns += [accepted.turn] * (len(self.provider.answer_requests) - len(self.turns))
 
     def check(self) -> None:
-        """Compare each request with the one before it."""
+        """Compare each request with the one before it. Ended reasoning never breaks more than the last turn: the first
+        request of that turn is the beginning of the next turn's, reasoning included."""
         bodies = [request.body for request in self.provider.answer_requests]
         for number in range(1, len(bodies)):
             ended = self.turns[number] != self.turns[number - 1]
             before, now = (WireRequest(bodies[n], ended=ended) for n in (number - 1, number))
             assert now.begins_with(before), f"request {number} of {len(bodies)}"
+            if ended:
+                first = WireRequest(bodies[self.turns.index(self.turns[number - 1])], ended=False)
+                assert WireRequest(bodies[number], ended=False).begins_with(first), f"turn of {number}"
 
 
 @asynccontextmanager
