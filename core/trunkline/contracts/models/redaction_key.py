@@ -18,5 +18,7 @@ class RedactionKey(msgspec.Struct, frozen=True, kw_only=True):
 REDACTION_BUCKET: BucketSpec[RedactionKey] = BucketSpec(
     name="redaction",
     payload=RedactionKey,
+    ttl=365 * 86_400.0,
+    max_bytes=1024 * 1024,
     description="The key from which the placeholders of secrets are derived",
 )

@@ -34,14 +34,15 @@ class KeySource:
 
 
 async def _shared_key(bus: Bus, new: bytes) -> RedactionKey:
-    """Return the key on the bus, which is ``new`` if there was none."""
+    """Return the key on the bus, which is ``new`` if there was none. It is stored again, so that it does not expire."""
     bucket = bus.kv(REDACTION_BUCKET)
     entry = await bucket.get(ENTRY)
-    if entry is None or entry.value is None:
-        made = RedactionKey(key=new.hex())
-        try:
-            await bucket.create(ENTRY, made)
-        except SequenceConflict:
-            return await _shared_key(bus, new)
-        return made
-    return entry.value
+    key = RedactionKey(key=new.hex()) if entry is None or entry.value is None else entry.value
+    try:
+        if entry is None:
+            await bucket.create(ENTRY, key)
+        else:
+            await bucket.update(ENTRY, key, entry.revision)
+    except SequenceConflict:  # another monitor was first
+        return await _shared_key(bus, new)
+    return key
