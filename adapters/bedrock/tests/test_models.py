@@ -51,31 +51,35 @@ async def test_titan_embeds_one_text_in_each_request() -> None:
     async with ScriptedProvider().serving() as provider:
         adapter = adapter_of(provider)
         texts = [f"text {number}" for number in range(20)]
-        vectors = await adapter.embed(texts)
-        again = await adapter.embed(texts[7:8], model=TITAN)
+        found = await adapter.embed(texts)
+        again = await adapter.embed(texts[7:8], model=TITAN, dimensions=4)
+        with pytest.raises(ModelError, match="one length"):
+            await adapter.embed(["x"], model="amazon.titan-embed-text-v1", dimensions=4)
         await adapter.aclose()
         assert len(provider.answer_requests) == 21
         assert {request.path for request in provider.requests} == {
             f"/model/{TITAN.replace(':', '%3A')}/invoke"
         }
-    assert len({tuple(vector) for vector in vectors}) == 20
-    assert again == [vectors[7]]
+    assert len(set(found.vectors)) == 20
+    assert (found.usage.input_tokens, found.model) == (40, TITAN)
+    assert again.vectors == (found.vectors[7][:4],)
 
 
 async def test_cohere_embeds_ninety_six_texts_in_each_request() -> None:
     """By a regional id too."""
     async with ScriptedProvider().serving() as provider:
         adapter = adapter_of(provider)
-        vectors = await adapter.embed([f"text {number}" for number in range(100)], model=f"us.{COHERE}")
-        assert await adapter.embed([], model=COHERE) == []
+        found = await adapter.embed([f"text {number}" for number in range(100)], model=f"us.{COHERE}")
+        assert (await adapter.embed([], model=COHERE)).vectors == ()
         await adapter.aclose()
         assert [len(request.body["texts"]) for request in provider.requests] in ([96, 4], [4, 96])
-    assert len({tuple(vector) for vector in vectors}) == 100
+    assert len(set(found.vectors)) == 100
+    assert found.usage.input_tokens == 200
 
 
 def test_vectors_by_type_are_read() -> None:
     """Cohere's other form."""
-    assert read_vectors(b'{"embeddings": {"float": [[1.5], [2]]}}') == [[1.5], [2.0]]
+    assert read_vectors(b'{"embeddings": {"float": [[1.5], [2]]}}') == ([(1.5,), (2.0,)], 0)
 
 
 async def test_a_model_without_vectors_is_refused_with_those_that_have() -> None:

@@ -383,9 +383,11 @@ async def test_texts_are_embedded_in_their_order() -> None:
     texts = [f"Text {number}" for number in range(101)]
     async with ScriptedProvider().serving() as provider:
         adapter = GeminiAdapter(GeminiSettings(base_url=provider.address))
-        vectors = await adapter.embed(texts)
-        again = await adapter.embed(texts[100:], model="models/gemini-embedding-2")
-        assert await adapter.embed(()) == []
+        found = await adapter.embed(texts)
+        vectors = found.vectors
+        again = await adapter.embed(texts[100:], model="models/gemini-embedding-2", dimensions=4)
+        assert (await adapter.embed(())).vectors == ()
+        assert provider.requests[2].body["requests"][0]["outputDimensionality"] == 4
         await adapter.aclose()
         paths = [request.path for request in provider.requests]
         assert provider.requests[0].body["requests"][1] == {
@@ -393,7 +395,8 @@ async def test_texts_are_embedded_in_their_order() -> None:
             "content": {"parts": [{"text": "Text 1"}]},
         }
     assert len(vectors) == len({tuple(vector) for vector in vectors}) == 101
-    assert vectors[100] == again[0]
+    assert vectors[100][:4] == again.vectors[0]
+    assert (found.usage.input_tokens, found.model) == (202, "gemini-embedding-001")
     assert [path.rpartition("/")[2] for path in paths] == [
         "gemini-embedding-001:batchEmbedContents",
         "gemini-embedding-001:batchEmbedContents",

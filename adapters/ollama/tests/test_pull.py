@@ -107,7 +107,7 @@ async def test_vectors_pull_their_model() -> None:
         adapter = OllamaAdapter(OllamaSettings(base_url="http://127.0.0.1:9", pull=pull))
         adapter._client = httpx2.AsyncClient(transport=httpx2.MockTransport(serve))
         if pull:
-            assert await adapter.embed(["sea"]) == [[1.0]]
+            assert (await adapter.embed(["sea"])).vectors == ((1.0,),)
         else:
             with pytest.raises(ModelError, match="ollama pull embeddinggemma"):
                 await adapter.embed(["sea"])

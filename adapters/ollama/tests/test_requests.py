@@ -326,14 +326,16 @@ async def test_texts_become_vectors() -> None:
     """In their order; the same text has the same vector."""
     async with ScriptedProvider().serving() as provider:
         adapter = OllamaAdapter(OllamaSettings(base_url=provider.address, parameters={"keep_alive": "1h"}))
-        one, two, again = await adapter.embed(["sea", "wind", "sea"])
-        assert await adapter.embed([]) == []
-        await adapter.embed(["sea"], model="nomic-embed-text")
+        found = await adapter.embed(["sea", "wind", "sea"])
+        one, two, again = found.vectors
+        assert (await adapter.embed([])).vectors == ()
+        await adapter.embed(["sea"], model="nomic-embed-text", dimensions=4)
         await adapter.aclose()
     assert one == again != two
+    assert (found.usage.input_tokens, found.model) == (3, "embeddinggemma")
     bodies = [request.body for request in provider.requests]
     assert bodies[0] == {"model": "embeddinggemma", "input": ["sea", "wind", "sea"], "keep_alive": "1h"}
-    assert bodies[2]["model"] == "nomic-embed-text"
+    assert (bodies[2]["model"], bodies[2]["dimensions"]) == ("nomic-embed-text", 4)
 
 
 async def test_a_connection_is_used_again() -> None:

@@ -36,22 +36,26 @@ async def test_many_texts_are_several_requests() -> None:
     texts = [f"text {number}" for number in range(MAX_TEXTS + 3)]
     with ScriptedProvider() as provider:
         adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url, embedding_dimensions=3))
-        vectors = await adapter.embed(texts)
-        long = await adapter.embed(["x" * MAX_CHARS, "y", "z" * MAX_CHARS])
-        assert [list(one) for one in await adapter.embed(texts[-2:])] == [list(one) for one in vectors[-2:]]
-        assert await adapter.embed([]) == []
+        found = await adapter.embed(texts)
+        vectors = found.vectors
+        long = (await adapter.embed(["x" * MAX_CHARS, "y", "z" * MAX_CHARS])).vectors
+        assert (await adapter.embed(texts[-2:])).vectors == vectors[-2:]
+        assert (await adapter.embed([])).vectors == ()
+        longer = await adapter.embed(["x"], dimensions=5)
         await adapter.aclose()
+    assert (found.usage.input_tokens, found.model) == (2 * len(texts), "text-embedding-3-small")
+    assert [len(one) for one in longer.vectors] == [5]
     assert (len(vectors), {len(one) for one in vectors}, len(long)) == (len(texts), {3}, 3)
     sizes = [len(request.body["input"]) for request in provider.requests]
-    assert sizes == [MAX_TEXTS, 3, 1, 1, 1, 2]
-    assert {request.body["dimensions"] for request in provider.requests} == {3}
+    assert sizes == [MAX_TEXTS, 3, 1, 1, 1, 2, 1]
+    assert {request.body["dimensions"] for request in provider.requests[:-1]} == {3}
 
 
 async def test_a_local_server_embeds_by_its_own_model() -> None:
     """The first that it lists with embed in its name; without dimensions the field is not sent."""
     with ScriptedProvider(models=("qwen3:8b", "nomic-embed-text")) as provider:
         adapter = OpenAIAdapter(VENDOR_SETTINGS["lmstudio"](base_url=provider.url))
-        assert len((await adapter.embed(["x"]))[0]) == 8
+        assert len((await adapter.embed(["x"])).vectors[0]) == 8
         await adapter.aclose()
     body = provider.answer_requests[0].body
     assert (body["model"], "dimensions" in body) == ("nomic-embed-text", False)

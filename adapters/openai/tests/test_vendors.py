@@ -123,7 +123,8 @@ def test_the_page_of_vendors_has_the_same_table(vendor: Vendor) -> None:
     ):
         assert part in row
     cells = [cell.strip() for cell in row.split("|")]
-    assert cells[5:7] == [_yes(vendor.structured), _yes(vendor.embeds)]
+    abilities = (vendor.structured, vendor.embeds, vendor.transcribes, vendor.speaks)
+    assert cells[5:9] == [*map(_yes, abilities)]
     assert not vendor.reads
 
 

@@ -83,7 +83,7 @@ GATEWAY = Role(
     name="gateway",
     serves=(*s.GATEWAY_OPERATIONS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
     calls=(
-        *_memory_calls("gateway"), s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS, s.COMPLETE, s.END_TASKS,
+        *_memory_calls("gateway"), s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS, s.COMPLETE, s.END_TASKS, *s.ABILITIES,
     ),
     publishes=(s.INBOX, s.APPROVAL, s.AUDIT),
     subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
@@ -93,16 +93,16 @@ GATEWAY = Role(
     reads_buckets=(
         s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPT_BUCKET, s.REQUEST_BUCKET, s.DELETED_RESPONSE_BUCKET,
     ),
-    puts_objects=(s.FILE_STORE, s.IMPORT_STORE),
+    puts_objects=(s.FILE_STORE, s.IMPORT_STORE, s.AUDIO_STORE),
     takes_objects=(s.FILE_STORE,),
     reads_all_info=True,  # /metrics reports the sizes of the streams
 )  # fmt: skip
 
 MONITOR = Role(
     name="monitor",
-    serves=(s.COMPLETE, s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS),
+    serves=(s.COMPLETE, *s.ABILITIES, s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS),
     calls=(
-        s.COMPLETE,  # background work in its lifespans
+        s.COMPLETE, *s.ABILITIES,  # background work in its lifespans
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED_TOOL,
         *_memory_calls("monitor"),
     ),
@@ -121,6 +121,8 @@ MONITOR = Role(
     reads_info=(s.INBOX_STREAM,),
     writes_buckets=(s.PULSE_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET, s.REDACTION_BUCKET),
     reads_buckets=(s.WORKER_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET, s.REDACTION_BUCKET),
+    puts_objects=(s.AUDIO_STORE,),
+    takes_objects=(s.AUDIO_STORE,),
 )  # fmt: skip
 
 TOOLS = Role(
@@ -137,6 +139,7 @@ TOOLS = Role(
     calls=(
         *_memory_calls("tools"),
         s.COMPLETE,
+        *s.ABILITIES,
         s.REMOTE_LIST_TOOLS,
         s.REMOTE_CALL_TOOL,
         s.CHECK_LIVENESS,
@@ -148,7 +151,7 @@ TOOLS = Role(
     reads_streams=(s.EFFECT_STREAM,),
     writes_buckets=(s.QUOTA_BUCKET,),
     reads_buckets=(s.WORKER_BUCKET, s.QUOTA_BUCKET),
-    puts_objects=(s.IMPORT_STORE, s.RESULT_STORE),
+    puts_objects=(s.IMPORT_STORE, s.RESULT_STORE, s.AUDIO_STORE),
     takes_objects=(s.EXPORT_STORE, s.RESULT_STORE),
 )
 
@@ -171,7 +174,7 @@ MEMORY = Role(
 OPERATOR = Role(
     name="operator",
     calls=(
-        *s.GATEWAY_OPERATIONS, *_memory_calls("operator"),
+        *s.GATEWAY_OPERATIONS, *_memory_calls("operator"), *s.ABILITIES,
         s.REMOTE_LIST_TOOLS,
         s.LIST_TOOLS,  # `trunkline permissions rules add` checks whether the tool exists
     ),
@@ -189,7 +192,7 @@ OPERATOR = Role(
     ),
     deletes=(s.DEAD_STREAM,),
     reads_buckets=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.CIRCUIT_BUCKET, s.KEY_POOL_BUCKET),
-    puts_objects=(s.IMPORT_STORE,),
+    puts_objects=(s.IMPORT_STORE, s.AUDIO_STORE),
     takes_objects=(s.EXPORT_STORE,),
     channels=("cli", "terminal"),
     is_worker=False,
@@ -214,9 +217,10 @@ def channel_role(name: str) -> Role:
         name=f"channel-{name}",
         serves=(s.TELL_OWNER,),
         keys=(("channel", name),),
-        calls=CHANNEL_OPERATIONS,
+        calls=(*CHANNEL_OPERATIONS, *s.ABILITIES),
         subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT),
         reads_streams=CHANNEL_READER,
+        puts_objects=(s.AUDIO_STORE,),
         channels=(name,),
     )
 
@@ -260,9 +264,10 @@ def plugin_role(name: str, channels: tuple[str, ...] = ()) -> Role:
         return served
     return replace(
         served,
-        calls=CHANNEL_OPERATIONS,
+        calls=(*CHANNEL_OPERATIONS, *s.ABILITIES),
         subscribes=(s.FEED, s.APPROVAL, s.BUDGET_EVENT),
         reads_streams=CHANNEL_READER,
+        puts_objects=(s.AUDIO_STORE,),
         channels=channels,
     )
 

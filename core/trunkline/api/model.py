@@ -8,6 +8,19 @@ if TYPE_CHECKING:
     from trunkline.contracts.conversations.messages import DocumentFile as DocumentFile
     from trunkline.contracts.conversations.messages import ReasoningBlock as ReasoningBlock
     from trunkline.contracts.conversations.messages import Usage as Usage
+    from trunkline.contracts.models.abilities import Audio as Audio
+    from trunkline.contracts.models.abilities import Embeddings as Embeddings
+    from trunkline.contracts.models.abilities import SpeechAudio as SpeechAudio
+    from trunkline.contracts.models.abilities import SpeechEvent as SpeechEvent
+    from trunkline.contracts.models.abilities import SpeechFinish as SpeechFinish
+    from trunkline.contracts.models.abilities import SpeechFormat as SpeechFormat
+    from trunkline.contracts.models.abilities import SpeechRequest as SpeechRequest
+    from trunkline.contracts.models.abilities import Transcription as Transcription
+    from trunkline.contracts.models.abilities import TranscriptionRequest as TranscriptionRequest
+    from trunkline.contracts.models.abilities import TranscriptSegment as TranscriptSegment
+    from trunkline.contracts.models.abilities_client import BlockAbilities as BlockAbilities
+    from trunkline.contracts.models.abilities_client import ModelAbilities as ModelAbilities
+    from trunkline.contracts.models.abilities_client import NoAbilities as NoAbilities
     from trunkline.contracts.models.adapter import Ability as Ability
     from trunkline.contracts.models.adapter import AskModel as AskModel
     from trunkline.contracts.models.adapter import Call as Call
@@ -31,11 +44,11 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.key_pools import KeyPool as KeyPool
     from trunkline.contracts.models.key_pools import KeyTicket as KeyTicket
     from trunkline.contracts.models.key_pools import PooledKey as PooledKey
+    from trunkline.contracts.models.media_usage import MediaUsage as MediaUsage
     from trunkline.contracts.models.messages import Completion as Completion
     from trunkline.contracts.models.parameters import ModelParameter as ModelParameter
     from trunkline.contracts.models.parameters import validate_parameters as validate_parameters
     from trunkline.contracts.models.price_list import installed_prices as installed_prices
-    from trunkline.contracts.models.prices import MediaUsage as MediaUsage
     from trunkline.contracts.models.prices import Price as Price
     from trunkline.contracts.models.prices import PriceTable as PriceTable
     from trunkline.contracts.models.prices import Rate as Rate

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trunkline.testing.platform import Platform as Platform
     from trunkline.testing.platform import platform as platform
     from trunkline.testing.sandbox_suite import SandboxSuite as SandboxSuite
+    from trunkline.testing.scripted_abilities import ScriptedAbilities as ScriptedAbilities
     from trunkline.testing.scripted_completer import ScriptedCompleter as ScriptedCompleter
     from trunkline.testing.scripted_gateway import ScriptedGateway as ScriptedGateway
     from trunkline.testing.store_suite import StoreSuite as StoreSuite

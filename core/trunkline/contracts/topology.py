@@ -14,6 +14,7 @@ from trunkline.contracts.gateway.subjects import (
 from trunkline.contracts.models.circuits import CIRCUIT_BUCKET
 from trunkline.contracts.models.key_pools import KEY_POOL_BUCKET
 from trunkline.contracts.models.redaction_key import REDACTION_BUCKET
+from trunkline.contracts.models.subjects import AUDIO_STORE
 from trunkline.contracts.retention import DEFAULT_RETENTION, MEGABYTE, Retention
 from trunkline.contracts.streams import (
     APPROVAL_STREAM,
@@ -115,6 +116,7 @@ def topology(
             for store in (
                 EXPORT_STORE,
                 IMPORT_STORE,
+                AUDIO_STORE,
                 claim_store_spec(retention),
                 result_store_spec(retention),
                 file_store_spec(retention),

@@ -11,6 +11,9 @@ from typing import Final, Literal
 # Spans
 INVOKE_AGENT: Final = "invoke_agent"
 CHAT: Final = "chat"
+EMBEDDINGS: Final = "embeddings"
+TRANSCRIPTION: Final = "transcription"
+SPEECH: Final = "speech"
 EXECUTE_TOOL: Final = "execute_tool"
 REQUEST_APPROVAL: Final = "request_approval"
 """A tool call that ended with a question to a person. The call has not run; ``execute_tool`` follows an approval."""

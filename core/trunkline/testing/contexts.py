@@ -5,6 +5,7 @@ from pathlib import Path
 from trunkline.contracts.documents.reader import Documents, NoDocuments
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.transport import NoTransport
+from trunkline.contracts.models.abilities_client import ModelAbilities, NoAbilities
 from trunkline.contracts.models.completer import Completer, NoModel
 from trunkline.contracts.sandbox.sandbox import NoSandbox, Sandbox
 from trunkline.contracts.tools.person import Nobody, Person
@@ -16,6 +17,7 @@ def tool_context(
     *,
     memory: Memory | None = None,
     model: Completer | None = None,
+    abilities: ModelAbilities | None = None,
     documents: Documents | None = None,
     sandbox: Sandbox | None = None,
     person: Person | None = None,
@@ -31,6 +33,7 @@ def tool_context(
         workspace=workspace,
         memory=Memory(NoTransport(), block) if memory is None else memory,
         model=NoModel() if model is None else model,
+        abilities=NoAbilities() if abilities is None else abilities,
         documents=NoDocuments() if documents is None else documents,
         sandbox=NoSandbox() if sandbox is None else sandbox,
         person=Nobody() if person is None else person,

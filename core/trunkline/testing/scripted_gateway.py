@@ -32,9 +32,11 @@ from trunkline.contracts.conversations.messages import (
 from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
+from trunkline.contracts.models.abilities_client import ModelAbilities
 from trunkline.contracts.models.listing import AdapterListing
 from trunkline.contracts.turns.messages import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
+from trunkline.testing.scripted_abilities import ScriptedAbilities
 from trunkline_bus import RemoteFault, new_id
 
 Step = FeedEvent | anyio.Event
@@ -96,7 +98,7 @@ class ScriptedGateway:
     ``answers`` the text of each; ``next_decision`` is set when the next decision is made. Only the first decision about
     a call takes effect. ``approvals()`` yields the approvals that ``answer`` requests, and those that
     ``request_approval`` and ``ask_question`` add as if the turn of another channel waited. While ``away`` is true,
-    every method raises Unavailable and watches end with it.
+    every method raises Unavailable and watches end with it. ``model_abilities`` are those of every block.
     """
 
     def __init__(
@@ -121,6 +123,7 @@ class ScriptedGateway:
         self.chosen_models: dict[str, str | None] = {}
         self.refuses: RemoteFault | None = None
         self.away = False
+        self.model_abilities: ModelAbilities = ScriptedAbilities()
 
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
@@ -305,6 +308,9 @@ class ScriptedGateway:
     async def blocks(self) -> tuple[Block, ...]:
         await self._answering()
         return self._blocks
+
+    def abilities(self, block: str | None = None) -> ModelAbilities:
+        return self.model_abilities
 
     # Internals -----------------------------------------------------------------------------------------------
 

@@ -9,6 +9,13 @@ import anyio
 import msgspec
 
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.models.abilities import (
+    Embeddings,
+    SpeechEvent,
+    SpeechRequest,
+    Transcription,
+    TranscriptionRequest,
+)
 from trunkline.contracts.models.adapter import (
     Call,
     Finish,
@@ -40,6 +47,7 @@ from trunkline.testing.script import (
     answer_by_message,
     pieces,
 )
+from trunkline.testing.scripted_abilities import AbilityRequest, ScriptedAbilities
 from trunkline.testing.vendor_apis.openai_rules import find_violations
 
 Item = ModelEvent | str | float | BaseException | Callable[[], Awaitable[Any]]
@@ -65,6 +73,10 @@ class ScriptedModel(ModelAdapter):
 
     vendor = "scripted"
     sees = True
+    embeds = True
+    transcribes = True
+    translates = True
+    speech_formats = ("mp3", "opus", "wav", "pcm")
 
     def __init__(
         self,
@@ -79,6 +91,7 @@ class ScriptedModel(ModelAdapter):
         self.requests: list[ModelRequest] = []
         self.closed = 0
         self._models = tuple(models)
+        self._abilities = ScriptedAbilities()
         self._asked: Counter[bytes] = Counter()
         self._script: ModelScript = self._by_program if script is None else _as_function(script)
 
@@ -102,6 +115,25 @@ class ScriptedModel(ModelAdapter):
     async def models(self) -> tuple[ModelInfo, ...]:
         """Return the models that were passed to the constructor."""
         return self._models
+
+    async def embed(
+        self, texts: Sequence[str], *, model: str = "", dimensions: int | None = None
+    ) -> Embeddings:
+        """Return vectors as ``ScriptedAbilities`` does."""
+        return await self._abilities.embed(texts, model=model, dimensions=dimensions)
+
+    async def transcribe(self, request: TranscriptionRequest) -> Transcription:
+        """Return the text as ``ScriptedAbilities`` does."""
+        return await self._abilities.transcribe(request)
+
+    def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
+        """Yield the audio as ``ScriptedAbilities`` does."""
+        return self._abilities.speak(request)
+
+    @property
+    def ability_requests(self) -> list[AbilityRequest]:
+        """The requests for vectors (as texts), transcripts and speech."""
+        return self._abilities.requests
 
     def _by_program(self, request: ModelRequest) -> Iterator[Item]:
         heard = _heard(request)

@@ -75,6 +75,7 @@ from trunkline.testing.vendor_apis.agent_loop import AgentLoopApi
 from trunkline.testing.vendor_apis.anthropic import AnthropicApi
 from trunkline.testing.vendor_apis.bedrock import BedrockApi
 from trunkline.testing.vendor_apis.gemini import GeminiApi
+from trunkline.testing.vendor_apis.multipart_form import parse_form
 from trunkline.testing.vendor_apis.ollama import OllamaApi
 from trunkline.testing.vendor_apis.openai import OpenAIApi
 from trunkline.testing.vendor_apis.vendor_api import (
@@ -230,7 +231,7 @@ class ScriptedProvider:
         if document is None:
             await _send_json(stream, 404, {"error": {"message": "Not found.", "code": "not_found"}})
         else:
-            await _send_json(stream, 200, document)
+            await _send_json(stream, 200, document, api.document_headers(record))
 
     def _listing(self, method: str) -> list[Any]:
         listed = [msgspec.to_builtins(request) for request in self.requests]
@@ -239,10 +240,7 @@ class ScriptedProvider:
         return listed
 
     def _record(self, request: _Request, path: str) -> RecordedRequest:
-        try:
-            body = json.loads(request.content) if request.content else None
-        except ValueError:
-            body = request.content.decode(errors="replace")
+        body = _body(request)
         query = request.path.partition("?")[2]
         record = RecordedRequest(
             method=request.method, path=path, headers=request.headers, body=body, query=query
@@ -388,6 +386,17 @@ async def _read(stream: SocketStream, reader: BufferedByteReceiveStream) -> _Req
         await stream.send(b"HTTP/1.1 100 Continue\r\n\r\n")
     content = await reader.receive_exactly(int(headers.get("content-length", 0)))
     return _Request(method=method, path=rest.rpartition(" ")[0], headers=headers, content=content)
+
+
+def _body(request: _Request) -> Any:
+    """Return the fields of a form, a JSON document, or the text of any other body."""
+    kind = request.headers.get("content-type", "")
+    if kind.startswith("multipart/form-data"):
+        return parse_form(request.content, kind)
+    try:
+        return json.loads(request.content) if request.content else None
+    except ValueError:
+        return request.content.decode(errors="replace")
 
 
 async def _send(

@@ -9,16 +9,24 @@ import msgspec
 
 from trunkline.api.model import (
     Ability,
+    Embeddings,
     ModelAdapter,
     ModelError,
     ModelEvent,
     ModelInfo,
     ModelRequest,
+    Usage,
     model_error,
 )
 from trunkline_bedrock.bedrock_clients import CONTROL, RUNTIME, BedrockClients
 from trunkline_bedrock.bedrock_models import base_model, features_of
-from trunkline_bedrock.embeddings import DEFAULT_EMBEDDING_MODEL, batches, embedding_body, read_vectors
+from trunkline_bedrock.embeddings import (
+    DEFAULT_EMBEDDING_MODEL,
+    TOKEN_COUNT_HEADER,
+    batches,
+    embedding_body,
+    read_vectors,
+)
 from trunkline_bedrock.event_reader import ConverseReader
 from trunkline_bedrock.message_content import VENDOR
 from trunkline_bedrock.message_request import build_request, count_request, may_stream
@@ -152,11 +160,14 @@ class BedrockAdapter(ModelAdapter):
         except msgspec.ValidationError as error:
             raise model_error("bad_response", f"the count cannot be read: {error}") from None
 
-    async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:
+    async def embed(
+        self, texts: Sequence[str], *, model: str = "", dimensions: int | None = None
+    ) -> Embeddings:
         """Return vectors by a model of Titan or Cohere."""
         named = model or DEFAULT_EMBEDDING_MODEL
         parts = list(batches(texts, named))
-        vectors: list[list[list[float]]] = [[] for _ in parts]
+        vectors: list[list[tuple[float, ...]]] = [[] for _ in parts]
+        tokens: list[int] = [0] * len(parts)
         failures: list[ModelError] = []
         limit = anyio.CapacityLimiter(EMBEDDINGS_AT_ONCE)
 
@@ -165,7 +176,8 @@ class BedrockAdapter(ModelAdapter):
                 if failures:
                     return
                 try:
-                    vectors[number] = await self._embed_part(parts[number], named)
+                    part = parts[number]
+                    vectors[number], tokens[number] = await self._embed_part(part, named, dimensions)
                 except ModelError as error:
                     failures.append(error)
 
@@ -174,23 +186,28 @@ class BedrockAdapter(ModelAdapter):
                 tasks.start_soon(embed_part, number)
         if failures:
             raise failures[0]
-        return [vector for part in vectors for vector in part]
+        found = tuple(vector for part in vectors for vector in part)
+        return Embeddings(vectors=found, usage=Usage(input_tokens=sum(tokens)), model=named)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._clients.aclose()
 
-    async def _embed_part(self, texts: Sequence[str], model: str) -> list[list[float]]:
-        body = msgspec.json.encode(embedding_body(texts, model))
+    async def _embed_part(
+        self, texts: Sequence[str], model: str, dimensions: int | None
+    ) -> tuple[list[tuple[float, ...]], int]:
+        """Return the vectors of one request, and its tokens."""
+        body = msgspec.json.encode(embedding_body(texts, model, dimensions))
         arguments = {"modelId": model, "body": body, "contentType": "application/json"}
         answer = await self._clients.call(RUNTIME, "invoke_model", arguments)
         try:
-            found = read_vectors(answer["body"])
+            found, tokens = read_vectors(answer["body"])
         except (msgspec.MsgspecError, KeyError):
             raise model_error("bad_response", "the vectors cannot be read") from None
         if len(found) != len(texts):
             raise model_error("bad_response", f"{len(texts)} texts were embedded as {len(found)} vectors")
-        return found
+        counted = answer["ResponseMetadata"]["HTTPHeaders"].get(TOKEN_COUNT_HEADER, "")
+        return found, int(counted) if counted.isdigit() else tokens
 
     async def _profiles(self) -> list[_Profile]:
         found: list[_Profile] = []

@@ -16,15 +16,25 @@ COHERE_BATCH = 96
 """The largest number of texts in one request to a model of Cohere. Titan takes one text."""
 
 
+TITAN_V2, COHERE_V4 = f"{TITAN}v2", f"{COHERE}v4"
+"""The models whose vectors can have different lengths."""
+
+TOKEN_COUNT_HEADER = "x-amzn-bedrock-input-token-count"
+"""The header of an answer with the number of tokens that are billed."""
+
+Vectors = list[tuple[float, ...]]
+
+
 class _EmbeddingsByType(msgspec.Struct):
-    vectors: list[list[float]] = msgspec.field(name="float", default_factory=list)
+    vectors: Vectors = msgspec.field(name="float", default_factory=list)
 
 
 class _EmbeddingAnswer(msgspec.Struct):
     """The answer of Titan (``embedding``) or of Cohere (``embeddings``)."""
 
-    embedding: list[float] | None = None
-    embeddings: list[list[float]] | _EmbeddingsByType | None = None
+    embedding: tuple[float, ...] | None = None
+    embeddings: Vectors | _EmbeddingsByType | None = None
+    tokens: int = msgspec.field(name="inputTextTokenCount", default=0)
 
 
 def batches(texts: Sequence[str], model: str) -> Iterator[Sequence[str]]:
@@ -44,18 +54,28 @@ def batches(texts: Sequence[str], model: str) -> Iterator[Sequence[str]]:
         yield texts[start : start + size]
 
 
-def embedding_body(texts: Sequence[str], model: str) -> dict[str, Any]:
-    """Return the body for one request."""
-    if base_model(model).startswith(COHERE):
-        return {"texts": list(texts), "input_type": "search_document"}
-    return {"inputText": texts[0]}
+def embedding_body(texts: Sequence[str], model: str, dimensions: int | None = None) -> dict[str, Any]:
+    """Return the body for one request.
+
+    Raises:
+        ModelError: the vectors of this model have one length only.
+    """
+    name = base_model(model)
+    if dimensions is not None and not name.startswith((TITAN_V2, COHERE_V4)):
+        raise model_error("refused", f"the vectors of {model} have one length; leave dimensions out")
+    if name.startswith(COHERE):
+        body: dict[str, Any] = {"texts": list(texts), "input_type": "search_document"}
+        return body if dimensions is None else {**body, "output_dimension": dimensions}
+    return {"inputText": texts[0], **({} if dimensions is None else {"dimensions": dimensions})}
 
 
-def read_vectors(content: bytes) -> list[list[float]]:
-    """Return the vectors of an answer. Raise msgspec.MsgspecError if it has not the vendor's form."""
+def read_vectors(content: bytes) -> tuple[Vectors, int]:
+    """Return the vectors of an answer, and the number of tokens if it has one. Raise msgspec.MsgspecError if it has
+    not the vendor's form.
+    """
     answer = msgspec.json.decode(content, type=_EmbeddingAnswer)
     if answer.embedding is not None:
-        return [answer.embedding]
+        return [answer.embedding], answer.tokens
     if isinstance(answer.embeddings, _EmbeddingsByType):
-        return answer.embeddings.vectors
-    return answer.embeddings or []
+        return answer.embeddings.vectors, answer.tokens
+    return answer.embeddings or [], answer.tokens

@@ -14,7 +14,16 @@ import anyio
 import msgspec
 
 from trunkline import ConfigError, Secret
-from trunkline.api.model import Ability, ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
+from trunkline.api.model import (
+    Ability,
+    Embeddings,
+    ModelAdapter,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    Usage,
+    model_error,
+)
 from trunkline_gemini.content_request import (
     build_request,
     count_request,
@@ -92,11 +101,16 @@ class _GeminiCount(msgspec.Struct, rename="camel"):
 
 
 class _GeminiVector(msgspec.Struct):
-    values: list[float]
+    values: tuple[float, ...]
 
 
-class _GeminiVectors(msgspec.Struct):
+class _GeminiTokens(msgspec.Struct, frozen=True, rename="camel"):
+    prompt_token_count: int = 0
+
+
+class _GeminiVectors(msgspec.Struct, rename="camel"):
     embeddings: list[_GeminiVector]
+    usage_metadata: _GeminiTokens = _GeminiTokens()
 
 
 class _GeminiClient(NamedTuple):
@@ -180,19 +194,23 @@ class GeminiAdapter(ModelAdapter):
         except TimeoutError:
             raise model_error("timeout", "the server did not count the tokens in time") from None
 
-    async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:
+    async def embed(
+        self, texts: Sequence[str], *, model: str = "", dimensions: int | None = None
+    ) -> Embeddings:
         """Return vectors by the vendor's embedding model."""
         key = self._key()
         chosen = model.removeprefix("models/") or DEFAULT_EMBEDDING_MODEL
         path = f"{resource(chosen)}:batchEmbedContents"
-        vectors: list[Sequence[float]] = []
+        vectors: list[tuple[float, ...]] = []
+        tokens = 0
         for start in range(0, len(texts), MAX_EMBEDDINGS):
-            body = embedding_request(texts[start : start + MAX_EMBEDDINGS], chosen)
+            body = embedding_request(texts[start : start + MAX_EMBEDDINGS], chosen, dimensions)
             found = await self._ask("post", path, body, _GeminiVectors, key)
             vectors += (one.values for one in found.embeddings)
+            tokens += found.usage_metadata.prompt_token_count
         if len(vectors) != len(texts):
             raise model_error("bad_response", f"{len(texts)} texts were embedded as {len(vectors)} vectors")
-        return vectors
+        return Embeddings(vectors=tuple(vectors), usage=Usage(input_tokens=tokens), model=chosen)
 
     async def aclose(self) -> None:
         """Close the connections."""

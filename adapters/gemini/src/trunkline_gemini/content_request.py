@@ -56,10 +56,12 @@ def count_request(request: ModelRequest, model: str, settings: GeminiSettings) -
     return {"generateContentRequest": {"model": resource(model), **build_request(request, model, settings)}}
 
 
-def embedding_request(texts: Sequence[str], model: str) -> dict[str, Any]:
-    """Return the body of a request for one vector for each text."""
-    name = resource(model)
-    return {"requests": [{"model": name, "content": {"parts": [{"text": text}]}} for text in texts]}
+def embedding_request(texts: Sequence[str], model: str, dimensions: int | None = None) -> dict[str, Any]:
+    """Return the body of a request for one vector for each text, of ``dimensions`` numbers."""
+    each: dict[str, Any] = {"model": resource(model)}
+    if dimensions is not None:
+        each["outputDimensionality"] = dimensions
+    return {"requests": [{**each, "content": {"parts": [{"text": text}]}} for text in texts]}
 
 
 def _end_conversation(contents: list[Content], partial: str) -> None:

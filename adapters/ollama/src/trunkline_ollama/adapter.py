@@ -14,12 +14,14 @@ import msgspec
 
 from trunkline import ConfigError
 from trunkline.api.model import (
+    Embeddings,
     ModelAdapter,
     ModelError,
     ModelEvent,
     ModelInfo,
     ModelRequest,
     Reasoning,
+    Usage,
     model_error,
 )
 from trunkline_ollama.answer_reader import OllamaAnswerReader, lines_of
@@ -53,7 +55,9 @@ SHOWN_AT_ONCE = 8
 
 
 class _Vectors(msgspec.Struct):
-    embeddings: list[list[float]] | None = None
+    embeddings: list[tuple[float, ...]] | None = None
+    model: str | None = None
+    prompt_eval_count: int | None = None
 
 
 class OllamaAdapter(ModelAdapter):
@@ -117,10 +121,14 @@ class OllamaAdapter(ModelAdapter):
         """Return the names of the models that the server has. Raise ModelError."""
         return (await self._get(TAGS, ModelTags)).ids
 
-    async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:
+    async def embed(
+        self, texts: Sequence[str], *, model: str = "", dimensions: int | None = None
+    ) -> Embeddings:
         """Return vectors by an embedding model of the server."""
         name = model or DEFAULT_EMBEDDING_MODEL
         body = {"model": name, "input": list(texts), **keep_alive(self._settings.parameters)}
+        if dimensions is not None:
+            body["dimensions"] = dimensions
         try:
             answer = await self._post(EMBED, body, _Vectors)
         except MissingModelError:
@@ -133,7 +141,8 @@ class OllamaAdapter(ModelAdapter):
         vectors = answer.embeddings or []
         if len(vectors) != len(texts):
             raise model_error("bad_response", f"{len(texts)} texts were embedded as {len(vectors)} vectors")
-        return vectors
+        usage = Usage(input_tokens=answer.prompt_eval_count or 0)
+        return Embeddings(vectors=tuple(vectors), usage=usage, model=answer.model or name)
 
     async def aclose(self) -> None:
         """Close the connections."""

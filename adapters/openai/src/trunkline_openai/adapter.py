@@ -14,7 +14,32 @@ import anyio
 import msgspec
 
 from trunkline import ConfigError, Secret
-from trunkline.api.model import ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
+from trunkline.api.model import (
+    Embeddings,
+    ModelAdapter,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    SpeechEvent,
+    SpeechRequest,
+    Transcription,
+    TranscriptionRequest,
+    Usage,
+    model_error,
+)
+from trunkline_openai.audio import (
+    AudioText,
+    SpeechReader,
+    check_audio_type,
+    file_of,
+    read_transcription,
+    sends_events,
+    speech_body,
+    speech_format,
+    speech_model,
+    transcription_fields,
+    transcription_model,
+)
 from trunkline_openai.chat_completions import ChatCompletions
 from trunkline_openai.constraints import is_enforceable
 from trunkline_openai.errors import from_exception
@@ -48,11 +73,17 @@ NO_ANSWERS = ("embed", "rerank", "whisper", "tts", "moderation")
 
 class _Embedding(msgspec.Struct):
     index: int
-    embedding: list[float]
+    embedding: tuple[float, ...]
+
+
+class _EmbeddingUsage(msgspec.Struct):
+    prompt_tokens: int | None = None
 
 
 class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
+    usage: _EmbeddingUsage | None = None
+    model: str | None = None
 
 
 class _InputTokens(msgspec.Struct):
@@ -73,6 +104,9 @@ class OpenAIAdapter(ModelAdapter):
         self.structured = server.structured if settings.structured is None else settings.structured
         self.reads = server.reads if settings.reads is None else settings.reads
         self.embeds = server.embeds
+        self.transcribes = server.transcribes
+        self.translates = bool(server.whisper_model)
+        self.speech_formats = server.speech_formats if server.speaks else ()
         self.parameters = settings.parameter_table
         self.configured = settings.vendor is OPENAI or settings.given
         self.default_model = settings.model or (DEFAULT_MODEL if settings.server is OPENAI else "")
@@ -127,18 +161,61 @@ class OpenAIAdapter(ModelAdapter):
         counted = await self._post("/responses/input_tokens", counted_body(body), _InputTokens)
         return counted.input_tokens
 
-    async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:
+    async def embed(
+        self, texts: Sequence[str], *, model: str = "", dimensions: int | None = None
+    ) -> Embeddings:
         """Vectors by the server's embedding model."""
         chosen = model or self._settings.server.embedding_model or await self._embedding_model()
-        size = self._settings.embedding_dimensions
+        size = self._settings.embedding_dimensions if dimensions is None else dimensions
         fields = {"model": chosen, **({"dimensions": size} if size is not None else {})}
-        vectors: list[list[float]] = []
+        vectors: list[tuple[float, ...]] = []
+        tokens, name = 0, chosen
         for batch in _batches(texts):
-            found = (await self._post("/embeddings", {**fields, "input": batch}, _Embeddings)).data
+            answer = await self._post("/embeddings", {**fields, "input": batch}, _Embeddings)
+            found = sorted(answer.data, key=lambda one: one.index)
             if len(found) != len(batch):
                 raise model_error("bad_response", f"{len(batch)} texts were embedded as {len(found)} vectors")
-            vectors += (one.embedding for one in sorted(found, key=lambda one: one.index))
-        return vectors
+            vectors += (one.embedding for one in found)
+            tokens += (answer.usage or _EmbeddingUsage()).prompt_tokens or 0
+            name = answer.model or name
+        return Embeddings(vectors=tuple(vectors), usage=Usage(input_tokens=tokens), model=name)
+
+    async def transcribe(self, request: TranscriptionRequest) -> Transcription:
+        """The text of a recording, by ``/audio/transcriptions`` or ``/audio/translations``."""
+        vendor = self._settings.server
+        if not vendor.transcribes or (request.translate and not vendor.whisper_model):
+            raise model_error("refused", f"{vendor.title} has no such transcripts")
+        model, file = transcription_model(request, vendor), file_of(request)
+        path = "/audio/translations" if request.translate else "/audio/transcriptions"
+        fields = transcription_fields(request, model, vendor)
+        key = self._key()
+        client = await self._open(key)
+        try:
+            answer = await client.post(
+                path,
+                cast_to=object,
+                body=fields,
+                files={"file": file},
+                options={"headers": {"Content-Type": "multipart/form-data"}},
+            )
+            return read_transcription(msgspec.convert(answer, AudioText), model)
+        except Exception as error:
+            raise from_exception(error, began=False, key=key) from None
+
+    async def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
+        """The audio of a text, by ``/audio/speech``."""
+        vendor = self._settings.server
+        if not vendor.speaks:
+            raise model_error("refused", f"{vendor.title} does not speak")
+        model, format = speech_model(request, vendor), speech_format(request, vendor)
+        body = speech_body(request, model, format, vendor)
+        key, as_events = self._key(), sends_events(model, vendor)
+        reader = SpeechReader(request, model, format)
+        read = self._speech_events if as_events else self._speech_bytes
+        async with aclosing(read(body, reader, key)) as parts:
+            async for part in parts:
+                yield part
+        yield reader.finish()
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -169,6 +246,34 @@ class OpenAIAdapter(ModelAdapter):
             if stream is not None:
                 with anyio.CancelScope(shield=True):
                     await stream.close()
+
+    async def _speech_events(
+        self, body: dict[str, Any], reader: SpeechReader, key: str
+    ) -> AsyncGenerator[SpeechEvent]:
+        async with aclosing(self._events("/audio/speech", {**body, "stream_format": "sse"}, key)) as events:
+            async for event in events:
+                try:
+                    part = reader.feed(event)
+                except (msgspec.MsgspecError, ValueError) as error:
+                    raise from_exception(error, began=True, key=key) from None
+                if part is not None:
+                    yield part
+
+    async def _speech_bytes(
+        self, body: dict[str, Any], reader: SpeechReader, key: str
+    ) -> AsyncGenerator[SpeechEvent]:
+        """The audio as the body of the answer. The SDK's own method is the only one that streams bytes."""
+        client = await self._open(key)
+        began = False
+        try:
+            speech = client.audio.speech.with_streaming_response
+            async with speech.create(**body) as response:
+                began = True
+                check_audio_type(response.headers.get("content-type", ""))
+                async for data in response.iter_bytes():
+                    yield reader.take(data)
+        except Exception as error:
+            raise from_exception(error, began=began, key=key) from None
 
     async def _post(self, path: str, body: dict[str, Any], kind: type[T]) -> T:
         """The answer of a request that does not stream. Raises ModelError only."""

@@ -79,6 +79,8 @@ def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
             return model_error("timeout", "the server sent nothing for too long")
         case openai.APIConnectionError():
             return _from_connection(error.__cause__, began)
+        case httpx2.TransportError():  # in bytes that the SDK passes on as they come
+            return _from_connection(error, began)
         case openai.APIError():
             return from_stream_error(error.body if error.body is not None else error.message, key)
         case json.JSONDecodeError() | UnicodeDecodeError() | msgspec.MsgspecError():

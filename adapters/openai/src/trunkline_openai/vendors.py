@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from trunkline.api.model import SpeechFormat
+
 Protocol = Literal["chat", "responses"]
 
 COMMON_PARAMETERS = (
@@ -30,14 +32,16 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
 
     ``structured`` and ``reads`` say whether JSON Schemas are enforced and documents are read, ``json_object`` whether
     an answer may be any JSON object. ``embeds`` says whether there are embeddings, ``embedding_model`` is the default
-    model for them. ``parameters`` are the names of the parameters that the server takes. ``effort`` is the form of
-    ``reasoning_effort``: a field, an object ``reasoning``, or a field besides ``thinking``. ``seed`` is the field of
-    the seed. ``replays`` is the field of an assistant message in which the vendor requires its reasoning back, "" for
-    none. ``encrypted_models`` are patterns of the models whose reasoning arrives encrypted through Responses.
-    ``tool_choice`` is ``full`` with all of OpenAI's forms, ``text`` with ``auto``, ``required`` and ``none``, and
-    ``absent`` if the server ignores it. ``call_id_chars`` is the exact length of an id of a tool call, 0 if any is
-    accepted. ``alternates`` says that messages of one role must not follow each other and that one system message is
-    the first message.
+    model for them. ``transcribes`` says whether recordings are transcribed, ``transcription_model`` is the default for
+    it, and ``whisper_model`` the model for times and translations. ``speaks`` says whether texts are spoken,
+    ``speech_model``, ``voice`` and ``speech_formats`` are the defaults and the formats. ``parameters`` are the names of
+    the parameters that the server takes. ``effort`` is the form of ``reasoning_effort``: a field, an object
+    ``reasoning``, or a field besides ``thinking``. ``seed`` is the field of the seed. ``replays`` is the field of an
+    assistant message in which the vendor requires its reasoning back, "" for none. ``encrypted_models`` are patterns of
+    the models whose reasoning arrives encrypted through Responses. ``tool_choice`` is ``full`` with all of OpenAI's
+    forms, ``text`` with ``auto``, ``required`` and ``none``, and ``absent`` if the server ignores it. ``call_id_chars``
+    is the exact length of an id of a tool call, 0 if any is accepted. ``alternates`` says that messages of one role
+    must not follow each other and that one system message is the first message.
     """
 
     name: str
@@ -51,6 +55,13 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     reads: bool = False
     embeds: bool = False
     embedding_model: str = ""
+    transcribes: bool = False
+    transcription_model: str = ""
+    whisper_model: str = ""
+    speaks: bool = False
+    speech_model: str = ""
+    voice: str = ""
+    speech_formats: tuple[SpeechFormat, ...] = ("mp3", "opus", "aac", "flac", "wav", "pcm")
     parameters: tuple[str, ...] = COMMON_PARAMETERS
     effort: Literal["field", "object", "thinking"] = "field"
     seed: str = "seed"
@@ -80,6 +91,12 @@ OPENAI = Vendor(
     reads=True,
     embeds=True,
     embedding_model="text-embedding-3-small",
+    transcribes=True,
+    transcription_model="gpt-transcribe",
+    whisper_model="whisper-1",
+    speaks=True,
+    speech_model="gpt-4o-mini-tts",
+    voice="alloy",
     encrypted_models=REASONING_MODELS,
     tool_choice="full",
 )
@@ -92,6 +109,12 @@ OTHER = Vendor(
     provider="openai",
     embeds=True,
     embedding_model="text-embedding-3-small",
+    transcribes=True,
+    transcription_model="whisper-1",
+    whisper_model="whisper-1",
+    speaks=True,
+    speech_model="tts-1",
+    voice="alloy",
     encrypted_models=REASONING_MODELS,
     parameters=(*COMMON_PARAMETERS, *SAMPLER_PARAMETERS),
 )
@@ -115,6 +138,9 @@ VENDORS = (
         url="https://api.groq.com/openai/v1",
         key_variable="GROQ_API_KEY",
         provider="groq",
+        transcribes=True,
+        transcription_model="whisper-large-v3-turbo",
+        whisper_model="whisper-large-v3",
         parameters=(*COMMON_PARAMETERS, "service_tier"),
     ),
     Vendor(
@@ -126,6 +152,8 @@ VENDORS = (
         structured=True,
         embeds=True,
         embedding_model="mistral-embed",
+        transcribes=True,
+        transcription_model="voxtral-mini-latest",
         parameters=tuple(name for name in COMMON_PARAMETERS if name != "user"),
         seed="random_seed",
         call_id_chars=9,
@@ -156,6 +184,9 @@ VENDORS = (
         key_variable="TOGETHER_API_KEY",
         embeds=True,
         embedding_model="intfloat/multilingual-e5-large-instruct",
+        transcribes=True,
+        transcription_model="openai/whisper-large-v3",
+        whisper_model="openai/whisper-large-v3",
         parameters=(*COMMON_PARAMETERS, *SAMPLER_PARAMETERS),
     ),
     Vendor(
@@ -190,6 +221,7 @@ VENDORS = (
         url="http://127.0.0.1:8000/v1",
         structured=True,
         embeds=True,
+        transcribes=True,
         parameters=(*COMMON_PARAMETERS, *SAMPLER_PARAMETERS),
         alternates=True,
     ),
@@ -219,6 +251,23 @@ VENDORS = (
         structured=True,
         embeds=True,
         tool_choice="absent",
+    ),
+    Vendor(
+        name="litellm",
+        title="a LiteLLM proxy",
+        url="http://127.0.0.1:4000/v1",
+        embeds=True,
+        transcribes=True,
+        speaks=True,
+        voice="alloy",
+        parameters=(*COMMON_PARAMETERS, *SAMPLER_PARAMETERS),
+    ),
+    Vendor(
+        name="mantle",
+        title="Amazon Bedrock's OpenAI-compatible endpoint (Mantle)",
+        url="https://bedrock-mantle.us-east-1.api.aws/v1",
+        key_variable="AWS_BEARER_TOKEN_BEDROCK",
+        provider="aws.bedrock",
     ),
 )
 """The vendors that have a section of their own. OpenAI's section is ``[adapters.openai]``."""

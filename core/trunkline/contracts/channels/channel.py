@@ -14,6 +14,7 @@ from trunkline.contracts.conversations.messages import (
 from trunkline.contracts.costs.messages import BudgetEvent
 from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
+from trunkline.contracts.models.abilities_client import ModelAbilities
 from trunkline.contracts.models.listing import AdapterListing
 from trunkline.contracts.turns.messages import FeedEvent
 from trunkline.errors import Unavailable
@@ -210,6 +211,12 @@ class Gateway(Protocol):
 
     async def blocks(self) -> tuple[Block, ...]:
         """Return all blocks that are not archived. Raises nothing besides the errors of every method."""
+        ...
+
+    def abilities(self, block: str | None = None) -> ModelAbilities:
+        """Return the client for transcripts, speech and vectors by the models of a block, or of the default block. A
+        channel transcribes voice messages with it. Raises nothing; its methods raise CompletionError.
+        """
         ...
 
 

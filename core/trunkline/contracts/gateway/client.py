@@ -56,6 +56,7 @@ from trunkline.contracts.gateway.messages import (
     SendMessage,
     TurnView,
 )
+from trunkline.contracts.models.abilities_client import BlockAbilities
 from trunkline.contracts.models.listing import LISTING_SECONDS, AdapterListing, ListModels, ModelListings
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import ApprovalDecided
@@ -313,6 +314,10 @@ class GatewayClient:
         RemoteFault as ``stop_block`` does; after ``conflict`` nothing is deleted.
         """
         await self._call_once(gateway.DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
+
+    def abilities(self, block: str | None = None) -> BlockAbilities:
+        """Return the client for transcripts, speech and vectors by the models of a block. Raises nothing."""
+        return BlockAbilities(self._bus, block, actor=f"channel:{self._channel}")
 
     async def _call_until_answered(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
         """Send the request until a gateway answers or ``timeout`` has passed. Only for requests that may be

@@ -7,6 +7,14 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from trunkline.contracts.conversations.messages import Message, ReasoningBlock, ToolCall, Usage
+from trunkline.contracts.models.abilities import (
+    Embeddings,
+    SpeechEvent,
+    SpeechFormat,
+    SpeechRequest,
+    Transcription,
+    TranscriptionRequest,
+)
 from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.models.parameters import ModelParameter
 from trunkline.contracts.tools.messages import ToolSchema
@@ -127,7 +135,9 @@ class ModelStatus(msgspec.Struct, frozen=True):
 ModelEvent = Text | Reasoning | ReasoningDone | Call | ToolRan | ModelStatus | Finish
 
 
-Ability = Literal["tools", "images", "documents", "reasoning", "structured", "embeddings"]
+Ability = Literal[
+    "tools", "images", "documents", "reasoning", "structured", "embeddings", "transcription", "speech"
+]
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,17 +236,58 @@ class ModelAdapter(ABC):
     embeds: bool = False
     """Whether the adapter implements ``embed``."""
 
-    async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:
+    transcribes: bool = False
+    """Whether the adapter implements ``transcribe``."""
+
+    translates: bool = False
+    """Whether ``transcribe`` can translate (``TranscriptionRequest.translate``)."""
+
+    speech_formats: tuple[SpeechFormat, ...] = ()
+    """The formats in which ``speak`` returns audio, the default first; empty if the adapter does not speak."""
+
+    async def embed(
+        self, texts: Sequence[str], *, model: str = "", dimensions: int | None = None
+    ) -> Embeddings:
         """Return vectors for texts, in their order, by the vendor's embedding model of that name ("" for its default).
-        All vectors of a model have the same length.
+        All vectors of a model have the same length: ``dimensions`` if it is given, else the model's own.
 
         Raises:
-            ModelError: for every failure; ``provider_error`` if the vendor has no embeddings. The memory worker asks
-                again later.
+            ModelError: for every failure; ``provider_error`` if the vendor has no embeddings, or none of that length.
+                The memory worker asks again later.
         """
-        raise ModelError(
-            ErrorCode.PROVIDER_ERROR, "refused", f"the model adapter {self.name} makes no vectors"
-        )
+        raise self._unable("makes no vectors")
+
+    async def transcribe(self, request: TranscriptionRequest) -> Transcription:
+        """Return the text of a recording.
+
+        Guarantees: the vendor receives the recording unchanged, once.
+
+        Not guaranteed: language, length and segments, which not every vendor reports.
+
+        Raises:
+            ModelError: for every failure; ``provider_error`` if the vendor does not transcribe or translate, or does
+            not
+                read this type of audio.
+        """
+        raise self._unable("transcribes no audio")
+
+    def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
+        """Yield the audio of a text.
+
+        Guarantees: the audio is yielded as it arrives, then exactly one ``SpeechFinish``, and nothing after it. Closing
+        the iterator closes the connection.
+
+        Not guaranteed: several parts. A vendor that does not stream sends one.
+
+        Raises:
+            ModelError: for every failure, before the first event or in mid-stream; ``provider_error`` if the vendor
+            does
+                not speak, or not in this format.
+        """
+        raise self._unable("does not speak")
+
+    def _unable(self, why: str) -> ModelError:
+        return ModelError(ErrorCode.PROVIDER_ERROR, "refused", f"the model adapter {self.name} {why}")
 
     async def aclose(self) -> None:  # noqa: B027  most adapters have no connections
         """Close the connections. Called once, when the worker drains. Raises nothing. The monitor logs an exception and

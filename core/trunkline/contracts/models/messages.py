@@ -5,11 +5,8 @@ from typing import Annotated, Final
 import msgspec
 
 from trunkline.contracts.conversations.messages import Message, Usage
+from trunkline.contracts.models.abilities import Purpose
 from trunkline_bus import Payload
-
-Purpose = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
-"""The purpose of a model call, by which models are chosen and costs are grouped: ``turn``, ``route``, ``summary``,
-``embed``, ``repl``, …."""
 
 MicroUSD = Annotated[int, msgspec.Meta(ge=0)]
 """Millionths of a US dollar as an integer, so that sums are exact."""

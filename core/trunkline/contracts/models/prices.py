@@ -11,6 +11,7 @@ import msgspec
 
 from trunkline.contracts.conversations.messages import Message, Usage
 from trunkline.contracts.models.adapter import ModelRequest
+from trunkline.contracts.models.media_usage import NO_MEDIA, MediaUsage
 from trunkline.contracts.models.token_estimate import estimate_input_tokens, estimate_message_tokens
 
 DEFAULT_MAX_OUTPUT = 32_000
@@ -58,17 +59,6 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             value = getattr(self, name)
             if isinstance(value, float) and not math.isfinite(value):
                 raise ValueError(f"{name} must be a finite number")
-
-
-class MediaUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Amounts that a vendor bills by another unit than tokens: images, seconds of audio, characters of spoken text."""
-
-    images: int = 0
-    seconds: float = 0.0
-    characters: int = 0
-
-
-NO_MEDIA = MediaUsage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from trunkline._util.paths import WORKSPACE_ONLY, Folder, PathScope, is_absolute
 from trunkline.contracts.approvals.messages import ApprovalDetail
 from trunkline.contracts.documents.reader import Documents, NoDocuments
 from trunkline.contracts.memory.client import Memory
+from trunkline.contracts.models.abilities_client import ModelAbilities, NoAbilities
 from trunkline.contracts.models.completer import Completer, NoModel
 from trunkline.contracts.policies.actor_permissions import ActorPermissions
 from trunkline.contracts.sandbox.sandbox import NoSandbox, Sandbox
@@ -33,14 +34,14 @@ class ToolContext:
     """The data and the clients that a running tool receives.
 
     ``workspace`` is the block's folder for files, and ``reach`` limits absolute paths. Open files through ``files()``;
-    never join path strings. ``memory`` is the block's memory. ``model`` calls a model. ``documents`` reads and searches
-    documents. ``sandbox`` runs programs with the configured backend; without a backend it raises a ToolError that says
-    what to install. ``person`` asks a person. ``planning`` starts and ends plan mode. ``report`` shows a line of
-    progress. ``resumed`` is true if the call is run again after an interruption. ``load`` makes the named tools
-    available to the model from its next step on, for the rest of the conversation, if the call succeeds and the block
-    has those tools; it grants no permission. ``derived`` declares that this result repeats what memory holds, for a
-    tool whose results do so only sometimes. ``permissions`` are the caller's permissions; they only restrict what the
-    block may do.
+    never join path strings. ``memory`` is the block's memory. ``model`` calls a model; ``abilities`` obtains vectors,
+    transcripts and speech. ``documents`` reads and searches documents. ``sandbox`` runs programs with the configured
+    backend; without a backend it raises a ToolError that says what to install. ``person`` asks a person. ``planning``
+    starts and ends plan mode. ``report`` shows a line of progress. ``resumed`` is true if the call is run again after
+    an interruption. ``load`` makes the named tools available to the model from its next step on, for the rest of the
+    conversation, if the call succeeds and the block has those tools; it grants no permission. ``derived`` declares that
+    this result repeats what memory holds, for a tool whose results do so only sometimes. ``permissions`` are the
+    caller's permissions; they only restrict what the block may do.
 
     Guarantees: every client acts for this block and this caller, within their permissions.
 
@@ -57,6 +58,7 @@ class ToolContext:
     report: Callable[[str], None] = field(default=lambda note: None)
     resumed: bool = False
     model: Completer = field(default_factory=NoModel)
+    abilities: ModelAbilities = field(default_factory=NoAbilities)
     documents: Documents = field(default_factory=NoDocuments)
     sandbox: Sandbox = field(default_factory=NoSandbox)
     reach: PathScope = WORKSPACE_ONLY

@@ -4,11 +4,11 @@ models.
 Requests are signed with ``bedrock_authorization.ACCESS_KEY`` and ``SECRET_KEY``; the signature is verified.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
+from trunkline.testing.scripted_abilities import scripted_vector
 from trunkline.testing.vendor_apis.bedrock_authorization import signature_violations
 from trunkline.testing.vendor_apis.bedrock_messages import BedrockWireFormat, hear_converse
 from trunkline.testing.vendor_apis.bedrock_rules import find_violations
@@ -17,6 +17,7 @@ from trunkline.testing.vendor_apis.vendor_api import RecordedRequest, RuleViolat
 SERVICE = "bedrock"
 """The service for which requests are signed, also those to the runtime."""
 
+TOKEN_COUNT = "X-Amzn-Bedrock-Input-Token-Count"
 DIMENSIONS = 8
 MAX_EMBEDDED_TEXTS = 96
 DEFAULT_PAGE = 1000
@@ -43,6 +44,12 @@ class BedrockApi(VendorApi):
             if route == "invoke":
                 return _vectors(request.body)
         return None
+
+    def document_headers(self, request: RecordedRequest) -> Sequence[tuple[str, str]]:
+        if not request.path.endswith("/invoke"):
+            return ()
+        texts = request.body.get("texts") or [request.body.get("inputText", "")]
+        return ((TOKEN_COUNT, str(sum(len(str(text).split()) for text in texts))),)
 
     def violations(self, request: RecordedRequest, content: bytes) -> Iterable[RuleViolation]:
         yield from signature_violations(
@@ -104,13 +111,10 @@ def _count(body: Mapping[str, Any]) -> dict[str, Any] | None:
 def _vectors(body: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return vectors that depend on the texts only: for Titan one, for Cohere as many as there are texts."""
     if isinstance(text := body.get("inputText"), str) and text.strip():
-        return {"embedding": _vector(text), "inputTextTokenCount": len(text.split())}
+        size = body.get("dimensions") or DIMENSIONS
+        return {"embedding": scripted_vector(text, size), "inputTextTokenCount": len(text.split())}
     texts = body.get("texts")
     if not isinstance(texts, list) or not 0 < len(texts) <= MAX_EMBEDDED_TEXTS or "input_type" not in body:
         return None
-    vectors = [_vector(str(text)) for text in texts]
+    vectors = [scripted_vector(str(text), body.get("output_dimension") or DIMENSIONS) for text in texts]
     return {"id": "emb_scripted", "response_type": "embeddings_floats", "embeddings": vectors, "texts": texts}
-
-
-def _vector(text: str) -> list[float]:
-    return [byte / 255 for byte in hashlib.sha256(text.encode()).digest()[:DIMENSIONS]]

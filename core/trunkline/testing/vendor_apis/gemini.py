@@ -1,10 +1,10 @@
 """Google's Gemini API in scripted form: generated content, the list of models, counts of tokens and embeddings."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
+from trunkline.testing.scripted_abilities import scripted_vector
 from trunkline.testing.vendor_apis.gemini_content import ContentWireFormat, hear_contents
 from trunkline.testing.vendor_apis.gemini_rules import find_violations
 from trunkline.testing.vendor_apis.vendor_api import RecordedRequest, RuleViolation, VendorApi, WireFormat
@@ -35,7 +35,7 @@ class GeminiApi(VendorApi):
             counted = body.get("generateContentRequest") or body
             return {"totalTokens": hear_contents(counted).words}
         if request.method == "POST" and path.endswith(":batchEmbedContents"):
-            return {"embeddings": [{"values": vector_of(one)} for one in body.get("requests") or ()]}
+            return _embedded(body.get("requests") or ())
         if request.method == "GET" and path.endswith(tuple(f"{version}models" for version in VERSIONS)):
             return _model_page(request, models)
         return None
@@ -58,11 +58,20 @@ class GeminiApi(VendorApi):
         }
 
 
+def _embedded(requests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    words = sum(len(_text_of(one).split()) for one in requests)
+    vectors = [{"values": vector_of(one)} for one in requests]
+    return {"embeddings": vectors, "usageMetadata": {"promptTokenCount": words}}
+
+
 def vector_of(request: dict[str, Any]) -> list[float]:
     """Return the vector of a text. The same text always has the same vector."""
+    return list(scripted_vector(_text_of(request), request.get("outputDimensionality") or DIMENSIONS))
+
+
+def _text_of(request: dict[str, Any]) -> str:
     parts = (request.get("content") or {}).get("parts") or ()
-    text = "".join(str(part.get("text", "")) for part in parts)
-    return [byte / 255 for byte in hashlib.sha256(text.encode()).digest()[:DIMENSIONS]]
+    return "".join(str(part.get("text", "")) for part in parts)
 
 
 def _model_page(request: RecordedRequest, models: Sequence[str]) -> dict[str, Any]:

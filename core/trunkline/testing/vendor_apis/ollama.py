@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from trunkline.testing.scripted_abilities import scripted_vector
 from trunkline.testing.vendor_apis.ollama_chat import CREATED_AT, OllamaChatWireFormat, OllamaPullWireFormat
 from trunkline.testing.vendor_apis.ollama_rules import find_violations
 from trunkline.testing.vendor_apis.vendor_api import RecordedRequest, RuleViolation, VendorApi, WireFormat
@@ -93,15 +94,15 @@ def _embedded(body: Any) -> dict[str, Any]:
     texts = [given] if isinstance(given, str) else list(given)
     return {
         "model": body.get("model"),
-        "embeddings": [_vector(str(text)) for text in texts],
+        "embeddings": [_vector(str(text), body.get("dimensions") or VECTOR_LENGTH) for text in texts],
         "total_duration": 14_143_917,
         "load_duration": 1_019_500,
         "prompt_eval_count": sum(len(str(text).split()) for text in texts),
     }
 
 
-def _vector(text: str) -> list[float]:
+def _vector(text: str, dimensions: int) -> list[float]:
     """Return the vector of a text, of length 1. The same text always gets the same vector."""
-    numbers = [byte - 127.5 for byte in hashlib.sha256(text.encode()).digest()[:VECTOR_LENGTH]]
+    numbers = [number + 1 / 256 for number in scripted_vector(text, dimensions)]
     length = math.sqrt(sum(number * number for number in numbers))
     return [number / length for number in numbers]

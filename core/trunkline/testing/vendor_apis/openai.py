@@ -1,18 +1,26 @@
-"""OpenAI's API in scripted form: Chat Completions, Responses, embeddings, counts of tokens and the list of models."""
+"""OpenAI's API in scripted form: Chat Completions, Responses, embeddings, transcripts, speech, counts of tokens and the
+list of models.
+"""
 
 import base64
-import hashlib
 import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from trunkline.testing.scripted_abilities import DIMENSIONS, scripted_vector
+from trunkline.testing.vendor_apis.openai_audio import (
+    SPEECH_PATH,
+    TEXT_PATHS,
+    SpeechEventsWireFormat,
+    SpeechWireFormat,
+    TranscriptWireFormat,
+    speech_violations,
+    transcript_violations,
+)
 from trunkline.testing.vendor_apis.openai_chat import ChatWireFormat
 from trunkline.testing.vendor_apis.openai_responses import ResponsesWireFormat
 from trunkline.testing.vendor_apis.openai_rules import find_violations
 from trunkline.testing.vendor_apis.vendor_api import RecordedRequest, RuleViolation, VendorApi, WireFormat
-
-DIMENSIONS = 8
-"""The length of a vector if the request does not say it."""
 
 
 class OpenAIApi(VendorApi):
@@ -25,6 +33,11 @@ class OpenAIApi(VendorApi):
             return None
         if request.path.endswith("/chat/completions"):
             return ChatWireFormat
+        if request.path.endswith(TEXT_PATHS):
+            return TranscriptWireFormat
+        if request.path.endswith(SPEECH_PATH):
+            events = request.body.get("stream_format") == "sse"
+            return SpeechEventsWireFormat if events else SpeechWireFormat
         return ResponsesWireFormat if request.path.endswith("/responses") else None
 
     def document(self, request: RecordedRequest, models: Sequence[str]) -> Any:
@@ -41,6 +54,10 @@ class OpenAIApi(VendorApi):
         return None
 
     def violations(self, request: RecordedRequest, content: bytes) -> Iterable[RuleViolation]:
+        if request.path.endswith(TEXT_PATHS):
+            return transcript_violations(request.path, request.body)
+        if request.path.endswith(SPEECH_PATH):
+            return speech_violations(request.body)
         return find_violations(request.path, request.body)
 
 
@@ -58,10 +75,7 @@ def _embeddings(body: dict[str, Any]) -> dict[str, Any]:
 
 def _encoded(text: str, body: dict[str, Any]) -> Any:
     """Return the vector of a text: equal texts have equal vectors."""
-    vector = [
-        hashlib.sha256(f"{number} {text}".encode()).digest()[0] / 128 - 1
-        for number in range(int(body.get("dimensions") or DIMENSIONS))
-    ]
+    vector = scripted_vector(text, int(body.get("dimensions") or DIMENSIONS))
     if body.get("encoding_format") != "base64":
         return vector
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

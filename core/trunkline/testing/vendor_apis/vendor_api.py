@@ -64,6 +64,10 @@ class VendorApi(ABC):
         """
         return None
 
+    def document_headers(self, request: RecordedRequest) -> Sequence[tuple[str, str]]:
+        """Return the headers of the document that answers this request, besides the usual ones."""
+        return ()
+
     def violations(self, request: RecordedRequest, content: bytes) -> Iterable[RuleViolation]:
         """Return the vendor's rules that a request for an answer violates. ``content`` is the body as received."""
         return ()

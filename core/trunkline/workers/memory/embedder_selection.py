@@ -19,7 +19,7 @@ class AdapterEmbedder(Embedder):
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Call the provider. Raises ModelError."""
-        return await self._adapter.embed(texts, model=self._wanted)
+        return (await self._adapter.embed(texts, model=self._wanted)).vectors
 
     async def aclose(self) -> None:
         """Close the adapter's connections."""

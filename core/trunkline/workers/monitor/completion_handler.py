@@ -7,20 +7,20 @@ journal, no feed and no tools.
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-import anyio
 from opentelemetry import trace
 
 from trunkline.contracts.blocks.model_choice import VISION
 from trunkline.contracts.models.adapter import ModelRequest
-from trunkline.contracts.models.messages import NO_VISION_MODEL, OVER_BUDGET, TIMEOUT, Complete, Completion
+from trunkline.contracts.models.messages import NO_VISION_MODEL, OVER_BUDGET, Complete, Completion
 from trunkline.contracts.models.prices import Rate
 from trunkline.contracts.turns.messages import FeedEvent, ModelCallFailed, ModelCallFinished
-from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
+from trunkline.errors import ErrorCode, ModelError
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.block_profile import BlockProfile
 from trunkline.workers.monitor.feed_writer import TextStream
 from trunkline.workers.monitor.model_call import ModelCallConfig, ModelCaller
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
+from trunkline.workers.monitor.running_calls import Deadline, RunningCalls, refused
 from trunkline_bus import BusError, Refusal, Request
 
 log = logging.getLogger(__name__)
@@ -52,12 +52,12 @@ class CompletionHandler:
         self._profile = profile
         self._block = block
         self._call_config = call_config
-        self._running: set[anyio.CancelScope] = set()
+        self._calls = RunningCalls()
+        self.drain = self._calls.drain
+        self.stop = self._calls.stop
         self._answering_models: dict[str, str] = {}
         """The model that answered last, for choices that leave the model to the adapter. The next call is priced by
         it."""
-        self._idle = anyio.Event()
-        self._idle.set()
 
     async def complete(self, request: Request[Complete]) -> AsyncIterator[Completion]:
         """Yield the answer. When the caller disconnects, the bus cancels this and with it the call to the
@@ -66,31 +66,8 @@ class CompletionHandler:
         Raises:
           Refusal: with a code; see ``Completer``.
         """
-        yield await self._complete(request)
-
-    async def drain(self) -> None:
-        """Wait until no completion is running."""
-        await self._idle.wait()
-
-    def stop(self) -> None:
-        """Cancel all running completions; their callers may call another monitor."""
-        for scope in self._running:
-            scope.cancel()
-
-    async def _complete(self, request: Request[Complete]) -> Completion:
-        question = request.data
-        with anyio.CancelScope() as stopping:
-            self._running.add(stopping)
-            self._idle = anyio.Event() if self._idle.is_set() else self._idle
-            try:
-                with anyio.move_on_after(question.timeout):
-                    return await self._call_model(request)
-                raise Refusal(TIMEOUT, f"The model did not finish its answer within {question.timeout:g} s.")
-            finally:
-                self._running.discard(stopping)
-                if not self._running:
-                    self._idle.set()
-        raise _refused(ErrorCode.ENGINE_UNAVAILABLE)
+        with self._calls.counted():
+            yield await self._calls.step(lambda: self._call_model(request), Deadline(request.data.timeout))
 
     async def _call_model(self, request: Request[Complete]) -> Completion:
         question, block = request.data, request.envelope.block or self._block
@@ -117,9 +94,9 @@ class CompletionHandler:
             )
         except BusError as error:
             log.warning("a completion for block %s was not sent: %s", block, error)
-            raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
+            raise refused(ErrorCode.ENGINE_UNAVAILABLE) from error
         if isinstance(entry, ModelCallFailed):
-            raise Refusal(OVER_BUDGET, entry.detail) if entry.fault == OVER_BUDGET else _refused(entry.code)
+            raise Refusal(OVER_BUDGET, entry.detail) if entry.fault == OVER_BUDGET else refused(entry.code)
         return self._completion(question, choice, caller, entry)
 
     async def _choose(self, question: Complete, block: str) -> SelectedModel:
@@ -130,10 +107,10 @@ class CompletionHandler:
             return self._models.choose(profile.preferred_model(question.model, question.purpose))
         except BusError as error:
             log.warning("a completion for block %s failed: %s", block, error)
-            raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
+            raise refused(ErrorCode.ENGINE_UNAVAILABLE) from error
         except ModelError as error:
             log.warning("a completion for block %s has no model: %s", block, error)
-            raise _refused(error.code) from error
+            raise refused(error.code) from error
 
     def _choose_vision_model(self, question: Complete, profile: BlockProfile) -> SelectedModel:
         """Return the model that the settings or the question name for pictures. Not every model reads pictures, and
@@ -190,7 +167,3 @@ def _token_limit(question: Complete, rate: Rate | None) -> int | None:
     if affordable < 1:
         raise Refusal(OVER_BUDGET, f"The question alone could cost more than {question.max_cost} micro-USD.")
     return affordable if question.max_tokens is None else min(affordable, question.max_tokens)
-
-
-def _refused(code: ErrorCode) -> Refusal:
-    return Refusal(code, FIXED_SENTENCES[code])

@@ -7,7 +7,15 @@ import anyio
 from msgspec.structs import replace
 
 from trunkline.contracts.models.price_list import installed_prices
-from trunkline.contracts.models.subjects import ANSWERER, CHECK_MODEL, COMPLETE, LIST_MODELS
+from trunkline.contracts.models.subjects import (
+    ANSWERER,
+    CHECK_MODEL,
+    COMPLETE,
+    EMBED_TEXTS,
+    LIST_MODELS,
+    SPEAK_TEXT,
+    TRANSCRIBE_AUDIO,
+)
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.home.kill_switch import KillSwitch
@@ -19,6 +27,7 @@ from trunkline.runtime.panic_handler import PanicHandler
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.telemetry.orphan_spans import OrphanSpanExporter
 from trunkline.telemetry.otlp_settings import is_exported
+from trunkline.workers.monitor.ability_handler import AbilityHandler
 from trunkline.workers.monitor.answerer_handler import AnswererHandler, ModelListHandler
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher
 from trunkline.workers.monitor.attachment_loader import AttachmentLoader
@@ -95,6 +104,14 @@ class MonitorWorker(Worker):
             context.config.settings.gateway.default_block,
             self._call_config,
         )
+        self._abilities = AbilityHandler(
+            context.bus,
+            self._models,
+            self._builder.profile,
+            context.config.settings.gateway.default_block,
+            self._call_config,
+            self._kill_switch,
+        )
         self._answerers = AnswererHandler(
             context.config, self._models, self._builder.profile, self._call_config.explainer
         )
@@ -159,7 +176,11 @@ class MonitorWorker(Worker):
         await self.context.service.add(ANSWERER, self._answerers.get_answerer)
         await self.context.service.add(CHECK_MODEL, self._model_lists.check_model)
         await self.context.service.add(LIST_MODELS, self._model_lists.list_models)
-        await self.context.service.add(COMPLETE, self._completions.complete, limit=self._settings.concurrency)
+        limit = self._settings.concurrency
+        await self.context.service.add(COMPLETE, self._completions.complete, limit=limit)
+        await self.context.service.add(EMBED_TEXTS, self._abilities.embed, limit=limit)
+        await self.context.service.add(TRANSCRIBE_AUDIO, self._abilities.transcribe, limit=limit)
+        await self.context.service.add(SPEAK_TEXT, self._abilities.speak, limit=limit)
 
     async def serve(self) -> None:
         """Take items and run their turns."""
@@ -175,12 +196,15 @@ class MonitorWorker(Worker):
         with anyio.move_on_after(self._settings.drain_timeout):
             await self._queues.drain()
             await self._completions.drain()
+            await self._abilities.drain()
         self._completions.stop()
+        self._abilities.stop()
 
     async def _stop_everything(self) -> None:
         """On panic, cancel every running turn and completion."""
         self._executor.cancel_all("panic")
         self._completions.stop()
+        self._abilities.stop()
 
     def _listener(self) -> Listener:
         credential = f"the token in {self.context.home.token_file}"

@@ -9,6 +9,7 @@ from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.memory.importer import Importer
 from trunkline.contracts.memory.learned_visibility import recipient_of
 from trunkline.contracts.memory.transport import NoTransport
+from trunkline.contracts.models.abilities_client import BlockAbilities, ModelAbilities, NoAbilities
 from trunkline.contracts.models.client import BlockCompleter
 from trunkline.contracts.models.completer import Completer, NoModel
 from trunkline.contracts.tools.messages import CallTool, ToolSpec
@@ -39,6 +40,10 @@ class CallServices(Protocol):
 
     def model(self, call: CallTool) -> Completer:
         """Return the completer for the call's questions to a model."""
+        ...
+
+    def abilities(self, call: CallTool) -> ModelAbilities:
+        """Return the client for vectors, transcripts and speech."""
         ...
 
     def documents(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
@@ -97,6 +102,12 @@ class PlatformServices:
             self._bus, call.block, actor=call.actor, conversation=call.conversation, turn=call.turn
         )
 
+    def abilities(self, call: CallTool) -> ModelAbilities:
+        """See ``CallServices.abilities``."""
+        return BlockAbilities(
+            self._bus, call.block, actor=call.actor, conversation=call.conversation, turn=call.turn
+        )
+
     def documents(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
         """Return documents. They are part of memory, so a request that may not read all of memory gets
         none."""
@@ -124,6 +135,10 @@ class RemoteServices:
     def model(self, call: CallTool) -> Completer:
         """Return a completer that refuses every question."""
         return NoModel()
+
+    def abilities(self, call: CallTool) -> ModelAbilities:
+        """Return a client that refuses every request."""
+        return NoAbilities()
 
     def documents(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
         """Return documents that refuse every operation."""

@@ -59,6 +59,7 @@ class ToolContextFactory:
             derived=run.mark_derived,
             resumed=run.resumed,
             model=services.model(call),
+            abilities=services.abilities(call),
             documents=services.documents(call, files, memory),
             sandbox=CallSandbox(self._sandboxes, f"{call.block} {call.call}", bounds),
             reach=reach,

@@ -1,0 +1,273 @@
+"""Vectors, transcripts and speech over the bus: which model answers, what is counted, and what a failure leaves."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from tests.core.monitor.test_completion import Plugin
+from trunkline.api.model import (
+    Audio,
+    BlockAbilities,
+    ModelAdapter,
+    SpeechAudio,
+    SpeechEvent,
+    SpeechFinish,
+    SpeechRequest,
+    Transcription,
+    TranscriptionRequest,
+    model_error,
+)
+from trunkline.contracts.memory.files import WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_WRITE
+from trunkline.contracts.models.ability_messages import (
+    AbilityFinished,
+    EmbedTexts,
+    SpeakText,
+    TranscribeAudio,
+    VectorPart,
+)
+from trunkline.contracts.models.subjects import AUDIO_STORE, EMBED_TEXTS, SPEAK_TEXT, TRANSCRIBE_AUDIO
+from trunkline.contracts.workers.panic import Panic
+from trunkline.contracts.workers.subjects import PANIC, SPANS
+from trunkline.errors import CompletionError
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_abilities import scripted_vector
+from trunkline.testing.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+PRICES = {
+    "scripted/scripted-embed": {"input": 2.0, "output": 0.0},
+    "scripted/scripted-transcribe": {"input": 0.0, "output": 0.0, "minute": 0.006},
+    "scripted/scripted-speak": {"input": 0.0, "output": 0.0, "characters": 15.0},
+}
+VOICE = Audio(media_type="audio/ogg", data=b"buy beans")
+
+
+class Deaf(ScriptedModel):
+    """A model that only answers."""
+
+    embeds = transcribes = translates = False
+    speech_formats = ()
+
+
+class Slow(ScriptedModel):
+    """A model that begins to speak, and hangs or fails as its text says."""
+
+    async def transcribe(self, request: TranscriptionRequest) -> Transcription:
+        if request.audio.data == b"fail":
+            raise model_error(
+                "rate_limited", "quota of sk-canary-0123456789abcdef at https://a.example is used up"
+            )
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
+        yield SpeechAudio(b"begun")
+        if request.text == "fail":
+            raise model_error("interrupted", "the connection broke")
+        if request.text == "end":
+            return
+        await anyio.sleep_forever()
+
+
+class Further(Plugin):
+    """The plugin of completions with two further adapters."""
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
+        return [self.model, Deaf(name="deaf"), Slow(name="slow")]
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def shared() -> AsyncIterator[tuple[Platform, ScriptedModel]]:
+    async with running() as found:
+        yield found
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[tuple[Platform, ScriptedModel]]:
+    plugin = Further(ScriptedModel())
+    settings = {"runtime.provider_adapter": "scripted", "models.prices": PRICES}
+    async with platform(plugins=[plugin], config=settings) as here:
+        yield here, plugin.model
+
+
+@pytest.fixture
+def abilities(shared: tuple[Platform, ScriptedModel]) -> Iterator[BlockAbilities]:
+    shared[1].ability_requests.clear()
+    yield BlockAbilities(shared[0].bus, "main", actor="owner")
+
+
+async def test_vectors_arrive_in_order_whatever_their_number(abilities, shared) -> None:
+    """Two thousand vectors of 1536 numbers are larger than a message; they arrive in parts, exactly."""
+    texts = [f"text {number % 50}" for number in range(200)]
+    found = await abilities.embed(texts, dimensions=1536)
+    assert list(found.vectors) == [scripted_vector(text, 1536) for text in texts]
+    assert (found.usage.input_tokens, found.model) == (400, "scripted-embed")
+    async with shared[0].bus.call_streaming(
+        EMBED_TEXTS, EmbedTexts(texts=tuple(texts), dimensions=1536), idle_timeout=5
+    ) as replies:
+        parts = [reply async for reply in replies]
+    assert len([part for part in parts if isinstance(part, VectorPart)]) == 20
+    assert parts[-1] == AbilityFinished(
+        adapter="scripted", model="scripted-embed", purpose="embed", usage=found.usage, cost=800, price="2/2/0",
+        price_version="trunkline.toml 2/2/0",
+    )  # fmt: skip
+
+
+async def test_a_recording_is_transcribed_and_deleted(abilities, shared) -> None:
+    """The adapter gets the recording and the options; seconds are priced; no recording stays on the bus."""
+    bus, model = shared[0].bus, shared[1]
+    said = await abilities.transcribe(
+        TranscriptionRequest(audio=VOICE, language="de", prompt="Beans", segments=True)
+    )
+    assert (said.text, said.language, said.seconds) == ("buy beans", "de", 0.9)
+    assert [(one.start, one.end, one.text) for one in said.segments] == [(0.0, 0.9, "buy beans")]
+    (asked,) = model.ability_requests
+    assert asked == TranscriptionRequest(audio=VOICE, language="de", prompt="Beans", segments=True)
+    assert await bus.objects(AUDIO_STORE).infos() == []
+
+    await bus.objects(AUDIO_STORE).put("audio_1", b"x" * 600)
+    request = TranscribeAudio(audio="audio_1", media_type="audio/ogg")
+    async with bus.call_streaming(TRANSCRIBE_AUDIO, request, idle_timeout=5) as replies:
+        *_, end = [reply async for reply in replies]
+    assert isinstance(end, AbilityFinished)
+    assert (end.media.seconds, end.cost) == (60.0, 6_000)
+
+
+async def test_speech_is_streamed(abilities, shared) -> None:
+    """The parts arrive as the adapter yields them, then one finish with the characters and the format."""
+    events = [event async for event in abilities.speak(SpeechRequest(text="buy more beans", format="opus"))]
+    assert [event.data for event in events if isinstance(event, SpeechAudio)] == [b"buy", b"more", b"beans"]
+    assert isinstance(events[-1], SpeechFinish)
+    assert (events[-1].format, events[-1].media.characters) == ("opus", 14)
+    async with shared[0].bus.call_streaming(SPEAK_TEXT, SpeakText(text="a" * 100), idle_timeout=5) as replies:
+        *_, end = [reply async for reply in replies]
+    assert isinstance(end, AbilityFinished)
+    assert (end.cost, end.format) == (1_500, "mp3")
+
+
+async def test_the_blocks_adapter_answers_and_no_other(shared) -> None:
+    """Without a name the adapter of the block answers with its own model for the ability. If it cannot, the request is
+    refused and no other adapter gets the text or the recording.
+    """
+    here, model = shared
+    call = WriteMemory(path="blocks/quiet/block.toml", content='model = "deaf/large"\n', actor="owner")
+    await here.bus.call(MEMORY_WRITE, call)
+    model.ability_requests.clear()
+    quiet = BlockAbilities(here.bus, "quiet")
+    for refused in (
+        quiet.embed(["x"]),
+        quiet.transcribe(TranscriptionRequest(audio=VOICE)),
+        _all(quiet, SpeechRequest(text="x")),
+    ):
+        with pytest.raises(CompletionError) as caught:
+            await refused
+        assert caught.value.code == "not_supported"
+        assert str(caught.value).startswith("The model adapter deaf ")
+    assert model.ability_requests == []
+    assert await here.bus.objects(AUDIO_STORE).infos() == []
+    assert (await quiet.embed(["x"], model="scripted")).model == "scripted-embed"
+    assert (await quiet.embed(["x"], model="scripted/other")).model == "other"
+
+
+async def test_a_format_that_is_not_offered_is_refused_with_the_list(abilities) -> None:
+    """The refusal names the formats that the adapter speaks."""
+    with pytest.raises(CompletionError, match="speaks mp3, opus, wav, pcm and not flac"):
+        await _all(abilities, SpeechRequest(text="x", format="flac"))
+
+
+@pytest.mark.parametrize("text", ["fail", "end"])
+async def test_speech_that_breaks_off_is_an_error_after_its_audio(shared, text) -> None:
+    """A failure in mid-stream raises after the audio so far, and the vendor is not asked again."""
+    parts: list[SpeechEvent] = []
+    with pytest.raises(CompletionError) as caught:
+        async for event in BlockAbilities(shared[0].bus, "main").speak(
+            SpeechRequest(text=text, model="slow")
+        ):
+            parts.append(event)
+    assert parts == [SpeechAudio(b"begun")]
+    assert caught.value.code == "provider_error"
+
+
+async def test_a_failure_shows_its_kind_and_no_secret(shared) -> None:
+    """The error names the fault and neither the key nor the address; the recording is deleted."""
+    audio = Audio(media_type="audio/ogg", data=b"fail")
+    with pytest.raises(CompletionError) as caught:
+        await BlockAbilities(shared[0].bus, "main").transcribe(
+            TranscriptionRequest(audio=audio, model="slow")
+        )
+    assert caught.value.code == "provider_error"
+    assert "takes no more requests now" in str(caught.value)
+    assert "canary" not in str(caught.value)
+    assert "a.example" not in str(caught.value)
+    assert await shared[0].bus.objects(AUDIO_STORE).infos() == []
+
+
+async def test_a_slow_vendor_is_given_up_in_time(shared) -> None:
+    """The time limit ends the call, before the answer and in the middle of speech."""
+    slow = BlockAbilities(shared[0].bus, "main", timeout=0.3)
+    with pytest.raises(CompletionError, match=r"within 0\.3 s"):
+        await slow.transcribe(TranscriptionRequest(audio=VOICE, model="slow"))
+    with pytest.raises(CompletionError, match=r"within 0\.3 s"):
+        await _all(slow, SpeechRequest(text="long", model="slow"))
+
+
+async def test_what_is_too_large_is_refused_before_it_is_sent(abilities) -> None:
+    """Recordings, texts and lists have limits, and the refusal names them."""
+    big = Audio(media_type="audio/ogg", data=bytes(25 * 1024 * 1024 + 1))
+    with pytest.raises(CompletionError, match="25 MB"):
+        await abilities.transcribe(TranscriptionRequest(audio=big))
+    with pytest.raises(CompletionError, match="4096 characters"):
+        await _all(abilities, SpeechRequest(text="x" * 4097))
+    with pytest.raises(CompletionError, match="2048 texts"):
+        await abilities.embed(["x"] * 2049)
+    assert (await abilities.embed([])).vectors == ()
+
+
+async def test_panic_stops_speech_and_refuses_more() -> None:
+    """The kill switch ends a running call; until it is released no model gets a request."""
+    async with running() as (here, model):
+        spoken = here.gateway.abilities("main")
+        with pytest.raises(CompletionError):
+            async for _ in spoken.speak(SpeechRequest(text="long", model="slow")):
+                await here.bus.publish(PANIC, Panic(on=True, by="somebody"))
+        with pytest.raises(CompletionError) as caught:
+            await spoken.transcribe(TranscriptionRequest(audio=VOICE))
+        assert caught.value.code == "panic"
+        assert model.ability_requests == []
+
+
+async def test_each_call_has_a_span_with_its_model_and_cost(shared) -> None:
+    """The span names the operation, the model, the purpose and, after a failure, the fault."""
+    spans: list[Any] = []
+
+    async def collect(message: Any) -> None:
+        spans.extend(message.data.spans)
+
+    await shared[0].bus.subscribe(SPANS, collect)
+    await BlockAbilities(shared[0].bus, "main").embed(["x"], model="scripted/vectors")
+    with pytest.raises(CompletionError):
+        audio = Audio(media_type="audio/ogg", data=b"fail")
+        request = TranscriptionRequest(audio=audio, model="slow/ears")
+        await BlockAbilities(shared[0].bus, "main").transcribe(request)
+    with anyio.fail_after(30):
+        while not {"embeddings vectors", "transcription ears"} <= {span.name for span in spans}:  # noqa: ASYNC110
+            await anyio.sleep(0.02)
+    found = {span.name: span.attributes for span in spans}
+    assert found["embeddings vectors"]["trunkline.model.purpose"] == "embed"
+    assert found["transcription ears"]["error.type"] == "rate_limited"
+
+
+async def _all(abilities: BlockAbilities, request: SpeechRequest) -> list[SpeechEvent]:
+    return [event async for event in abilities.speak(request)]
