@@ -5,8 +5,8 @@ not block. Only its transport (addresses, headers, errors) is used and not its t
 messages, refuse fields that they do not know, and continue an answer with further requests of their own.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from urllib.parse import urlencode
 
@@ -21,8 +21,21 @@ from trunkline.api.model import (
     ModelEvent,
     ModelInfo,
     ModelRequest,
+    SpeechAudio,
+    SpeechEvent,
+    SpeechRequest,
+    Transcription,
+    TranscriptionRequest,
     Usage,
     model_error,
+)
+from trunkline_gemini.audio import (
+    DEFAULT_SPEECH_MODEL,
+    FORMATS,
+    SpeechStreamReader,
+    read_transcription,
+    speech_body,
+    transcription_body,
 )
 from trunkline_gemini.content_request import (
     build_request,
@@ -131,6 +144,9 @@ class GeminiAdapter(ModelAdapter):
     structured = True
     embeds = True
     takes_key = True
+    transcribes = True
+    translates = True
+    speech_formats = FORMATS
     parameters = PARAMETERS
 
     def __init__(self, settings: GeminiSettings) -> None:
@@ -152,12 +168,8 @@ class GeminiAdapter(ModelAdapter):
         reader = ContentStreamReader(request, model, key)
         async with aclosing(self._events(model, body, key)) as events:
             async for event in events:
-                try:
+                with _readable(key):
                     read = list(reader.feed(event))
-                except (msgspec.ValidationError, ValueError) as error:
-                    raise model_error(
-                        "bad_response", f"an event cannot be read: {error}".replace(key, "[key]")
-                    ) from None
                 for item in read:
                     yield item
         for item in reader.finish():
@@ -211,6 +223,38 @@ class GeminiAdapter(ModelAdapter):
         if len(vectors) != len(texts):
             raise model_error("bad_response", f"{len(texts)} texts were embedded as {len(vectors)} vectors")
         return Embeddings(vectors=tuple(vectors), usage=Usage(input_tokens=tokens), model=chosen)
+
+    async def transcribe(self, request: TranscriptionRequest) -> Transcription:
+        """Return the text of a recording, which a model of the vendor writes down."""
+        key = self._key()
+        model = request.model.removeprefix("models/") or self._settings.default_model
+        body = transcription_body(request)
+        reader = ContentStreamReader(ModelRequest(messages=()), model, key)
+        read: list[ModelEvent] = []
+        async with aclosing(self._events(model, body, key)) as events:
+            async for event in events:
+                with _readable(key):
+                    read += reader.feed(event)
+        read += reader.finish()
+        return read_transcription(read, model)
+
+    async def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
+        """Yield the audio of a text, as it arrives if it has no head."""
+        key = self._key()
+        model = request.model.removeprefix("models/") or DEFAULT_SPEECH_MODEL
+        format = request.format or FORMATS[0]
+        if format not in FORMATS:
+            raise model_error("refused", f"the formats of speech are {', '.join(FORMATS)}")
+        reader = SpeechStreamReader(model, format, key)
+        async with aclosing(self._events(model, speech_body(request, model), key)) as events:
+            async for event in events:
+                with _readable(key):
+                    parts = list(reader.feed(event))
+                for data in parts:
+                    yield SpeechAudio(data)
+        for data in reader.finish():
+            yield SpeechAudio(data)
+        yield reader.end
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -271,6 +315,16 @@ class GeminiAdapter(ModelAdapter):
                         f"no HTTP client could be created for this address: {type(error).__name__}",
                     ) from None
             return self._clients[key]
+
+
+@contextmanager
+def _readable(key: str) -> Iterator[None]:
+    """Translate the errors of an event that cannot be read."""
+    try:
+        yield
+    except (msgspec.MsgspecError, ValueError) as error:
+        told = f"an event cannot be read: {error}".replace(key, "[key]")
+        raise model_error("bad_response", told) from None
 
 
 def _new_client(settings: GeminiSettings, key: str) -> _GeminiClient:

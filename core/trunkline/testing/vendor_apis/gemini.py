@@ -5,6 +5,12 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from trunkline.testing.scripted_abilities import scripted_vector
+from trunkline.testing.vendor_apis.gemini_audio import (
+    SpeechContentFormat,
+    TranscriptContentFormat,
+    is_speech,
+    recording_of,
+)
 from trunkline.testing.vendor_apis.gemini_content import ContentWireFormat, hear_contents
 from trunkline.testing.vendor_apis.gemini_rules import find_violations
 from trunkline.testing.vendor_apis.vendor_api import RecordedRequest, RuleViolation, VendorApi, WireFormat
@@ -25,7 +31,11 @@ class GeminiApi(VendorApi):
 
     def wire_format(self, request: RecordedRequest) -> type[WireFormat] | None:
         asks = request.path.endswith((":streamGenerateContent", ":generateContent"))
-        return ContentWireFormat if request.method == "POST" and asks else None
+        if request.method != "POST" or not asks:
+            return None
+        if is_speech(request.body):
+            return SpeechContentFormat
+        return ContentWireFormat if recording_of(request.body) is None else TranscriptContentFormat
 
     def document(self, request: RecordedRequest, models: Sequence[str]) -> Any:
         if "x-goog-api-key" not in request.headers:

@@ -34,8 +34,11 @@ DATA_FIELDS = (
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 MEDIA_TYPES = frozenset(
-    {"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "application/pdf", "text/plain"}
-)
+    {
+        "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "application/pdf", "text/plain",
+        "audio/wav", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac", "audio/m4a",
+    }
+)  # fmt: skip
 
 SKIP_SIGNATURES = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 """The signatures that the vendor documents for calls that another model made."""

@@ -102,7 +102,7 @@ class TranscriptWireFormat(WireFormat):
         return False
 
     def reply(self, script: Script) -> Reply:
-        return _said(script(self.heard), self.heard)
+        return verbatim(script(self.heard), self.heard)
 
     def begin(self) -> bytes:
         return b""
@@ -167,7 +167,7 @@ def _heard(text: str, request: RecordedRequest) -> ScriptedRequest:
     return ScriptedRequest(lines=(HeardMessage(role="user", text=text),), body=request.body)
 
 
-def _said(reply: Reply, heard: ScriptedRequest) -> Reply:
+def verbatim(reply: Reply, heard: ScriptedRequest) -> Reply:
     """Return the reply to a program; what is no program is said as it is."""
     first = reply[0] if reply else None
     return answer(Say(heard.program)) if isinstance(first, Say) and first.text.startswith(UNKNOWN) else reply
