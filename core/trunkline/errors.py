@@ -192,12 +192,12 @@ class CompletionError(ToolError):
 _KIND_OF_CODE: dict[str, ToolErrorKind] = {
     "invalid_request": "invalid_arguments", "invalid_path": "invalid_arguments", "invalid_value": "invalid_arguments",
     "invalid_type": "invalid_arguments", "invalid_scope": "invalid_arguments", "invalid_fields": "invalid_arguments",
-    "missing_required_fields": "invalid_arguments", "bad_request": "invalid_arguments",
-    "bad_archive": "invalid_arguments", "unauthorized": "permission_denied", "forbidden": "permission_denied",
-    "panic": "permission_denied", "invalid_policy": "unsupported", "not_found": "not_found", "conflict": "conflict",
-    "write_conflict": "conflict", "too_large": "too_large", "context_overflow": "too_large",
-    "rate_limited": "rate_limited", "over_budget": "rate_limited", "timeout": "timeout",
-    "not_supported": "unsupported", "provider_error": "upstream_error", "engine_unavailable": "unavailable",
+    "missing_required_fields": "invalid_arguments", "bad_request": "invalid_arguments", "bad_archive":
+    "invalid_arguments", "unauthorized": "permission_denied", "forbidden": "permission_denied", "panic":
+    "permission_denied", "invalid_policy": "unsupported", "not_found": "not_found", "conflict": "conflict",
+    "write_conflict": "conflict", "too_large": "too_large", "context_overflow": "too_large", "rate_limited":
+    "rate_limited", "over_budget": "rate_limited", "timeout": "timeout", "not_supported": "unsupported",
+    "unsupported_format": "invalid_arguments", "provider_error": "upstream_error", "engine_unavailable": "unavailable",
     "storage_failure": "unavailable", "write_failure": "unavailable", "internal": "internal",
 }  # fmt: skip
 

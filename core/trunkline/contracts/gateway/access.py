@@ -55,7 +55,8 @@ class Authenticator(Protocol):
 class AdmissionRule(Protocol):
     """Decides whether a message is accepted: rate limits, quotas, allow lists.
 
-    Guarantees: a message is accepted only if every rule returns. A repeated message is checked again.
+    Guarantees: a message is accepted only if every rule returns. A repeated message is checked again. A request for
+    vectors or speech is checked like a message with its text, and a recording like a message without text.
 
     Not guaranteed: that a message is accepted because the rules return. Its block, its conversation or the disk may
     still refuse it.

@@ -118,8 +118,7 @@ class SpeechAudio(msgspec.Struct, frozen=True):
 
 
 class SpeechFinish(msgspec.Struct, frozen=True, kw_only=True):
-    """The audio is complete. ``format`` is the format of the file. ``usage`` and ``media`` are what the vendor bills.
-    """
+    """The audio is complete. ``format`` is its format. ``usage`` and ``media`` are what the vendor bills."""
 
     format: SpeechFormat
     usage: Usage = Usage()

@@ -1,6 +1,6 @@
 """A client for the abilities of models besides answers, for channels, tools and background work."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -61,8 +61,8 @@ class ModelAbilities(Protocol):
     that fails or is cancelled may cost money.
 
     Errors: every method raises CompletionError with a code and a text for people: ``not_supported`` if the chosen model
-    has not the ability, ``timeout``, ``provider_error``, ``engine_unavailable``, ``panic``, ``too_large``,
-    ``invalid_request``.
+    has not the ability, ``unsupported_format`` if it does not speak in the format, ``timeout``, ``provider_error``,
+    ``engine_unavailable``, ``panic``, ``too_large``, ``invalid_request``.
     """
 
     async def embed(
@@ -144,9 +144,17 @@ class BlockAbilities:
         if len(request.audio.data) > MAX_AUDIO_BYTES:
             megabytes = MAX_AUDIO_BYTES // 1024 // 1024
             raise CompletionError(ErrorCode.TOO_LARGE, f"A recording has at most {megabytes} MB.")
+        return await self.transcribe_file(request, lambda: _pieces(request.audio))
+
+    async def transcribe_file(
+        self, request: TranscriptionRequest, pieces: Callable[[], AsyncIterator[bytes]]
+    ) -> Transcription:
+        """Return the text of a recording that is not in memory. ``pieces`` yields it from its beginning, at most 128
+        KiB at a time, once for each attempt; ``request.audio`` has only its type. Raises CompletionError.
+        """
         for attempt in range(TRIES):
             async with self._attempt(attempt):
-                return await self._transcribe_once(request)
+                return await self._transcribe_once(request, pieces())
         raise _unavailable()
 
     async def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
@@ -177,10 +185,12 @@ class BlockAbilities:
                 break
         raise _unavailable()
 
-    async def _transcribe_once(self, request: TranscriptionRequest) -> Transcription:
+    async def _transcribe_once(
+        self, request: TranscriptionRequest, pieces: AsyncIterator[bytes]
+    ) -> Transcription:
         """Put the recording into its store and ask a monitor, which deletes the recording."""
         name = new_id("audio")
-        await self._bus.objects(AUDIO_STORE).put_pieces(name, _pieces(request.audio))
+        await self._bus.objects(AUDIO_STORE).put_pieces(name, pieces)
         asked = TranscribeAudio(
             audio=name,
             media_type=request.audio.media_type,

@@ -31,6 +31,9 @@ MAX_SPEECH_CHARACTERS = 4096
 NOT_ABLE: Final = "not_supported"
 """The code if the chosen model, or its adapter, has not the ability."""
 
+BAD_FORMAT: Final = "unsupported_format"
+"""The code if the chosen adapter does not speak in the format."""
+
 Timeout = Annotated[float, msgspec.Meta(gt=0)]
 
 

@@ -99,7 +99,7 @@ class MessageService:
         no messages, when the conversation's queue is full, and while the disk is nearly full.
         """
         self._check(message)
-        await self._admit(message, sender.identity)
+        await self.admit(message, sender.identity)
         into = await self.find(message.steer) if message.steer else None
         if into is not None:
             message = msgspec.structs.replace(message, conversation=into.request.conversation)
@@ -149,7 +149,7 @@ class MessageService:
         )
         if command.content is not None:
             self._check(message)
-        await self._admit(message, sender.identity)
+        await self.admit(message, sender.identity)
         block, conversation = await self._resolve_conversation(message, sender)
         turn = turn_id(conversation, message.client_id or "")
         request = build_fork_request(_request(message, sender, block, conversation, turn), state, command)
@@ -179,7 +179,8 @@ class MessageService:
         if len(message.shows) > MAX_SHOWS:
             raise InvalidField(("shows",), f"It must have at most {MAX_SHOWS} characters.")
 
-    async def _admit(self, message: SendMessage, identity: Identity) -> None:
+    async def admit(self, message: SendMessage, identity: Identity) -> None:
+        """Ask the admission rules. Refused when one denies the message, or fails."""
         for owned in self._admission_rules:
             try:
                 await owned.item(message, identity)

@@ -27,6 +27,7 @@ from trunkline.contracts.models.abilities import (
     TranscriptionRequest,
 )
 from trunkline.contracts.models.ability_messages import (
+    BAD_FORMAT,
     MAX_AUDIO_BYTES,
     NOT_ABLE,
     AbilityFinished,
@@ -269,7 +270,8 @@ def _speech_format(choice: SelectedModel, wanted: SpeechFormat | None) -> Speech
     if not offered:
         raise _not_able(choice, "does not speak")
     if wanted is not None and wanted not in offered:
-        raise _not_able(choice, f"speaks {', '.join(offered)} and not {wanted}")
+        told = f"The model adapter {choice.adapter.name} speaks {', '.join(offered)} and not {wanted}."
+        raise Refusal(BAD_FORMAT, told)
     return wanted or offered[0]
 
 

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from trunkline.workers.gateway.files import PURPOSES
 from trunkline.workers.gateway.http import openai_files as files
+from trunkline.workers.gateway.http import openai_ability_schemas as abilities
 from trunkline.workers.gateway.http import openai_schemas as openai
 from trunkline.workers.gateway.http import response_compaction as compaction
 from trunkline.workers.gateway.http import response_schemas as responses
@@ -39,6 +40,10 @@ NO_CONTENT = "nothing"
 PLAIN_TEXT = "plain"
 FILE_CONTENT = "bytes"
 FORM = "form"
+AUDIO = "audio"
+
+FORMS = ("/v1/audio/transcriptions", "/v1/audio/translations")
+"""The paths whose body is a form with a file."""
 
 Operation = tuple[str, str, str, type | str | None, int, type | str]
 
@@ -97,6 +102,16 @@ OPERATIONS: tuple[Operation, ...] = (
     ("delete", "/v1/files/{id}", "Delete an uploaded file.", None, 200, files.FileDeleted),
     ("get", "/v1/models", "The blocks as models.", None, 200, openai.ModelList),
     ("get", "/v1/models/{id}", "A block as a model.", None, 200, openai.Model),
+    ("post", "/v1/embeddings", "Vectors of texts.", abilities.EmbeddingsRequest, 200, abilities.EmbeddingList),
+    (
+        "post", "/v1/audio/transcriptions", "The text of a recording.",
+        abilities.TranscriptionForm, 200, abilities.TranscriptOut,
+    ),
+    (
+        "post", "/v1/audio/translations", "The text of a recording, in English.",
+        abilities.TranscriptionForm, 200, abilities.TranscriptOut,
+    ),
+    ("post", "/v1/audio/speech", "The audio of a text.", abilities.SpeechIn, 200, AUDIO),
     ("get", "/healthz", "The process is alive.", None, 200, own.Health),
     ("get", "/readyz", "Messages are accepted, answered and stored.", None, 200, own.Readiness),
     ("get", "/metrics", "Counters for Prometheus.", None, 200, PLAIN_TEXT),
@@ -188,6 +203,8 @@ def openapi_document() -> dict[str, Any]:
     """The OpenAPI document."""
     types = {kind for operation in OPERATIONS for kind in operation[3:] if isinstance(kind, type)}
     types |= {kind for kinds in EVENTS.values() for kind in kinds} | {openai.ErrorObject, own.Error}
+    types |= {abilities.VerboseTranscriptOut, abilities.TranscriptDelta, abilities.TranscriptDone}
+    types |= {abilities.SpeechDelta, abilities.SpeechDone}
     types |= {openai.ChatCompletionChunkWithUsage, openai.ChatCompletionChunk, openai.MessageWithCalls}
     types |= {*SOCKET_EVENTS, CreateResponseEvent}
     _, components = msgspec.json.schema_components(
@@ -231,7 +248,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
     if body == FORM:
         described["requestBody"] = {"content": {"multipart/form-data": {"schema": UPLOAD_FORM}}}
     elif isinstance(body, type):
-        described["requestBody"] = {"content": {"application/json": {"schema": _ref(body)}}}
+        kind = "multipart/form-data" if path in FORMS else "application/json"
+        described["requestBody"] = {"content": {kind: {"schema": _ref(body)}}}
     if path in ("/healthz", "/readyz"):
         described["security"] = []
     return described
@@ -260,6 +278,9 @@ def _response(result: type | str) -> dict[str, Any]:
         return {"description": "The bytes of the file.", "content": binary}
     if result == PLAIN_TEXT:
         return {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    if result == AUDIO:
+        sound = {"schema": {"type": "string", "format": "binary"}}
+        return {"description": "Audio, as it arrives.", "content": {"audio/*": sound}}
     assert isinstance(result, type)
     doc = (result.__doc__ or "").strip().splitlines()[0]
     return {"description": doc, "content": {"application/json": {"schema": _ref(result)}}}
