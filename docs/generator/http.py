@@ -7,6 +7,7 @@ import msgspec
 from generator.markdown import code, fields_table, prose, table
 from trunkline.workers.gateway.http.app import PUBLIC
 from trunkline.workers.gateway.http.openapi import (
+    AUDIO,
     EVENT_STREAM,
     FILE_CONTENT,
     FORM,
@@ -125,6 +126,8 @@ def _result(result: object) -> str:
         return "plain text"
     if result == FILE_CONTENT:
         return "the bytes of the file"
+    if result == AUDIO:
+        return "audio, in the format that was asked for"
     return "[server-sent events](events.md)" if result == EVENT_STREAM else _link(result)
 
 

@@ -65,7 +65,7 @@ _TRANSLATED = (
 )
 
 
-class _Segment(msgspec.Struct):
+class _TranscriptPart(msgspec.Struct):
     start: float
     end: float
     text: str
@@ -75,7 +75,7 @@ class _Segment(msgspec.Struct):
 class _Transcript(msgspec.Struct):
     text: str
     language: str = ""
-    segments: list[_Segment] = []
+    segments: list[_TranscriptPart] = []
 
 
 class _InlineData(msgspec.Struct, rename="camel"):

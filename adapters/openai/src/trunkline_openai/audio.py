@@ -47,7 +47,7 @@ PLAIN_SPEECH_MODELS = ("tts-1*",)
 
 
 class _AudioUsage(msgspec.Struct):
-    """What was counted: tokens or seconds. Mistral has seconds in a field of its own."""
+    """The counted tokens or seconds. Mistral has seconds in a field of its own."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -57,7 +57,7 @@ class _AudioUsage(msgspec.Struct):
     prompt_audio_seconds: float | None = None
 
 
-class _Segment(msgspec.Struct):
+class _TimedText(msgspec.Struct):
     start: float
     end: float
     text: str = ""
@@ -65,7 +65,7 @@ class _Segment(msgspec.Struct):
     speaker_id: str | None = None
 
 
-class _Language(msgspec.Struct):
+class _SpokenLanguage(msgspec.Struct):
     code: str | None = None
     language: str | None = None
 
@@ -75,9 +75,9 @@ class AudioText(msgspec.Struct):
 
     text: str
     language: str | None = None
-    languages: list[_Language | str] | None = None
+    languages: list[_SpokenLanguage | str] | None = None
     duration: float | None = None
-    segments: list[_Segment] | None = None
+    segments: list[_TimedText] | None = None
     usage: _AudioUsage | None = None
     model: str | None = None
 
@@ -203,7 +203,8 @@ class SpeechReader:
         return SpeechAudio(data)
 
     def feed(self, event: str) -> SpeechEvent | None:
-        """Return the audio of an event, None if it has none. Raises msgspec.MsgspecError, binascii.Error."""
+        """Return the audio of an event, None if it has none. Raises msgspec.MsgspecError or ValueError if it cannot
+        be read."""
         chunk = msgspec.json.decode(event, type=_SpeechChunk)
         if chunk.error:
             raise model_error("interrupted", f"the server reports an error: {chunk.error}")
@@ -240,6 +241,6 @@ def _language(answer: AudioText) -> str:
     return answer.language or ""
 
 
-def _segment(segment: _Segment) -> TranscriptSegment:
+def _segment(segment: _TimedText) -> TranscriptSegment:
     speaker = segment.speaker or segment.speaker_id or ""
     return TranscriptSegment(start=segment.start, end=segment.end, text=segment.text.strip(), speaker=speaker)

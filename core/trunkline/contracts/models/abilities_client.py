@@ -83,7 +83,12 @@ class ModelAbilities(Protocol):
 
 
 class NoAbilities:
-    """No model is available: on other hosts, in isolated tools, and in tests without a model."""
+    """No model is available: on other hosts, in isolated tools, and in tests without a model.
+
+    Guarantees: every method raises, and nothing is sent.
+
+    Not guaranteed: that this process has no other way to a model.
+    """
 
     async def embed(
         self, texts: Sequence[str], *, model: str = "", dimensions: int | None = None
@@ -103,6 +108,11 @@ class NoAbilities:
 class BlockAbilities:
     """The ``ModelAbilities`` of one block, over the bus. ``actor`` is the caller; ``conversation`` and ``turn`` are
     those of the requests, if any. ``timeout`` limits each call at the vendor, in seconds.
+
+    Guarantees: those of ``ModelAbilities``. Another monitor is asked if the first one ends, except after the first part
+    of speech.
+
+    Not guaranteed: that the model is called only once, as for ``ModelAbilities``.
     """
 
     def __init__(
@@ -214,7 +224,7 @@ class BlockAbilities:
                     media=reply.media,
                     model=reply.model,
                 )
-        raise _MonitorStopping
+        raise _NotAnswered
 
     def _common(self, model: str) -> dict[str, Any]:
         return {"model": model or None, "actor": self._actor, "timeout": self._timeout}
@@ -238,7 +248,7 @@ class BlockAbilities:
             if fault.code != ErrorCode.ENGINE_UNAVAILABLE:
                 raise CompletionError(fault.code, fault.message) from fault
             await self._wait_or_fail(number, fault, last=last)
-        except (NoResponders, CallTimeout, _MonitorStopping) as error:
+        except (NoResponders, CallTimeout, _NotAnswered) as error:
             await self._wait_or_fail(number, error, last=last)
         except BusError as error:
             raise _unavailable() from error
@@ -249,8 +259,8 @@ class BlockAbilities:
         await anyio.sleep(PAUSE)
 
 
-class _MonitorStopping(Exception):
-    """The monitor that was called is stopping; another one may answer."""
+class _NotAnswered(Exception):
+    """The monitor ended its replies too early; another one may answer."""
 
 
 async def _pieces(audio: Audio) -> AsyncIterator[bytes]:

@@ -1,4 +1,4 @@
-"""What a vendor bills by another unit than tokens. Data only."""
+"""Usage that a vendor bills by another unit than tokens. Data only."""
 
 import msgspec
 

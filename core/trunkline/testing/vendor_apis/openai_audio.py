@@ -167,7 +167,9 @@ def _heard(text: str, request: RecordedRequest) -> ScriptedRequest:
     return ScriptedRequest(lines=(HeardMessage(role="user", text=text),), body=request.body)
 
 
-def verbatim(reply: Reply, heard: ScriptedRequest) -> Reply:
+def verbatim(reply: Reply, request: ScriptedRequest) -> Reply:
     """Return the reply to a program; what is no program is said as it is."""
     first = reply[0] if reply else None
-    return answer(Say(heard.program)) if isinstance(first, Say) and first.text.startswith(UNKNOWN) else reply
+    return (
+        answer(Say(request.program)) if isinstance(first, Say) and first.text.startswith(UNKNOWN) else reply
+    )

@@ -48,9 +48,9 @@ from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.block_profile import BlockProfile
+from trunkline.workers.monitor.live_calls import Deadline, LiveCalls, refused
 from trunkline.workers.monitor.model_call import ModelCallConfig, model_attributes
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
-from trunkline.workers.monitor.running_calls import Deadline, RunningCalls, refused
 from trunkline_bus import Bus, BusError, Refusal, Request, start_span
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class AbilityHandler:
         self._block = block
         self._call_config = call_config
         self._kill_switch = kill_switch
-        self._calls = RunningCalls()
+        self._calls = LiveCalls()
         self.drain = self._calls.drain
         self.stop = self._calls.stop
 

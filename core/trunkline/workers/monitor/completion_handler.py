@@ -18,9 +18,9 @@ from trunkline.errors import ErrorCode, ModelError
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.block_profile import BlockProfile
 from trunkline.workers.monitor.feed_writer import TextStream
+from trunkline.workers.monitor.live_calls import Deadline, LiveCalls, refused
 from trunkline.workers.monitor.model_call import ModelCallConfig, ModelCaller
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
-from trunkline.workers.monitor.running_calls import Deadline, RunningCalls, refused
 from trunkline_bus import BusError, Refusal, Request
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class CompletionHandler:
         self._profile = profile
         self._block = block
         self._call_config = call_config
-        self._calls = RunningCalls()
+        self._calls = LiveCalls()
         self.drain = self._calls.drain
         self.stop = self._calls.stop
         self._answering_models: dict[str, str] = {}

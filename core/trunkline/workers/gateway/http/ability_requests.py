@@ -1,4 +1,4 @@
-"""What the routes for embeddings and audio share: the client of a block's abilities, and the form of its failures."""
+"""Functions of the routes for embeddings and audio: the client of a block's abilities, and the form of its failures."""
 
 from starlette.requests import Request
 from starlette.responses import Response

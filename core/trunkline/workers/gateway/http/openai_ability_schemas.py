@@ -81,7 +81,7 @@ class EmbeddingList(FullStruct, frozen=True, kw_only=True):
 
 
 class TokenUsageOut(FullStruct, frozen=True, kw_only=True):
-    """What was counted, in tokens."""
+    """The counted tokens."""
 
     type: Literal["tokens"]
     input_tokens: int

@@ -14,7 +14,7 @@ from trunkline_bus import Refusal
 T = TypeVar("T")
 
 
-class RunningCalls:
+class LiveCalls:
     """The calls of one handler. A call has one or more steps, each of which waits for the vendor."""
 
     def __init__(self) -> None:
