@@ -68,7 +68,16 @@ async def test_a_recording_is_sent_as_a_form(monkeypatch, openai_itself):
         "model": "gpt-transcribe", "response_format": "json", "prompt": "Beans", "language": "en",
     }  # fmt: skip
     assert (said.text, said.language, said.model) == ("buy beans", "en", "gpt-transcribe")
-    assert (said.usage.input_tokens, said.usage.output_tokens) == (3, 2)
+    assert (said.seconds, said.media.seconds) == (0.9, 0.9)
+
+
+async def test_models_that_are_billed_by_tokens_tell_them(monkeypatch, openai_itself):
+    """The tokens of the answer are the usage; no seconds are told."""
+    async with asking(monkeypatch) as (adapter, _):
+        said = await adapter.transcribe(
+            TranscriptionRequest(audio=recording(b"buy beans"), model="gpt-4o-transcribe")
+        )
+    assert (said.usage.input_tokens, said.usage.output_tokens, said.media.seconds) == (3, 2, 0.0)
 
 
 async def test_times_and_translations_come_from_whisper(monkeypatch, openai_itself):

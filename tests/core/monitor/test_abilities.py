@@ -1,7 +1,7 @@
 """Vectors, transcripts and speech over the bus: which model answers, what is counted, and what a failure leaves."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import anyio
@@ -21,6 +21,8 @@ from trunkline.api.model import (
     TranscriptionRequest,
     model_error,
 )
+from trunkline.contracts.costs.messages import CostEntry
+from trunkline.contracts.costs.subjects import COST, OPENED_REQUEST
 from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.subjects import MEMORY_WRITE
 from trunkline.contracts.models.ability_messages import (
@@ -30,6 +32,7 @@ from trunkline.contracts.models.ability_messages import (
     TranscribeAudio,
     VectorPart,
 )
+from trunkline.contracts.models.media_usage import NO_MEDIA
 from trunkline.contracts.models.subjects import AUDIO_STORE, EMBED_TEXTS, SPEAK_TEXT, TRANSCRIBE_AUDIO
 from trunkline.contracts.workers.panic import Panic
 from trunkline.contracts.workers.subjects import PANIC, SPANS
@@ -120,8 +123,8 @@ async def test_vectors_arrive_in_order_whatever_their_number(abilities, shared) 
         parts = [reply async for reply in replies]
     assert len([part for part in parts if isinstance(part, VectorPart)]) == 20
     assert parts[-1] == AbilityFinished(
-        adapter="scripted", model="scripted-embed", purpose="embed", usage=found.usage, cost=800, price="2/2/0",
-        price_version="trunkline.toml 2/2/0",
+        adapter="scripted", model="scripted-embed", purpose="embed", usage=found.usage, cost=800,
+        price="trunkline.toml 2/2/0",
     )  # fmt: skip
 
 
@@ -267,6 +270,41 @@ async def test_each_call_has_a_span_with_its_model_and_cost(shared) -> None:
     found = {span.name: span.attributes for span in spans}
     assert found["embeddings vectors"]["trunkline.model.purpose"] == "embed"
     assert found["transcription ears"]["error.type"] == "rate_limited"
+
+
+async def test_every_request_is_in_the_cost_ledger(shared) -> None:
+    """One entry for each request: the counted amounts of one that succeeded, an estimate for one that was given up, and
+    nothing for one that the vendor refused.
+    """
+    bus = shared[0].bus
+    before = {stored.data.id async for stored in bus.history(COST)}
+    owner = BlockAbilities(bus, "main", actor="owner", conversation="conv_1", timeout=0.3)
+    await owner.embed(["two words"])
+    await owner.transcribe(TranscriptionRequest(audio=VOICE))
+    for text in (b"fail", b"hang"):
+        with pytest.raises(CompletionError):
+            audio = Audio(media_type="audio/ogg", data=text)
+            await owner.transcribe(TranscriptionRequest(audio=audio, model="slow/ears"))
+    async with aclosing(owner.speak(SpeechRequest(text="long", model="slow"))) as events:
+        await anext(events)
+    found: list[CostEntry] = []
+    with anyio.fail_after(30):
+        while len(found) < 5:
+            found = [one.data async for one in bus.history(COST) if one.data.id not in before]
+            await anyio.sleep(0.02)
+    vectors, heard, failed, slow, spoken = found
+    assert (vectors.operation, vectors.purpose, vectors.status) == ("embeddings", "embed", "finished")
+    assert (vectors.usage.input_tokens, vectors.cost, vectors.actor) == (2, 4, "owner")
+    assert vectors.conversation == "conv_1"
+    assert (heard.operation, heard.media.seconds, heard.cost) == ("transcription", 0.9, 90)
+    assert (failed.status, failed.fault, failed.estimated) == ("failed", "rate_limited", False)
+    assert failed.media == NO_MEDIA
+    assert (slow.status, slow.requested, slow.estimated) == ("failed", "ears", True)
+    assert slow.media.seconds > 0
+    assert (spoken.operation, spoken.status, spoken.media.characters) == ("speech", "cancelled", 4)
+    with anyio.fail_after(30):
+        while [one async for one in bus.history(OPENED_REQUEST)]:  # noqa: ASYNC110
+            await anyio.sleep(0.02)
 
 
 async def _all(abilities: BlockAbilities, request: SpeechRequest) -> list[SpeechEvent]:

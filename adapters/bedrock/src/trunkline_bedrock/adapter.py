@@ -94,6 +94,7 @@ class BedrockAdapter(ModelAdapter):
     sees = True
     reads = True
     embeds = True
+    embedding_model = DEFAULT_EMBEDDING_MODEL
     parameters = PARAMETERS
 
     def __init__(self, settings: BedrockSettings) -> None:

@@ -147,10 +147,13 @@ class GeminiAdapter(ModelAdapter):
     transcribes = True
     translates = True
     speech_formats = FORMATS
+    embedding_model = DEFAULT_EMBEDDING_MODEL
+    speech_model = DEFAULT_SPEECH_MODEL
     parameters = PARAMETERS
 
     def __init__(self, settings: GeminiSettings) -> None:
         self.configured = settings.configured
+        self.transcription_model = settings.default_model
         self.default_model = settings.default_model
         self._settings = settings
         self._clients: dict[str, _GeminiClient] = {}

@@ -68,6 +68,7 @@ class OllamaAdapter(ModelAdapter):
     sees = True
     structured = True
     embeds = True
+    embedding_model = DEFAULT_EMBEDDING_MODEL
     parameters = PARAMETERS
 
     def __init__(self, settings: OllamaSettings) -> None:

@@ -104,7 +104,10 @@ class OpenAIAdapter(ModelAdapter):
         self.structured = server.structured if settings.structured is None else settings.structured
         self.reads = server.reads if settings.reads is None else settings.reads
         self.embeds = server.embeds
+        self.embedding_model = server.embedding_model
         self.transcribes = server.transcribes
+        self.transcription_model = server.transcription_model
+        self.speech_model = server.speech_model
         self.translates = bool(server.whisper_model)
         self.speech_formats = server.speech_formats if server.speaks else ()
         self.parameters = settings.parameter_table

@@ -107,8 +107,8 @@ class SpeechPart(Payload, frozen=True, kw_only=True, tag="model.speech.v1"):
 class AbilityFinished(Payload, frozen=True, kw_only=True, tag="model.ability-finished.v1"):
     """The last reply of each of these requests: who answered, what was counted, and what it cost.
 
-    ``cost`` is ``usage`` and ``media`` multiplied by the price that ``price`` names; 0 and "" if the model has no
-    price. ``price_version`` identifies the price. ``format`` is the format of spoken audio, None for other abilities.
+    ``cost`` is ``usage`` and ``media`` multiplied by the price that ``price`` identifies (``Rate.version``); 0 and
+    "" if the model has no price. ``format`` is the format of spoken audio, None for other abilities.
     """
 
     adapter: str
@@ -118,7 +118,6 @@ class AbilityFinished(Payload, frozen=True, kw_only=True, tag="model.ability-fin
     media: MediaUsage = MediaUsage()
     cost: MicroUSD = 0
     price: str = ""
-    price_version: str = ""
     format: SpeechFormat | None = None
 
 

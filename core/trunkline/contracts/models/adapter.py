@@ -236,6 +236,13 @@ class ModelAdapter(ABC):
     embeds: bool = False
     """Whether the adapter implements ``embed``."""
 
+    embedding_model: str = ""
+    transcription_model: str = ""
+    speech_model: str = ""
+    """The models of vectors, transcripts and speech that requests without a model go to; "" if the adapter decides it
+    for each request.
+    """
+
     transcribes: bool = False
     """Whether the adapter implements ``transcribe``."""
 

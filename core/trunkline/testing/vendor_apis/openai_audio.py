@@ -49,6 +49,8 @@ def _transcript(text: str, body: dict[str, Any]) -> dict[str, Any]:
             "segments": [segment],
             "usage": duration,
         }
+    if "4o" not in str(body.get("model")):
+        return {"text": text, "languages": [{"code": body.get("language") or "en"}], "usage": duration}
     words = len(text.split())
     usage = {
         "type": "tokens",
@@ -56,7 +58,7 @@ def _transcript(text: str, body: dict[str, Any]) -> dict[str, Any]:
         "output_tokens": words,
         "total_tokens": 2 * words + 1,
     }
-    return {"text": text, "languages": [{"code": body.get("language") or "en"}], "usage": usage}
+    return {"text": text, "usage": usage}
 
 
 def transcript_violations(path: str, body: Any) -> Iterator[RuleViolation]:

@@ -3,19 +3,19 @@
 
 They have the adapters, prices, limits and spans of a model call. They do not pass the model middleware: its contract is
 messages in, text and tool calls out, and what it does (repairing transcripts, validating answers, falling back to
-another chat model) has no meaning for audio and vectors. What must see every paid request is in ``_finished``, which
-every successful one passes, and the kill switch is checked before each.
+another chat model) has no meaning for audio and vectors. The cost ledger records every request, and the kill switch is
+checked before each.
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Literal, TypeVar
 
 import anyio
 from opentelemetry import trace
 
-from trunkline.contracts.conversations.messages import Usage
+from trunkline.contracts.costs.messages import CostEntry
 from trunkline.contracts.models.abilities import (
     Audio,
     SpeechAudio,
@@ -41,11 +41,19 @@ from trunkline.contracts.models.ability_messages import (
     TranscribeReply,
     VectorPart,
 )
-from trunkline.contracts.models.media_usage import NO_MEDIA, MediaUsage
 from trunkline.contracts.models.subjects import AUDIO_STORE
 from trunkline.contracts.models.vectors import pack_vectors
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
+from trunkline.runtime.ability_ledger import (
+    AbilityRecord,
+    Amount,
+    ability_entry,
+    estimate_recording,
+    estimate_speech,
+    estimate_texts,
+)
+from trunkline.runtime.cost_ledger import CostLedger
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.block_profile import BlockProfile
 from trunkline.workers.monitor.live_calls import Deadline, LiveCalls, refused
@@ -61,6 +69,9 @@ DEFAULT_TIMEOUT = 600.0
 
 MAX_PART = 64 * 1024
 """The largest part of audio in one reply, in bytes."""
+
+AbilityModel = Literal["embedding_model", "transcription_model", "speech_model"]
+"""The adapter's attribute with its own model for an ability."""
 
 Asked = TypeVar("Asked", EmbedTexts, TranscribeAudio, SpeakText)
 
@@ -78,8 +89,12 @@ class AbilityHandler:
         block: str,
         call_config: ModelCallConfig,
         kill_switch: KillSwitch,
+        ledger: CostLedger,
+        worker: str,
     ) -> None:
         self._bus = bus
+        self._ledger = ledger
+        self._worker = worker
         self._models = models
         self._profile = profile
         self._block = block
@@ -92,41 +107,42 @@ class AbilityHandler:
     async def embed(self, request: Request[EmbedTexts]) -> AsyncIterator[EmbedReply]:
         """Yield the vectors in parts, then the end. Raises Refusal with a code; see ``ModelAbilities``."""
         asked = request.data
-        choice = await self._choose(request, "embeddings")
+        choice = await self._choose(request, "embedding_model")
         if not choice.adapter.embeds:
             raise _not_able(choice, "makes no vectors")
-        with self._calling(semconv.EMBEDDINGS, choice, request) as deadline:
+        estimate = estimate_texts(asked.texts)
+        async with self._calling(semconv.EMBEDDINGS, choice, request, estimate) as (record, deadline):
             found = await self._calls.step(
                 lambda: choice.adapter.embed(asked.texts, model=choice.model, dimensions=asked.dimensions),
                 deadline,
             )
+            entry = record.finish(found.model, Amount(usage=found.usage))
         for count, data in pack_vectors(found.vectors):
             yield VectorPart(count=count, data=data)
-        yield self._finished(choice, asked, found.model, found.usage)
+        yield _finished(entry)
 
     async def transcribe(self, request: Request[TranscribeAudio]) -> AsyncIterator[TranscribeReply]:
         """Yield the text, then the end. Raises Refusal with a code; see ``ModelAbilities``."""
         asked = request.data
         try:
-            choice = await self._choose(request, "transcription")
-            if not choice.adapter.transcribes:
-                raise _not_able(choice, "transcribes no audio")
-            if asked.translate and not choice.adapter.translates:
-                raise _not_able(choice, "translates no audio")
-            with self._calling(semconv.TRANSCRIPTION, choice, request) as deadline:
-                said = await self._calls.step(lambda: self._transcribe(asked, choice), deadline)
+            choice = await self._choose_ears(request)
+            audio = await self._recording(asked)
+            estimate = estimate_recording(len(audio.data))
+            async with self._calling(semconv.TRANSCRIPTION, choice, request, estimate) as (record, deadline):
+                said = await self._calls.step(lambda: _transcribe(asked, audio, choice), deadline)
+                entry = record.finish(said.model, Amount(usage=said.usage, media=said.media))
         finally:
             with anyio.CancelScope(shield=True):
                 await self._delete(asked.audio)
         yield AudioTranscribed(
             text=said.text, language=said.language, seconds=said.seconds, segments=said.segments
         )
-        yield self._finished(choice, asked, said.model, said.usage, said.media)
+        yield _finished(entry)
 
     async def speak(self, request: Request[SpeakText]) -> AsyncIterator[SpeakReply]:
         """Yield the audio in parts as it arrives, then the end. Raises Refusal with a code; see ``ModelAbilities``."""
         asked = request.data
-        choice = await self._choose(request, "speech")
+        choice = await self._choose(request, "speech_model")
         format = _speech_format(choice, asked.format)
         speech = SpeechRequest(
             text=asked.text,
@@ -136,16 +152,18 @@ class AbilityHandler:
             instructions=asked.instructions,
             speed=asked.speed,
         )
-        with self._calling(semconv.SPEECH, choice, request) as deadline:
-            async with aclosing(self._events(choice, speech, deadline)) as events:  # type: ignore[type-var]
-                async for event in events:
-                    if isinstance(event, SpeechFinish):
-                        yield self._finished(
-                            choice, asked, event.model, event.usage, event.media, event.format
-                        )
-                    else:
-                        for start in range(0, len(event.data), MAX_PART):
-                            yield SpeechPart(data=event.data[start : start + MAX_PART], format=format)
+        estimate = estimate_speech(asked.text)
+        async with (
+            self._calling(semconv.SPEECH, choice, request, estimate) as (record, deadline),
+            aclosing(self._events(choice, speech, deadline)) as events,  # type: ignore[type-var]
+        ):
+            async for event in events:
+                if isinstance(event, SpeechFinish):
+                    entry = record.finish(event.model, Amount(usage=event.usage, media=event.media))
+                    yield _finished(entry, event.format)
+                else:
+                    for start in range(0, len(event.data), MAX_PART):
+                        yield SpeechPart(data=event.data[start : start + MAX_PART], format=format)
 
     async def _events(
         self, choice: SelectedModel, speech: SpeechRequest, deadline: Deadline
@@ -162,23 +180,13 @@ class AbilityHandler:
                 if not isinstance(event, SpeechAudio):
                     return
 
-    async def _transcribe(self, asked: TranscribeAudio, choice: SelectedModel) -> Transcription:
+    async def _recording(self, asked: TranscribeAudio) -> Audio:
         data = await self._bus.objects(AUDIO_STORE).get(asked.audio)
         if data is None:
             raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, "The recording is no longer there. Send it again.")
         if len(data) > MAX_AUDIO_BYTES:
             raise Refusal(ErrorCode.TOO_LARGE, "The recording is too large.")
-        audio = Audio(media_type=asked.media_type, data=data)
-        return await choice.adapter.transcribe(
-            TranscriptionRequest(
-                audio=audio,
-                model=choice.model,
-                language=asked.language,
-                prompt=asked.prompt,
-                translate=asked.translate,
-                segments=asked.segments,
-            )
-        )
+        return Audio(media_type=asked.media_type, data=data)
 
     async def _delete(self, recording: str) -> None:
         try:
@@ -186,40 +194,55 @@ class AbilityHandler:
         except BusError as error:
             log.warning("the recording %s was not deleted, it expires within an hour: %s", recording, error)
 
-    async def _choose(self, request: Request[Asked], ability: str) -> SelectedModel:
+    async def _choose_ears(self, request: Request[TranscribeAudio]) -> SelectedModel:
+        """Return the choice for a recording. The adapter decides which of its models has times and translates."""
+        asked = request.data
+        choice = await self._choose(request, "transcription_model")
+        if not choice.adapter.transcribes:
+            raise _not_able(choice, "transcribes no audio")
+        if asked.translate and not choice.adapter.translates:
+            raise _not_able(choice, "translates no audio")
+        special = asked.translate or asked.segments
+        return SelectedModel(choice.adapter, "") if special and not _names_model(asked, choice) else choice
+
+    async def _choose(self, request: Request[Asked], ability: AbilityModel) -> SelectedModel:
         """Return the adapter and the model for the ability: those that the request names, else the adapter that answers
         in the block with its own model for the ability. A chat model is never asked, and no other adapter.
         """
-        wanted, block = request.data.model, request.envelope.block or self._block
+        asked, block = request.data, request.envelope.block or self._block
         if self._kill_switch.is_engaged:
             raise Refusal(ErrorCode.PANIC, STOPPED_SENTENCE)
         try:
             profile = await self._profile(block)
-            choice = self._models.choose(profile.preferred_model(wanted))
+            choice = self._models.choose(profile.preferred_model(asked.model))
         except (BusError, ModelError) as error:
-            log.warning("a request for %s of block %s has no model: %s", ability, block, error)
+            log.warning("a request for the %s of block %s has no model: %s", ability, block, error)
             code = error.code if isinstance(error, ModelError) else ErrorCode.ENGINE_UNAVAILABLE
             raise refused(code) from error
-        names_model = wanted is not None and wanted != choice.adapter.name
-        return choice if names_model else SelectedModel(choice.adapter, "")
+        if _names_model(asked, choice):
+            return choice
+        return SelectedModel(choice.adapter, getattr(choice.adapter, ability))
 
-    @contextmanager
-    def _calling(self, operation: str, choice: SelectedModel, request: Request[Asked]) -> Iterator[Deadline]:
-        """Open the span of a call, and translate its failure into a refusal."""
-        asked = request.data
-        deadline = Deadline(DEFAULT_TIMEOUT if asked.timeout is None else asked.timeout)
+    @asynccontextmanager
+    async def _calling(
+        self, operation: str, choice: SelectedModel, request: Request[Asked], estimate: Amount
+    ) -> AsyncIterator[tuple[AbilityRecord, Deadline]]:
+        """Open the span and the ledger's record of a call, and translate its failure into a refusal."""
+        asked, adapter = request.data, choice.adapter
         attributes = {
             semconv.GEN_AI_OPERATION: operation,
-            **model_attributes(choice.adapter.name, choice.adapter.vendor, choice.model),
+            **model_attributes(adapter.name, adapter.vendor, choice.model),
             semconv.PURPOSE: asked.purpose,
         }
         name, failure = f"{operation} {choice.model}".strip(), None
+        deadline = Deadline(DEFAULT_TIMEOUT if asked.timeout is None else asked.timeout)
         with (
             self._calls.counted(),
             start_span(tracer, name, kind=trace.SpanKind.CLIENT, attributes=attributes) as span,
         ):
             try:
-                yield deadline
+                async with self._record(operation, choice, request, estimate) as record:
+                    yield record, deadline
             except ModelError as error:
                 failure = self._refused(error, operation, choice, span)
             except (Refusal, GeneratorExit):
@@ -231,6 +254,24 @@ class AbilityHandler:
         if failure is not None:  # raised here, because the span would take it for the fault
             raise failure
 
+    def _record(
+        self, operation: str, choice: SelectedModel, request: Request[Asked], estimate: Amount
+    ) -> AbilityRecord:
+        asked, envelope = request.data, request.envelope
+        entry = ability_entry(
+            worker=self._worker,
+            operation=operation,
+            adapter=choice.adapter.name,
+            vendor=choice.adapter.vendor,
+            requested=choice.model,
+            purpose=asked.purpose,
+            actor=asked.actor,
+            block=envelope.block or self._block,
+            conversation=envelope.conversation or "",
+            turn=envelope.turn or "",
+        )
+        return AbilityRecord(self._ledger, self._call_config.prices, entry, estimate)
+
     def _refused(self, error: ModelError, operation: str, choice: SelectedModel, span: trace.Span) -> Refusal:
         log.warning("a call for %s failed: %s", operation, error)
         span.set_status(trace.StatusCode.ERROR, error.fault)
@@ -238,31 +279,38 @@ class AbilityHandler:
         why = self._call_config.explainer.describe(error, choice.label)
         return Refusal(error.code, f"{FIXED_SENTENCES[error.code]} {why}".strip())
 
-    def _finished(
-        self,
-        choice: SelectedModel,
-        asked: EmbedTexts | TranscribeAudio | SpeakText,
-        answered: str,
-        usage: Usage,
-        media: MediaUsage = NO_MEDIA,
-        format: SpeechFormat | None = None,
-    ) -> AbilityFinished:
-        """Return the last reply of a call, with its cost."""
-        model = answered or choice.model
-        rate = self._call_config.prices.find_rate(choice.label, f"{choice.adapter.name}/{model}")
-        cost = 0 if rate is None else rate.cost(usage, media)
-        trace.get_current_span().set_attributes({semconv.COST: cost, semconv.PURPOSE: asked.purpose})
-        return AbilityFinished(
-            adapter=choice.adapter.name,
-            model=model,
-            purpose=asked.purpose,
-            usage=usage,
-            media=media,
-            cost=cost,
-            price="" if rate is None else rate.name,
-            price_version="" if rate is None else rate.version,
-            format=format,
+
+async def _transcribe(asked: TranscribeAudio, audio: Audio, choice: SelectedModel) -> Transcription:
+    return await choice.adapter.transcribe(
+        TranscriptionRequest(
+            audio=audio,
+            model=choice.model,
+            language=asked.language,
+            prompt=asked.prompt,
+            translate=asked.translate,
+            segments=asked.segments,
         )
+    )
+
+
+def _names_model(asked: EmbedTexts | TranscribeAudio | SpeakText, choice: SelectedModel) -> bool:
+    """Report whether the request names a model and not only an adapter."""
+    return asked.model is not None and asked.model != choice.adapter.name
+
+
+def _finished(entry: CostEntry, format: SpeechFormat | None = None) -> AbilityFinished:
+    """Return the last reply of a call."""
+    trace.get_current_span().set_attributes({semconv.COST: entry.cost or 0, semconv.PURPOSE: entry.purpose})
+    return AbilityFinished(
+        adapter=entry.adapter,
+        model=entry.model or entry.requested,
+        purpose=entry.purpose,
+        usage=entry.usage,
+        media=entry.media,
+        cost=entry.cost or 0,
+        price=entry.price,
+        format=format,
+    )
 
 
 def _speech_format(choice: SelectedModel, wanted: SpeechFormat | None) -> SpeechFormat:

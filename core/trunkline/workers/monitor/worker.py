@@ -111,6 +111,8 @@ class MonitorWorker(Worker):
             context.config.settings.gateway.default_block,
             self._call_config,
             self._kill_switch,
+            self._ledger,
+            context.id,
         )
         self._answerers = AnswererHandler(
             context.config, self._models, self._builder.profile, self._call_config.explainer
