@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from trunkline import Secret
-from trunkline.api.model import ModelError
+from trunkline.api.model import Call, ModelError, ModelRequest, Text
 from trunkline.config import load_config
 from trunkline.plugins import Plugins
-from trunkline.testing.adapter_suite import request_for
+from trunkline.testing.adapter_suite import conversation_after_calls, request_for
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_openai import plugin
 from trunkline_openai.adapter import OpenAIAdapter
 from trunkline_openai.listing import listed_models
-from trunkline_openai.settings import VENDOR_SETTINGS, OpenAISettings
+from trunkline_openai.settings import VENDOR_SETTINGS, Api, OpenAISettings
 from trunkline_openai.vendors import OPENAI, OTHER, VENDORS, Vendor
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "openai-compatible-vendors.md"
@@ -165,3 +165,28 @@ def test_lists_of_models_tell_windows_and_abilities() -> None:
     assert fireworks.abilities == {"tools", "images"}
     [together] = listed_models([{"id": "t", "context_length": 8192, "type": "chat"}])
     assert (together.context_window, together.abilities) == (8192, None)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("api", "path"), [("chat", "/v1/chat/completions"), ("responses", "/v1/responses")])
+async def test_mantle_is_asked_with_the_bedrock_api_key(
+    monkeypatch: pytest.MonkeyPatch, api: Api, path: str
+) -> None:
+    """Bedrock's OpenAI-compatible endpoint takes both protocols; the key is that of AWS_BEARER_TOKEN_BEDROCK, and tools
+    and their results go back and forth as anywhere.
+    """
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "bedrock-api-key-canary")
+    kind = VENDOR_SETTINGS["mantle"]
+    assert kind().url == "https://bedrock-mantle.us-east-1.api.aws/v1"
+    assert kind().usable
+    async with ScriptedProvider().serving() as provider:
+        adapter = OpenAIAdapter(kind(base_url=provider.url, model="openai.gpt-oss-120b", api=api))
+        calls = [event async for event in adapter.stream(request_for('call:look {"at": "sea"}'))]
+        request = ModelRequest(messages=conversation_after_calls(), model="openai.gpt-oss-120b")
+        answer = [event async for event in adapter.stream(request)]
+        await adapter.aclose()
+    assert [event.call.arguments for event in calls if isinstance(event, Call)] == [{"at": "sea"}]
+    assert "waves" in "".join(event.text for event in answer if isinstance(event, Text))
+    assert {one.path for one in provider.requests} == {path}
+    assert {one.headers["authorization"] for one in provider.requests} == {"Bearer bedrock-api-key-canary"}
+    assert adapter.vendor == "aws.bedrock"

@@ -1,5 +1,4 @@
-"""The ledger entries of requests for vectors, transcripts and speech: as ``cost_ledger``, without tokens of an answer.
-"""
+"""The cost ledger's entries of requests for vectors, transcripts and speech."""
 
 from datetime import UTC, datetime
 from types import TracebackType

@@ -8,6 +8,7 @@ It serves these APIs, with or without streaming, and can simulate the failures o
 * Gemini's generated content, ``/models``, token counts and embeddings
 * Ollama's native API
 * Bedrock's Converse, ConverseStream, InvokeModel for vectors, token counts and lists of models
+* SageMaker's InvokeEndpointWithResponseStream and its list of endpoints
 * the agent loop's ``/engine/chat``
 
 By default the person's last message is the program, in the language of ``trunkline.testing.script``, so any process can
@@ -78,6 +79,7 @@ from trunkline.testing.vendor_apis.gemini import GeminiApi
 from trunkline.testing.vendor_apis.multipart_form import parse_form
 from trunkline.testing.vendor_apis.ollama import OllamaApi
 from trunkline.testing.vendor_apis.openai import OpenAIApi
+from trunkline.testing.vendor_apis.sagemaker import SageMakerApi
 from trunkline.testing.vendor_apis.vendor_api import (
     Outcome,
     RecordedRequest,
@@ -92,6 +94,7 @@ APIS: tuple[VendorApi, ...] = (
     OpenAIApi(),
     OllamaApi(),
     BedrockApi(),
+    SageMakerApi(),
     AgentLoopApi(),
 )
 """The APIs that every scripted provider serves, on the paths of the vendors. The ``/models`` of Anthropic and Gemini

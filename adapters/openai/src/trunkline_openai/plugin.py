@@ -1,14 +1,21 @@
 """The plugin: declares the sections, the adapters that are usable, and health checks that say why one is not."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, hookimpl
 from trunkline.api.model import AdapterSetup, ModelAdapter, ModelError
+from trunkline_openai.sagemaker_settings import SAGEMAKER, SageMakerSettings
 from trunkline_openai.settings import VENDOR_SETTINGS, OpenAISettings
 from trunkline_openai.vendors import OPENAI, Vendor
 
 CONFIGURE = (
     'export OPENAI_API_KEY=..., or set base_url in [adapters.openai], such as "http://127.0.0.1:11434/v1".'
+)
+
+SAGEMAKER_CURE = (
+    "Check profile, region and model in [adapters.sagemaker]; the account needs sagemaker:InvokeEndpoint and "
+    "sagemaker:ListEndpoints."
 )
 
 
@@ -18,6 +25,7 @@ def trunkline_config() -> Iterable[ConfigSection]:
         ConfigSection("adapters", name, kind, _setup(kind.vendor, listed=False))
         for name, kind in VENDOR_SETTINGS.items()
     ]
+    others.append(ConfigSection("adapters", "sagemaker", SageMakerSettings, _setup(SAGEMAKER, listed=False)))
     return [ConfigSection("adapters", "openai", OpenAISettings, _setup(OPENAI)), *others]
 
 
@@ -28,19 +36,26 @@ def _setup(vendor: Vendor, *, listed: bool = True) -> AdapterSetup:
 
 @hookimpl
 def trunkline_models(settings: PluginSettings) -> Iterable[ModelAdapter]:
-    usable = [section for section in _sections(settings) if section.usable]
-    if not usable:
-        return []
-    from trunkline_openai.adapter import OpenAIAdapter
+    adapters: list[ModelAdapter] = []
+    if usable := [section for section in _sections(settings) if section.usable]:
+        from trunkline_openai.adapter import OpenAIAdapter
 
-    return [OpenAIAdapter(section) for section in usable]
+        adapters += map(OpenAIAdapter, usable)
+    if (sagemaker := settings.section(SageMakerSettings)).given:
+        from trunkline_openai.sagemaker import SageMakerAdapter
+
+        adapters.append(SageMakerAdapter(sagemaker))
+    return adapters
 
 
 @hookimpl
 def trunkline_health_checks(settings: PluginSettings) -> Iterable[HealthCheck]:
-    return [
+    checks = [
         _health_check(section) for section in _sections(settings) if section.vendor is OPENAI or section.given
     ]
+    if (sagemaker := settings.section(SageMakerSettings)).given:
+        checks.append(HealthCheck("adapters.sagemaker", partial(_check_sagemaker, sagemaker), online=True))
+    return checks
 
 
 def _sections(settings: PluginSettings) -> Iterator[OpenAISettings]:
@@ -71,6 +86,23 @@ async def _check(section: OpenAISettings) -> HealthResult:
     finally:
         await adapter.aclose()
     return HealthResult("ok", f"{section.url} answers and lists {len(models)} models.")
+
+
+async def _check_sagemaker(section: SageMakerSettings) -> HealthResult:
+    from trunkline_openai.sagemaker import ENDPOINT_REQUIRED, SageMakerAdapter
+
+    if not section.model:
+        return HealthResult("warning", f"{ENDPOINT_REQUIRED}.".capitalize(), "trunkline models lists them.")
+    adapter = SageMakerAdapter(section)
+    try:
+        names = [model.id for model in await adapter.models()]
+    except ModelError as error:
+        return HealthResult("warning", f"SageMaker does not answer ({error.fault}).", SAGEMAKER_CURE)
+    finally:
+        await adapter.aclose()
+    if section.model in names:
+        return HealthResult("ok", f"The endpoint {section.model} is in service.")
+    return HealthResult("warning", f"The endpoint {section.model} is not in service.", SAGEMAKER_CURE)
 
 
 def _cure(error: ModelError, section: OpenAISettings) -> str:

@@ -157,7 +157,8 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
                 )
 
 
-def _settings_of(vendor: Vendor) -> type[OpenAISettings]:
+def settings_of(vendor: Vendor) -> type[OpenAISettings]:
+    """Return the type of the section of a vendor."""
     doc = f"``[adapters.{vendor.name}]``: the same keys as ``[adapters.openai]``, for {vendor.title}."
     name = f"{vendor.name.title().replace('-', '')}Settings"
     made = msgspec.defstruct(
@@ -172,7 +173,5 @@ def _settings_of(vendor: Vendor) -> type[OpenAISettings]:
     return cast("type[OpenAISettings]", made)
 
 
-VENDOR_SETTINGS: Mapping[str, type[OpenAISettings]] = {
-    vendor.name: _settings_of(vendor) for vendor in VENDORS
-}
+VENDOR_SETTINGS: Mapping[str, type[OpenAISettings]] = {vendor.name: settings_of(vendor) for vendor in VENDORS}
 """The section of each vendor. Each is a type of its own, because a plugin reads a section by its type."""
