@@ -6,7 +6,6 @@ from trunkline.api.model import ModelError
 from trunkline.testing.adapter_suite import request_for
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_openai.adapter import MAX_CHARS, MAX_TEXTS, OpenAIAdapter
-from trunkline_openai.errors import retry_after
 from trunkline_openai.settings import VENDOR_SETTINGS, OpenAISettings
 
 pytestmark = pytest.mark.anyio
@@ -70,26 +69,6 @@ async def test_the_time_until_the_next_request_is_passed_on() -> None:
                 [event async for event in adapter.stream(request_for(program))]
             assert caught.value.retry_after == expected
         await adapter.aclose()
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "7"}, 7.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
-        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, 30.0),
-        ({"retry-after": "Wed, 21 Oct 2026 07:27:00 GMT"}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "nan"}, None),
-    ],
-)
-async def test_retry_after_is_seconds_or_a_date(headers: dict[str, str], seconds: float | None) -> None:
-    """Milliseconds, seconds or a date, never less than nothing; anything else says nothing."""
-    assert retry_after(headers, now=1_792_567_680.0) == seconds
 
 
 async def test_a_server_that_is_away_is_an_error_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

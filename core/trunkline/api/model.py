@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.translation import os_error_text as os_error_text
     from trunkline.contracts.models.translation import overflow_error as overflow_error
     from trunkline.contracts.models.translation import parse_arguments as parse_arguments
+    from trunkline.contracts.models.translation import retry_after as retry_after
     from trunkline.contracts.plugins.extensions import AdapterSetup as AdapterSetup
     from trunkline.contracts.plugins.extensions import SetupField as SetupField
     from trunkline.errors import ModelError as ModelError

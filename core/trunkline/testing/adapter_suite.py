@@ -47,11 +47,13 @@ SituationName = Literal[
     "text_and_calls",
     "bad_arguments",
     "limit",
+    "miscounted",
     "endless",
     "silent",
     "unauthorized",
     "rate_limited",
     "server_error",
+    "overloaded",
     "unreachable",
     "malformed",
     "garbage",
@@ -67,6 +69,9 @@ CALLS: tuple[tuple[str, dict[str, str]], ...] = (("look", {"at": "sea"}), ("list
 KEY = "sk-canary-0123456789abcdef"
 """The key that the adapter receives. No error may contain it."""
 
+RETRY_AFTER = 7.0
+"""The seconds after which the server of ``rate_limited`` accepts another request."""
+
 DEADLINE_SECONDS = 60.0
 """Seconds within which an immediate reaction must occur, even on a loaded machine."""
 
@@ -74,6 +79,7 @@ FAULTS: dict[SituationName, tuple[ErrorCode, frozenset[str]]] = {
     "unauthorized": (ErrorCode.PROVIDER_ERROR, frozenset({"authentication"})),
     "rate_limited": (ErrorCode.PROVIDER_ERROR, frozenset({"rate_limited"})),
     "server_error": (ErrorCode.PROVIDER_ERROR, frozenset({"unavailable"})),
+    "overloaded": (ErrorCode.PROVIDER_ERROR, frozenset({"unavailable", "rate_limited"})),
     "unreachable": (ErrorCode.PROVIDER_ERROR, frozenset({"unavailable"})),
     "malformed": (ErrorCode.PROVIDER_ERROR, frozenset({"bad_response"})),
     "garbage": (ErrorCode.PROVIDER_ERROR, frozenset({"bad_response"})),
@@ -118,7 +124,8 @@ class AdapterSuite(ContractSuite, ABC):
         ``text`` answers ``sentence``. ``reasoning`` reasons THOUGHT and answers ``sentence``. ``calls`` makes CALLS.
         ``text_and_calls`` answers ``sentence`` and makes CALLS. ``bad_arguments`` calls ``look`` with arguments that
         are not JSON. ``limit`` is stopped by the limit of tokens. ``endless`` begins to answer and does not end.
-        ``silent`` never begins. ``malformed``, ``cut`` and ``quit`` (no finish reason) occur after some text.
+        ``silent`` never begins. ``miscounted`` answers ``sentence`` and counts negative numbers of tokens.
+        ``malformed``, ``cut`` and ``quit`` (no finish reason) occur after some text.
         """
 
     @pytest.mark.anyio
@@ -138,6 +145,22 @@ class AdapterSuite(ContractSuite, ABC):
         usage = _finish(await self._events("text")).usage
         assert usage.input_tokens > 0
         assert usage.output_tokens > 0
+
+    @pytest.mark.anyio
+    async def test_wrong_counts_are_no_negative_usage(self) -> None:
+        """Negative numbers of tokens count as 0, so that no cost is less than nothing; the answer is complete."""
+        if not self.counts:
+            pytest.skip("there are no tokens to count")
+        events = await self._events("miscounted")
+        usage = _finish(events).usage
+        assert min(usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens) >= 0
+        assert usage.input_tokens == 0
+        assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
+
+    @pytest.mark.anyio
+    async def test_the_pause_that_the_vendor_asks_for_is_told(self) -> None:
+        """The seconds of ``Retry-After`` are in the error, so that nobody asks earlier."""
+        assert (await self._error("rate_limited")).retry_after == RETRY_AFTER
 
     @pytest.mark.anyio
     async def test_reasoning_is_kept_apart_from_text(self) -> None:
@@ -200,7 +223,7 @@ class AdapterSuite(ContractSuite, ABC):
 
     @pytest.mark.anyio
     @pytest.mark.parametrize(
-        "name", ["text", "unauthorized", "rate_limited", "server_error", "malformed", "cut"]
+        "name", ["text", "unauthorized", "rate_limited", "server_error", "overloaded", "malformed", "cut"]
     )
     async def test_no_question_is_repeated(self, name: SituationName) -> None:
         """The adapter does not retry: one call is one request, for any answer."""
@@ -301,6 +324,8 @@ PROGRAMS: dict[SituationName, str] = {
     "unauthorized": "status:401",
     "rate_limited": "status:429",
     "server_error": "status:500",
+    "overloaded": "status:529",
+    "miscounted": f"miscount ;; say:{SENTENCE}",
     "unreachable": "",
     "malformed": "malformed:3",
     "garbage": "garbage",

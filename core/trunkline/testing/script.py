@@ -24,6 +24,7 @@ if there is none, the answer quotes the results. A message that is no instructio
 ``empty``                              answers with a stream without events
 ``limit:N``                            writes N words (3), then stops at the limit of tokens
 ``filter``                             stops because of the content filter
+``miscount``                           counts negative numbers of tokens
 ``status:CODE``                        an HTTP error, e.g. 401, 429 (with ``Retry-After: 7``), 500
 ``overflow``                           the error of a request that exceeds the context window
 ``once:INSTRUCTION``                   only the first time that exactly these messages are sent
@@ -39,6 +40,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 DEFAULT_WORDS = 3
+MISCOUNTED = -5
 DEFAULT_PAUSE = 0.05
 
 
@@ -108,6 +110,11 @@ class Malformed:
 
 
 @dataclass(frozen=True, slots=True)
+class Miscount:
+    """Negative numbers of tokens in the usage of the answer. Only valid as the first step."""
+
+
+@dataclass(frozen=True, slots=True)
 class WebPage:
     """A web page in place of an answer. Only valid as the first step."""
 
@@ -148,6 +155,7 @@ Step = (
     | Hang
     | CutConnection
     | Malformed
+    | Miscount
     | WebPage
     | Raw
     | Refuse
@@ -183,6 +191,8 @@ class ScriptedRequest:
     """The names of the tools in the request."""
     body: dict[str, Any] = field(default_factory=dict)
     """The body of the request; empty for a model in this process."""
+    miscounted: bool = False
+    """Whether the numbers of tokens are wrong."""
 
     @property
     def program(self) -> str:
@@ -210,7 +220,7 @@ class ScriptedRequest:
     @property
     def words(self) -> int:
         """The number of words in all messages. Scripted models report it as the number of input tokens."""
-        return sum(len(line.text.split()) for line in self.lines)
+        return MISCOUNTED if self.miscounted else sum(len(line.text.split()) for line in self.lines)
 
 
 Script = Callable[[ScriptedRequest], Reply]
@@ -373,6 +383,7 @@ _INSTRUCTIONS: dict[str, Callable[[str, ScriptedRequest], tuple[Step, ...]]] = {
     "garbage": lambda text, heard: (WebPage(),),
     "empty": lambda text, heard: (Raw(b""),),
     "limit": lambda text, heard: (_some(text), Stop("max_tokens")),
+    "miscount": lambda text, heard: (Miscount(),),
     "filter": lambda text, heard: (Stop("content_filter"),),
     "status": lambda text, heard: _status(text),
     "overflow": lambda text, heard: (OVERFLOW,),

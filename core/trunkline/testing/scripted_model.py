@@ -27,6 +27,7 @@ from trunkline.contracts.models.adapter import (
     Text,
     ToolRan,
 )
+from trunkline.contracts.models.translation import retry_after
 from trunkline.errors import ErrorCode, ModelError, ModelFault
 from trunkline.testing.script import (
     OVERFLOW,
@@ -34,6 +35,7 @@ from trunkline.testing.script import (
     Hang,
     HeardMessage,
     Malformed,
+    Miscount,
     RanTools,
     Refuse,
     Say,
@@ -237,6 +239,8 @@ def _items(step: Step, call_id: str) -> Iterator[Item]:
             yield anyio.sleep_forever
         case Wait(float(seconds)):
             yield seconds
+        case Miscount():
+            return
         case Stop(reason):
             yield Finish(reason=reason)
         case _:
@@ -253,7 +257,8 @@ def _fault(step: Step) -> ModelError:
         return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", OVERFLOW.message)
     if isinstance(step, Refuse):
         fault = _FAULTS.get(step.status, "unavailable" if step.status >= 500 else "refused")
-        return ModelError(ErrorCode.PROVIDER_ERROR, fault, step.message)
+        pause = retry_after({name.lower(): value for name, value in step.headers})
+        return ModelError(ErrorCode.PROVIDER_ERROR, fault, step.message, retry_after=pause)
     fault = "bad_response" if isinstance(step, Malformed | WebPage) else "interrupted"
     return ModelError(ErrorCode.PROVIDER_ERROR, fault, f"scripted: {type(step).__name__}")
 

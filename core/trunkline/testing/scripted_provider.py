@@ -52,10 +52,12 @@ from anyio.from_thread import start_blocking_portal
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from trunkline.testing.script import (
+    MISCOUNTED,
     CallTools,
     CutConnection,
     Hang,
     Malformed,
+    Miscount,
     RanTools,
     Raw,
     Refuse,
@@ -331,6 +333,9 @@ class _Player:
             self._begun = True
             yield self._wire.begin()
         match step:
+            case Miscount():
+                self._wire.heard = replace(self._wire.heard, miscounted=True)
+                self._wire.output_words = 20 * MISCOUNTED
             case Say(text, pause):
                 for number, piece in enumerate(pieces(text)):
                     await anyio.sleep(pause if number else 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error
+from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error, retry_after
 
 OVERFLOW = re.compile(
     r"prompt is too long|exceed(s|ed)? (the )?(model's )?(maximum )?context (limit|window|length)"
@@ -65,7 +65,9 @@ def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
         case ModelError():
             return error
         case anthropic.APIStatusError():
-            return from_status(error.status_code, error.body, key)
+            translated = from_status(error.status_code, error.body, key)
+            translated.retry_after = retry_after(error.response.headers)
+            return translated
         case anthropic.APITimeoutError() if isinstance(error.__cause__, httpx2.ConnectTimeout):
             return model_error("timeout", "the connection could not be made in time")
         case anthropic.APITimeoutError():

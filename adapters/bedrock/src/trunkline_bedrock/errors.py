@@ -1,14 +1,19 @@
 """Translates failures of the vendor, botocore and urllib3 to the fixed codes. No credential is in an error."""
 
-import email.utils
 import re
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from trunkline.api.model import ModelError, ModelFault, model_error, os_error_text, overflow_error
+from trunkline.api.model import (
+    ModelError,
+    ModelFault,
+    model_error,
+    os_error_text,
+    overflow_error,
+    retry_after,
+)
 
 OVERFLOW = re.compile(
     r"input is too long|prompt is too long|too many (total )?(input |text )?(tokens|bytes)|maximum context length"
@@ -137,7 +142,7 @@ def from_client_error(response: Mapping[str, Any], secrets: Iterable[str]) -> Mo
     else:
         fault = FAULTS.get(code) or _fault_of(status)
     error = model_error(fault, detail)
-    error.retry_after = _retry_after(about.get("HTTPHeaders", {}))
+    error.retry_after = retry_after(about.get("HTTPHeaders", {}))
     return error
 
 
@@ -167,19 +172,6 @@ def _from_setup(error: Exception, secrets: Iterable[str]) -> ModelError:
     if isinstance(error, botocore.exceptions.ParamValidationError):
         return model_error("refused", "the request is not of the form that Bedrock's API has")
     return model_error("refused", f"the request could not be made ({name}: {said})")
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of the header ``Retry-After``, which is a number or a date."""
-    given = headers.get("retry-after", "")
-    try:
-        return max(0.0, float(given))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(given).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
 
 
 def _redacted(text: str, secrets: Iterable[str]) -> str:

@@ -2,14 +2,12 @@
 
 import json
 import re
-import time
 from collections.abc import Iterable, Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
 
-from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error
+from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error, retry_after
 
 OVERFLOW = re.compile(
     r"exceeds? the maximum (number of )?tokens|exceeds the (model's )?(context|token) (window|limit)"
@@ -46,7 +44,7 @@ def from_status(status: int, body: Any, key: str, headers: Mapping[str, str] | N
     error = _google_error(body)
     name, message = str(error.get("status") or ""), str(error.get("message") or "")
     found = _from_status(status, name, message, _reason(error), key)
-    found.retry_after = _retry_delay(error) or _retry_header(headers or {})
+    found.retry_after = _retry_delay(error) or retry_after(headers or {})
     return found
 
 
@@ -131,14 +129,3 @@ def _reason(error: Mapping[str, Any]) -> str:
 def _retry_delay(error: Mapping[str, Any]) -> float | None:
     delays = (str(one.get("retryDelay")) for one in _details(error) if one.get("@type") == RETRY_INFO)
     return next((float(delay[:-1]) for delay in delays if re.fullmatch(r"\d+(\.\d+)?s", delay)), None)
-
-
-def _retry_header(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of ``Retry-After``, which is a number of seconds or a date."""
-    given = headers.get("retry-after", "")
-    if re.fullmatch(r"\d+(\.\d+)?", given):
-        return float(given)
-    try:
-        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
-    except ValueError:
-        return None

@@ -3,14 +3,12 @@
 import json
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
 
 from trunkline import ConfigError
-from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error
+from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error, retry_after
 
 OVERFLOW = re.compile(
     r"longer than the (model's )?(maximum )?context (length|size|window)"
@@ -47,7 +45,7 @@ def from_status(
 ) -> ModelError:
     """Return the error of an HTTP answer. ``content`` is its body."""
     error = _from_message(status, _message(content), key, model)
-    error.retry_after = _retry_after(headers.get("retry-after", ""))
+    error.retry_after = retry_after(headers)
     return error
 
 
@@ -125,16 +123,3 @@ def _text(error: Any) -> str:
 
 def _redacted(text: str, key: str) -> str:
     return text.replace(key, "[key]") if key else text
-
-
-def _retry_after(value: str) -> float | None:
-    """Return the seconds of the header ``Retry-After``, which has seconds or a date; None without a valid one."""
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        at = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

@@ -1,16 +1,11 @@
 """From what can go wrong to the fixed codes. No vendor exception and no key gets past here."""
 
 import json
-import math
-import time
-from collections.abc import Mapping
-from contextlib import suppress
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
 
-from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error
+from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error, retry_after
 
 OVERFLOW_CODES = ("context_length_exceeded", "exceed_context_size_error", "context_window_exceeded")
 OVERFLOW_WORDS = (
@@ -87,21 +82,6 @@ def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
             return model_error("bad_response", f"an event cannot be read: {error}".replace(key, "[key]"))
         case _:
             return model_error("bad_response", f"unexpected {type(error).__name__}")
-
-
-def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """The seconds after which the server accepts another request, None if its headers do not say. ``now`` is the time
-    in seconds since the epoch.
-    """
-    given = headers.get("retry-after", "")
-    seconds: float | None = None
-    with suppress(ValueError):
-        seconds = parsedate_to_datetime(given).timestamp() - (time.time() if now is None else now)
-    with suppress(ValueError):
-        seconds = float(given)
-    with suppress(ValueError):
-        seconds = float(headers.get("retry-after-ms", "")) / 1000
-    return max(0.0, seconds) if seconds is not None and math.isfinite(seconds) else None
 
 
 def _from_connection(cause: BaseException | None, began: bool) -> ModelError:

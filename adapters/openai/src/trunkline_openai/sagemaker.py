@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
-from trunkline.api.model import ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error
+from trunkline.api.model import ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error, retry_after
 from trunkline_openai.chat_completions import ChatCompletions
 from trunkline_openai.constraints import is_enforceable
-from trunkline_openai.errors import from_exception, retry_after
+from trunkline_openai.errors import from_exception
 from trunkline_openai.sagemaker_settings import ENDPOINT, PARAMETERS, SAGEMAKER, SageMakerSettings
 from trunkline_openai.sagemaker_stream import PayloadReader, from_answer
 from trunkline_openai.settings import PLACEHOLDER_KEY

@@ -37,7 +37,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens as the provider counted them.
+    """Tokens as the provider counted them. A negative number, which some servers send, becomes 0.
 
     ``input_tokens`` includes ``cached_tokens``, which the provider read from its prompt cache, and
     ``cache_write_tokens``, which the provider wrote to its prompt cache. ``output_tokens`` includes
@@ -49,6 +49,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     cache_write_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if getattr(self, name) < 0:
+                msgspec.structs.force_setattr(self, name, 0)
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(

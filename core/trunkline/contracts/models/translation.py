@@ -1,7 +1,13 @@
 """Functions that adapters share to translate a vendor's answers: arguments, ids of tool calls, and errors."""
 
+import math
 import os
+import time
 import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
@@ -62,6 +68,23 @@ def model_error(fault: ModelFault, detail: str, *, retry_after: float | None = N
 def overflow_error(detail: str) -> ModelError:
     """Return the error of a request that exceeds the model's context window."""
     return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", truncate_words(detail, MAX_DETAIL))
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Return the seconds after which a server accepts another request, by its headers ``retry-after-ms`` or
+    ``retry-after`` (seconds or a date); None if they do not say. ``now`` is the time in seconds since the epoch.
+    """
+    given = headers.get("retry-after", "")
+    seconds: float | None = None
+    with suppress(ValueError):
+        date = parsedate_to_datetime(given)
+        date = date.replace(tzinfo=date.tzinfo or UTC)
+        seconds = date.timestamp() - (time.time() if now is None else now)
+    with suppress(ValueError):
+        seconds = float(given)
+    with suppress(ValueError):
+        seconds = float(headers.get("retry-after-ms", "")) / 1000
+    return max(0.0, seconds) if seconds is not None and math.isfinite(seconds) else None
 
 
 def os_error_text(error: BaseException | None) -> str:

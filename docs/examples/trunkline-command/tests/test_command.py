@@ -30,7 +30,7 @@ class TestCommand(AdapterSuite):
     counts = False
     lacks = dict.fromkeys(
         ["reasoning", "calls", "text_and_calls", "bad_arguments", "limit", "unauthorized", "rate_limited",
-         "server_error", "malformed", "garbage", "quit", "overflow"], NONE,
+         "server_error", "overloaded", "malformed", "garbage", "quit", "overflow"], NONE,
     )  # fmt: skip
 
     @pytest.fixture(autouse=True)
