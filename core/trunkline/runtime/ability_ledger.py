@@ -122,6 +122,7 @@ class AbilityRecord:
 
 def ability_entry(
     *,
+    id: str,
     worker: str,
     operation: str,
     adapter: str,
@@ -136,7 +137,7 @@ def ability_entry(
     """Return the entry of a request that is about to be sent."""
     span = trace.get_current_span().get_span_context()
     return CostEntry(
-        id=new_id("request"),
+        id=id or new_id("request"),  # a middleware may have lost it
         at=datetime.now(UTC),
         block=block,
         conversation=conversation,

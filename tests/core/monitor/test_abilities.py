@@ -98,9 +98,9 @@ async def shared() -> AsyncIterator[tuple[Platform, ScriptedModel]]:
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[tuple[Platform, ScriptedModel]]:
+async def running(**config: Any) -> AsyncIterator[tuple[Platform, ScriptedModel]]:
     plugin = Further(ScriptedModel())
-    settings = {"runtime.provider_adapter": "scripted", "models.prices": PRICES}
+    settings = {"runtime.provider_adapter": "scripted", "models.prices": PRICES, **config}
     async with platform(plugins=[plugin], config=settings) as here:
         yield here, plugin.model
 
@@ -305,6 +305,19 @@ async def test_every_request_is_in_the_cost_ledger(shared) -> None:
     with anyio.fail_after(30):
         while [one async for one in bus.history(OPENED_REQUEST)]:  # noqa: ASYNC110
             await anyio.sleep(0.02)
+
+
+async def test_a_budget_refuses_vectors_and_speech_too() -> None:
+    """What a request costs counts in the budget of the day; once that is used up, nothing more is sent."""
+    async with running(**{"plugins.budget.max_daily_spend": 0.000_1}) as (here, model):
+        owner = BlockAbilities(here.bus, "main")
+        await owner.embed(["word"] * 50)  # 100 micro-USD
+        asked = len(model.ability_requests)
+        for refused in (owner.embed(["x"]), _all(owner, SpeechRequest(text="x"))):
+            with pytest.raises(CompletionError) as caught:
+                await refused
+            assert caught.value.code == "over_budget"
+        assert len(model.ability_requests) == asked
 
 
 async def _all(abilities: BlockAbilities, request: SpeechRequest) -> list[SpeechEvent]:

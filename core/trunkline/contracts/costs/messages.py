@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from trunkline.contracts.conversations.messages import Usage
+from trunkline.contracts.models.media_usage import NO_MEDIA, MediaUsage
 from trunkline.contracts.models.messages import MicroUSD
-from trunkline.contracts.models.prices import NO_MEDIA, MediaUsage
 from trunkline_bus import Payload
 
 RequestStatus = Literal["finished", "failed", "cancelled", "interrupted"]

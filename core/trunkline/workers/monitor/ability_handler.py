@@ -1,20 +1,21 @@
 """Answers requests for vectors, transcripts and speech over the bus (``model.embed``, ``model.transcribe``,
 ``model.speak``).
 
-They have the adapters, prices, limits and spans of a model call. They do not pass the model middleware: its contract is
-messages in, text and tool calls out, and what it does (repairing transcripts, validating answers, falling back to
-another chat model) has no meaning for audio and vectors. The cost ledger records every request, and the kill switch is
-checked before each.
+They have the adapters, prices, limits, ledger and spans of a model call, and pass the middleware around requests, such
+as a budget (``AbilityCall``). They do not pass the middleware around calls: its contract is messages in, text and tool
+calls out, and what it does (validating answers, falling back to another chat model) has no meaning for audio and
+vectors.
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Literal, TypeVar
 
 import anyio
 from opentelemetry import trace
 
+from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.costs.messages import CostEntry
 from trunkline.contracts.models.abilities import (
     Audio,
@@ -41,25 +42,21 @@ from trunkline.contracts.models.ability_messages import (
     TranscribeReply,
     VectorPart,
 )
+from trunkline.contracts.models.adapter import ModelRequest
+from trunkline.contracts.models.messages import OVER_BUDGET
 from trunkline.contracts.models.subjects import AUDIO_STORE
 from trunkline.contracts.models.vectors import pack_vectors
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
-from trunkline.runtime.ability_ledger import (
-    AbilityRecord,
-    Amount,
-    ability_entry,
-    estimate_recording,
-    estimate_speech,
-    estimate_texts,
-)
+from trunkline.runtime.ability_ledger import Amount, estimate_recording, estimate_speech, estimate_texts
 from trunkline.runtime.cost_ledger import CostLedger
 from trunkline.telemetry import semconv
+from trunkline.workers.monitor.ability_call import AbilityCall
 from trunkline.workers.monitor.block_profile import BlockProfile
 from trunkline.workers.monitor.live_calls import Deadline, LiveCalls, refused
-from trunkline.workers.monitor.model_call import ModelCallConfig, model_attributes
+from trunkline.workers.monitor.model_call import ModelCallConfig
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
-from trunkline_bus import Bus, BusError, Refusal, Request, start_span
+from trunkline_bus import Bus, BusError, Refusal, Request, new_id, start_span
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
@@ -69,6 +66,8 @@ DEFAULT_TIMEOUT = 600.0
 
 MAX_PART = 64 * 1024
 """The largest part of audio in one reply, in bytes."""
+
+T = TypeVar("T")
 
 AbilityModel = Literal["embedding_model", "transcription_model", "speech_model"]
 """The adapter's attribute with its own model for an ability."""
@@ -110,64 +109,69 @@ class AbilityHandler:
         choice = await self._choose(request, "embedding_model")
         if not choice.adapter.embeds:
             raise _not_able(choice, "makes no vectors")
-        estimate = estimate_texts(asked.texts)
-        async with self._calling(semconv.EMBEDDINGS, choice, request, estimate) as (record, deadline):
+        deadline = _deadline(asked)
+
+        async def send(call: AbilityCall) -> AsyncGenerator[EmbedReply]:
             found = await self._calls.step(
                 lambda: choice.adapter.embed(asked.texts, model=choice.model, dimensions=asked.dimensions),
                 deadline,
             )
-            entry = record.finish(found.model, Amount(usage=found.usage))
-        for count, data in pack_vectors(found.vectors):
-            yield VectorPart(count=count, data=data)
-        yield _finished(entry)
+            call.finish(found.model, Amount(usage=found.usage))
+            for count, data in pack_vectors(found.vectors):
+                yield VectorPart(count=count, data=data)
+
+        text, estimate = "\n".join(asked.texts), estimate_texts(asked.texts)
+        call = self._call(semconv.EMBEDDINGS, choice, request, text, estimate)
+        async with aclosing(self._run(call, send)) as replies:
+            async for reply in replies:
+                yield reply
+        yield _finished(call.entry)
 
     async def transcribe(self, request: Request[TranscribeAudio]) -> AsyncIterator[TranscribeReply]:
         """Yield the text, then the end. Raises Refusal with a code; see ``ModelAbilities``."""
         asked = request.data
-        try:
-            choice = await self._choose_ears(request)
-            audio = await self._recording(asked)
-            estimate = estimate_recording(len(audio.data))
-            async with self._calling(semconv.TRANSCRIPTION, choice, request, estimate) as (record, deadline):
-                said = await self._calls.step(lambda: _transcribe(asked, audio, choice), deadline)
-                entry = record.finish(said.model, Amount(usage=said.usage, media=said.media))
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self._delete(asked.audio)
-        yield AudioTranscribed(
-            text=said.text, language=said.language, seconds=said.seconds, segments=said.segments
-        )
-        yield _finished(entry)
+        audio, deadline = await self._take_recording(asked), _deadline(asked)
+        choice = await self._choose_ears(request)
+
+        async def send(call: AbilityCall) -> AsyncGenerator[TranscribeReply]:
+            said = await self._calls.step(lambda: _transcribe(asked, audio, choice), deadline)
+            call.finish(said.model, Amount(usage=said.usage, media=said.media))
+            yield AudioTranscribed(
+                text=said.text, language=said.language, seconds=said.seconds, segments=said.segments
+            )
+
+        estimate = estimate_recording(len(audio.data))
+        call = self._call(semconv.TRANSCRIPTION, choice, request, asked.prompt, estimate)
+        async with aclosing(self._run(call, send)) as replies:
+            async for reply in replies:
+                yield reply
+        yield _finished(call.entry)
 
     async def speak(self, request: Request[SpeakText]) -> AsyncIterator[SpeakReply]:
         """Yield the audio in parts as it arrives, then the end. Raises Refusal with a code; see ``ModelAbilities``."""
         asked = request.data
         choice = await self._choose(request, "speech_model")
-        format = _speech_format(choice, asked.format)
-        speech = SpeechRequest(
-            text=asked.text,
-            model=choice.model,
-            voice=asked.voice,
-            format=format,
-            instructions=asked.instructions,
-            speed=asked.speed,
-        )
-        estimate = estimate_speech(asked.text)
-        async with (
-            self._calling(semconv.SPEECH, choice, request, estimate) as (record, deadline),
-            aclosing(self._events(choice, speech, deadline)) as events,  # type: ignore[type-var]
-        ):
-            async for event in events:
-                if isinstance(event, SpeechFinish):
-                    entry = record.finish(event.model, Amount(usage=event.usage, media=event.media))
-                    yield _finished(entry, event.format)
-                else:
-                    for start in range(0, len(event.data), MAX_PART):
-                        yield SpeechPart(data=event.data[start : start + MAX_PART], format=format)
+        format, deadline = _speech_format(choice, asked.format), _deadline(asked)
+        speech = _speech_request(asked, choice, format)
+
+        async def send(call: AbilityCall) -> AsyncGenerator[SpeakReply]:
+            async with aclosing(self._events(choice, speech, deadline)) as events:
+                async for event in events:
+                    if isinstance(event, SpeechFinish):
+                        call.finish(event.model, Amount(usage=event.usage, media=event.media))
+                    else:
+                        for start in range(0, len(event.data), MAX_PART):
+                            yield SpeechPart(data=event.data[start : start + MAX_PART], format=format)
+
+        call = self._call(semconv.SPEECH, choice, request, asked.text, estimate_speech(asked.text))
+        async with aclosing(self._run(call, send)) as replies:
+            async for reply in replies:
+                yield reply
+        yield _finished(call.entry, format)
 
     async def _events(
         self, choice: SelectedModel, speech: SpeechRequest, deadline: Deadline
-    ) -> AsyncIterator[SpeechEvent]:
+    ) -> AsyncGenerator[SpeechEvent]:
         """Yield the adapter's events up to the finish, each within the time limit."""
         async with aclosing(choice.adapter.speak(speech)) as events:  # type: ignore[type-var]
             while True:
@@ -180,19 +184,20 @@ class AbilityHandler:
                 if not isinstance(event, SpeechAudio):
                     return
 
-    async def _recording(self, asked: TranscribeAudio) -> Audio:
-        data = await self._bus.objects(AUDIO_STORE).get(asked.audio)
+    async def _take_recording(self, asked: TranscribeAudio) -> Audio:
+        """Return the recording, and delete it from the bus. If this monitor dies, the caller sends it again."""
+        objects = self._bus.objects(AUDIO_STORE)
+        data = await objects.get(asked.audio)
+        with anyio.CancelScope(shield=True):
+            try:
+                await objects.delete(asked.audio)
+            except BusError as error:
+                log.warning("recording %s was not deleted; it expires within an hour: %s", asked.audio, error)
         if data is None:
             raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, "The recording is no longer there. Send it again.")
         if len(data) > MAX_AUDIO_BYTES:
             raise Refusal(ErrorCode.TOO_LARGE, "The recording is too large.")
         return Audio(media_type=asked.media_type, data=data)
-
-    async def _delete(self, recording: str) -> None:
-        try:
-            await self._bus.objects(AUDIO_STORE).delete(recording)
-        except BusError as error:
-            log.warning("the recording %s was not deleted, it expires within an hour: %s", recording, error)
 
     async def _choose_ears(self, request: Request[TranscribeAudio]) -> SelectedModel:
         """Return the choice for a recording. The adapter decides which of its models has times and translates."""
@@ -223,60 +228,69 @@ class AbilityHandler:
             return choice
         return SelectedModel(choice.adapter, getattr(choice.adapter, ability))
 
-    @asynccontextmanager
-    async def _calling(
-        self, operation: str, choice: SelectedModel, request: Request[Asked], estimate: Amount
-    ) -> AsyncIterator[tuple[AbilityRecord, Deadline]]:
-        """Open the span and the ledger's record of a call, and translate its failure into a refusal."""
-        asked, adapter = request.data, choice.adapter
-        attributes = {
-            semconv.GEN_AI_OPERATION: operation,
-            **model_attributes(adapter.name, adapter.vendor, choice.model),
-            semconv.PURPOSE: asked.purpose,
-        }
-        name, failure = f"{operation} {choice.model}".strip(), None
-        deadline = Deadline(DEFAULT_TIMEOUT if asked.timeout is None else asked.timeout)
-        with (
-            self._calls.counted(),
-            start_span(tracer, name, kind=trace.SpanKind.CLIENT, attributes=attributes) as span,
-        ):
-            try:
-                async with self._record(operation, choice, request, estimate) as record:
-                    yield record, deadline
-            except ModelError as error:
-                failure = self._refused(error, operation, choice, span)
-            except (Refusal, GeneratorExit):
-                raise
-            except Exception as error:  # the adapter broke its contract
-                log.exception("a call for %s failed", operation)
-                fault = ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", type(error).__name__)
-                failure = self._refused(fault, operation, choice, span)
-        if failure is not None:  # raised here, because the span would take it for the fault
-            raise failure
-
-    def _record(
-        self, operation: str, choice: SelectedModel, request: Request[Asked], estimate: Amount
-    ) -> AbilityRecord:
+    def _call(
+        self, operation: str, choice: SelectedModel, request: Request[Asked], text: str, estimate: Amount
+    ) -> AbilityCall:
+        """Return the call of a request. ``text`` is what it says, for the middleware around requests."""
         asked, envelope = request.data, request.envelope
-        entry = ability_entry(
-            worker=self._worker,
-            operation=operation,
-            adapter=choice.adapter.name,
-            vendor=choice.adapter.vendor,
-            requested=choice.model,
-            purpose=asked.purpose,
-            actor=asked.actor,
+        message = Message(id=new_id("msg"), role="user", content=text)
+        described = ModelRequest(
+            id=new_id("request"),
+            messages=(message,),
+            model=choice.model,
+            max_tokens=max(1, estimate.usage.output_tokens),
             block=envelope.block or self._block,
             conversation=envelope.conversation or "",
             turn=envelope.turn or "",
+            actor=asked.actor,
+            purpose=asked.purpose,
+            adapter=choice.adapter.name,
         )
-        return AbilityRecord(self._ledger, self._call_config.prices, entry, estimate)
+        return AbilityCall(
+            operation,
+            choice.adapter.vendor,
+            described,
+            estimate,
+            ledger=self._ledger,
+            prices=self._call_config.prices,
+            worker=self._worker,
+        )
 
-    def _refused(self, error: ModelError, operation: str, choice: SelectedModel, span: trace.Span) -> Refusal:
-        log.warning("a call for %s failed: %s", operation, error)
+    async def _run(
+        self, call: AbilityCall, send: Callable[[AbilityCall], AsyncGenerator[T]]
+    ) -> AsyncGenerator[T]:
+        """Yield the replies of a call within its span, and translate its failure into a refusal."""
+        failure: Refusal | None = None
+        name = f"{call.operation} {call.request.model}".strip()
+        with (
+            self._calls.counted(),
+            start_span(tracer, name, kind=trace.SpanKind.CLIENT, attributes=call.attributes) as span,
+        ):
+            try:
+                async with aclosing(call.replies(self._models.send_through, send)) as replies:
+                    async for reply in replies:
+                        yield reply
+            except ModelError as error:
+                failure = self._refused(error, call, span)
+            except BusError as error:
+                log.warning("a call for %s was not sent: %s", call.operation, error)
+                failure = refused(ErrorCode.ENGINE_UNAVAILABLE)
+            except Refusal:
+                raise
+            except Exception as error:  # the adapter broke its contract
+                log.exception("a call for %s failed", call.operation)
+                fault = ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", type(error).__name__)
+                failure = self._refused(fault, call, span)
+        if failure is not None:  # raised here, because the span would take it for the fault
+            raise failure
+
+    def _refused(self, error: ModelError, call: AbilityCall, span: trace.Span) -> Refusal:
+        log.warning("a call for %s failed: %s", call.operation, error)
         span.set_status(trace.StatusCode.ERROR, error.fault)
         span.set_attribute(semconv.ERROR_TYPE, error.fault)
-        why = self._call_config.explainer.describe(error, choice.label)
+        if error.fault == OVER_BUDGET:
+            return Refusal(OVER_BUDGET, error.detail)
+        why = self._call_config.explainer.describe(error, call.label)
         return Refusal(error.code, f"{FIXED_SENTENCES[error.code]} {why}".strip())
 
 
@@ -291,6 +305,21 @@ async def _transcribe(asked: TranscribeAudio, audio: Audio, choice: SelectedMode
             segments=asked.segments,
         )
     )
+
+
+def _speech_request(asked: SpeakText, choice: SelectedModel, format: SpeechFormat) -> SpeechRequest:
+    return SpeechRequest(
+        text=asked.text,
+        model=choice.model,
+        voice=asked.voice,
+        format=format,
+        instructions=asked.instructions,
+        speed=asked.speed,
+    )
+
+
+def _deadline(asked: EmbedTexts | TranscribeAudio | SpeakText) -> Deadline:
+    return Deadline(DEFAULT_TIMEOUT if asked.timeout is None else asked.timeout)
 
 
 def _names_model(asked: EmbedTexts | TranscribeAudio | SpeakText, choice: SelectedModel) -> bool:

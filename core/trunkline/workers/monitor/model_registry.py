@@ -130,6 +130,10 @@ class ModelRegistry:
         ask = _wrapped(self._around_calls, _with_repaired_transcript(ask))
         return lambda request: _refuse_stopped() if self._stopped() else ask(request)
 
+    def send_through(self, request: ModelRequest, send: AskModel) -> AsyncIterator[ModelEvent]:
+        """Return the events of ``send`` with the middleware around requests, such as a budget, around it."""
+        return _wrapped(self._around_requests, send)(request)
+
     async def _route(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask the adapter that the request names, which a middleware may have changed, for the complete answer.
 
