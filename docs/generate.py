@@ -13,6 +13,7 @@ from generator import store_template
 DOCS = Path(__file__).parent
 
 PAGES = {
+    "adapters": "reference",
     "api": "reference",
     "architecture": "explanation",
     "cli": "reference",

@@ -104,7 +104,10 @@ class ChatWireFormat(WireFormat):
 
     def _usage(self) -> dict[str, Any]:
         given, made = self.heard.words, self.output_words
-        return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+        usage = {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+        if self.heard.again:  # the vendor caches prompts itself
+            return {**usage, "prompt_tokens_details": {"cached_tokens": given // 2}}
+        return usage
 
 
 def _detail(text: str) -> dict[str, Any]:
