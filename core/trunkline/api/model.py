@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.translation import overflow_error as overflow_error
     from trunkline.contracts.models.translation import parse_arguments as parse_arguments
     from trunkline.contracts.models.translation import retry_after as retry_after
+    from trunkline.contracts.models.translation import with_cure as with_cure
     from trunkline.contracts.plugins.extensions import AdapterSetup as AdapterSetup
     from trunkline.contracts.plugins.extensions import SetupField as SetupField
     from trunkline.errors import ModelError as ModelError

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error, retry_after
+from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error, retry_after, with_cure
 
 OVERFLOW = re.compile(
     r"prompt is too long|exceed(s|ed)? (the )?(model's )?(maximum )?context (limit|window|length)"
@@ -58,6 +58,10 @@ def from_stream_error(error: Any, key: str) -> ModelError:
 
 def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
     """Return the error for an exception of the SDK or its HTTP library. ``began`` is true if the answer had begun."""
+    return with_cure(_translated(error, began=began, key=key), "adapters.anthropic")
+
+
+def _translated(error: Exception, *, began: bool, key: str) -> ModelError:
     import anthropic
     import httpx2
 

@@ -13,6 +13,7 @@ from trunkline.api.model import (
     os_error_text,
     overflow_error,
     retry_after,
+    with_cure,
 )
 
 OVERFLOW = re.compile(
@@ -88,6 +89,15 @@ def from_exception(error: Exception, *, began: bool, secrets: Iterable[str]) -> 
     """Return the error for an exception of botocore or urllib3. ``began`` is true if the answer had begun;
     ``secrets`` are the credentials in use.
     """
+    return with_cure(
+        _translated(error, began=began, secrets=secrets),
+        "adapters.bedrock",
+        key="profile",
+        address="endpoint_url",
+    )
+
+
+def _translated(error: Exception, *, began: bool, secrets: Iterable[str]) -> ModelError:
     if isinstance(error, ModelError):
         return error
     if isinstance(error, ImportError):

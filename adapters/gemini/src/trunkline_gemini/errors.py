@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error, retry_after
+from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error, retry_after, with_cure
 
 OVERFLOW = re.compile(
     r"exceeds? the maximum (number of )?tokens|exceeds the (model's )?(context|token) (window|limit)"
@@ -60,6 +60,10 @@ def from_stream_error(body: Any, key: str) -> ModelError:
 
 def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
     """Return the error for an exception of the SDK or its HTTP library. ``began`` is true if the answer had begun."""
+    return with_cure(_translated(error, began=began, key=key), "adapters.gemini")
+
+
+def _translated(error: Exception, *, began: bool, key: str) -> ModelError:
     import httpx2
     from google.genai import errors
 

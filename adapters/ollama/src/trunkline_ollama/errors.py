@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from trunkline import ConfigError
-from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error, retry_after
+from trunkline.api.model import ModelError, model_error, os_error_text, overflow_error, retry_after, with_cure
 
 OVERFLOW = re.compile(
     r"longer than the (model's )?(maximum )?context (length|size|window)"
@@ -58,6 +58,10 @@ def from_stream_error(error: Any, key: str, model: str = "") -> ModelError:
 
 def from_exception(error: Exception, *, began: bool, key: str, url: str) -> ModelError:
     """Return the error for an exception of the HTTP library or a decoder. ``began`` is true if the answer had begun."""
+    return with_cure(_translated(error, began=began, key=key, url=url), "adapters.ollama")
+
+
+def _translated(error: Exception, *, began: bool, key: str, url: str) -> ModelError:
     import httpx2
 
     kind = type(error).__name__

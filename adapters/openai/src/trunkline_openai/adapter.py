@@ -17,6 +17,7 @@ from trunkline import ConfigError, Secret
 from trunkline.api.model import (
     Embeddings,
     ModelAdapter,
+    ModelError,
     ModelEvent,
     ModelInfo,
     ModelRequest,
@@ -26,6 +27,7 @@ from trunkline.api.model import (
     TranscriptionRequest,
     Usage,
     model_error,
+    with_cure,
 )
 from trunkline_openai.audio import (
     AudioText,
@@ -154,7 +156,7 @@ class OpenAIAdapter(ModelAdapter):
         except TimeoutError:
             raise model_error("timeout", "the server did not list its models in time") from None
         except Exception as error:
-            raise from_exception(error, began=False, key=key) from None
+            raise self._failure(error, began=False, key=key) from None
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         """The number of input tokens as OpenAI counts them. Other servers have no such call."""
@@ -203,7 +205,7 @@ class OpenAIAdapter(ModelAdapter):
             )
             return read_transcription(msgspec.convert(answer, AudioText), model)
         except Exception as error:
-            raise from_exception(error, began=False, key=key) from None
+            raise self._failure(error, began=False, key=key) from None
 
     async def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
         """The audio of a text, by ``/audio/speech``."""
@@ -244,7 +246,7 @@ class OpenAIAdapter(ModelAdapter):
                 async for text in texts:
                     yield text
         except Exception as error:
-            raise from_exception(error, began=stream is not None, key=key) from None
+            raise self._failure(error, began=stream is not None, key=key) from None
         finally:
             if stream is not None:
                 with anyio.CancelScope(shield=True):
@@ -258,7 +260,7 @@ class OpenAIAdapter(ModelAdapter):
                 try:
                     part = reader.feed(event)
                 except (msgspec.MsgspecError, ValueError) as error:
-                    raise from_exception(error, began=True, key=key) from None
+                    raise self._failure(error, began=True, key=key) from None
                 if part is not None:
                     yield part
 
@@ -276,7 +278,7 @@ class OpenAIAdapter(ModelAdapter):
                 async for data in response.iter_bytes():
                     yield reader.take(data)
         except Exception as error:
-            raise from_exception(error, began=began, key=key) from None
+            raise self._failure(error, began=began, key=key) from None
 
     async def _post(self, path: str, body: dict[str, Any], kind: type[T]) -> T:
         """The answer of a request that does not stream. Raises ModelError only."""
@@ -287,7 +289,10 @@ class OpenAIAdapter(ModelAdapter):
                 await client.post(path, cast_to=object, content=msgspec.json.encode(body)), kind
             )
         except Exception as error:
-            raise from_exception(error, began=False, key=key) from None
+            raise self._failure(error, began=False, key=key) from None
+
+    def _failure(self, error: Exception, *, began: bool, key: str) -> ModelError:
+        return with_cure(from_exception(error, began=began, key=key), self._settings.place)
 
     def _key(self, chosen: str = "") -> str:
         try:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
-from trunkline.api.model import ModelAdapter, ModelEvent, ModelInfo, ModelRequest, model_error, retry_after
+from trunkline.api.model import (
+    ModelAdapter,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    model_error,
+    retry_after,
+    with_cure,
+)
 from trunkline_openai.chat_completions import ChatCompletions
 from trunkline_openai.constraints import is_enforceable
 from trunkline_openai.errors import from_exception
@@ -23,6 +31,7 @@ from trunkline_openai.settings import PLACEHOLDER_KEY
 if TYPE_CHECKING:
     import httpx2
 
+SECTION = "adapters.sagemaker"
 SERVICE, CONTROL = "sagemaker-runtime", "sagemaker"
 LIST_TIMEOUT = 30.0
 """Seconds within which the endpoints must have been listed."""
@@ -110,7 +119,8 @@ class SageMakerAdapter(ModelAdapter):
             for event in reader.finish():
                 yield event
         except Exception as error:
-            raise from_exception(error, began=response is not None, key=aws.secret) from None
+            failure = from_exception(error, began=response is not None, key=aws.secret)
+            raise with_cure(failure, SECTION, key="profile", address="endpoint_url") from None
         finally:
             if response is not None:
                 with anyio.CancelScope(shield=True):

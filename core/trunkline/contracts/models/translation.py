@@ -70,6 +70,26 @@ def overflow_error(detail: str) -> ModelError:
     return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", truncate_words(detail, MAX_DETAIL))
 
 
+def with_cure(
+    error: ModelError, section: str, *, key: str = "api_key", address: str = "base_url"
+) -> ModelError:
+    """Return the error with what to do in its detail, if a setting of the adapter's section may be its cause: a refused
+    key, a server that cannot be reached, an unknown model. ``key`` and ``address`` are the settings' names.
+    """
+    cure = ""
+    if error.fault == "authentication":
+        cure = f"check {key} in [{section}]"
+    elif error.fault == "unavailable" and "cannot be reached" in error.detail:
+        cure = f"check {address} in [{section}]"
+    elif error.fault == "refused" and "HTTP 404" in error.detail:
+        cure = f'check model in [{section}]; "trunkline models" lists the names'
+    if not cure or f"[{section}]" in error.detail:
+        return error
+    error.detail = truncate_words(f"{error.detail.rstrip('. ')}; {cure}", MAX_DETAIL)
+    error.args = (f"{error.code} ({error.fault}): {error.detail}",)
+    return error
+
+
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Return the seconds after which a server accepts another request, by its headers ``retry-after-ms`` or
     ``retry-after`` (seconds or a date); None if they do not say. ``now`` is the time in seconds since the epoch.
