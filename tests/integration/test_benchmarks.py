@@ -111,3 +111,12 @@ def test_every_request_that_leaves_is_checked() -> None:
     rows = figures("benchmarks.transcripts")
     assert {row["protocol"] for row in rows} == {"chat", "responses"} and len(rows) == 16
     assert all(row["requests"] > 1 and not row["faults"] for row in rows)
+
+
+def test_what_adapters_add_is_measured() -> None:
+    """The processor time of each token, with the SDK and with the adapter, for every vendor; what the import weighs."""
+    run = figures("benchmarks.adapters", "--quick")
+    vendors = {"OpenAI, Responses", "OpenAI, Chat Completions", "Anthropic", "Gemini", "Ollama", "Bedrock"}
+    assert {row["vendor"] for row in run["tokens"]} == vendors
+    assert all(row["sdk"] > 0 and row["adapter"] > 0 and row["ratio"] > 0 for row in run["tokens"])
+    assert set(run["import"]) == {"python", "import trunkline"}
