@@ -42,6 +42,7 @@ KEY = Secret(env="A_KEY")
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 BASE = {"gateway.port": 0, "monitor.engine_port": 0, "channels.enabled": [], "telemetry.log_level": "warning"}
 
+Figures = dict[str, dict[str, float]]
 Pieces = Callable[[str], AsyncIterator[str]]
 
 
@@ -173,15 +174,14 @@ def imported(code: str) -> dict[str, float]:
 
 
 def platform_with(settings: dict[str, Any]) -> dict[str, float]:
-    """Return seconds to ready, and resident MiB when ready and after the first answer, with these settings."""
+    """Return CPU seconds to ready, and resident MiB when ready and after the first answer, with these settings."""
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
         home = Path(folder)
         write_settings(home / "trunkline.toml", {**BASE, **settings})
-        began = time.perf_counter()
         process = deployments.start_trunkline(home)
         try:
             address = deployments.wait_until_ready(process)
-            ready, size = time.perf_counter() - began, machine.resident_mib(process.pid)
+            ready, size = machine.cpu_seconds(process.pid), machine.resident_mib(process.pid)
             token = (home / "token").read_text().strip()
             body = {"model": "main", "messages": [{"role": "user", "content": "say:Good morning."}]}
             headers = {"Authorization": f"Bearer {token}"}
@@ -194,7 +194,7 @@ def platform_with(settings: dict[str, Any]) -> dict[str, float]:
             process.wait()
 
 
-def weights(url: str) -> dict[str, dict[str, float]]:
+def weights(url: str) -> Figures:
     """Return what a platform weighs without an adapter that asks a vendor, and with each."""
     key = {"env": "A_KEY"}
     sections: dict[str, dict[str, Any]] = {
@@ -230,31 +230,25 @@ def main() -> None:
         sizes = {} if given.quick else weights(url)
     imports = {"python": imported(""), "import trunkline": imported("import trunkline")}
     progress("")
+    found = {"tokens": rows, "import": imports, "platform": sizes}
     if given.json:
-        print(
-            json.dumps(
-                {"machine": machine.describe_machine(), "tokens": rows, "import": imports, "platform": sizes}
-            )
-        )
-        return
-    print(machine.describe_machine(), "\n")
+        print(json.dumps({"machine": machine.describe_machine(), **found}))
+    else:
+        print(machine.describe_machine(), *tables(rows, imports, sizes), sep="\n\n")
+
+
+def tables(rows: list[dict[str, Any]], imports: Figures, sizes: Figures) -> list[str]:
+    """The figures as Markdown."""
     head = ["vendor", "SDK, µs for each token", "adapter, µs for each token", "ratio"]
-    print(
-        table(
-            head, [[r["vendor"], f"{r['sdk']:.0f}", f"{r['adapter']:.0f}", f"{r['ratio']:.2f}"] for r in rows]
-        )
-    )
-    print()
-    print(
-        table(
-            ["", "s", "MiB"], [[n, f"{f['seconds']:.2f}", f"{f['resident']:.0f}"] for n, f in imports.items()]
-        )
-    )
-    print()
-    head = ["platform with", "ready, s", "resident when ready, MiB", "after the first answer, MiB"]
-    print(
-        table(head, [[name, *(f"{value:.1f}" for value in found.values())] for name, found in sizes.items()])
-    )
+    overheads = [[r["vendor"], f"{r['sdk']:.0f}", f"{r['adapter']:.0f}", f"{r['ratio']:.2f}"] for r in rows]
+    started = [[name, f"{f['seconds']:.2f}", f"{f['resident']:.0f}"] for name, f in imports.items()]
+    weighed = [[name, *(f"{value:.1f}" for value in found.values())] for name, found in sizes.items()]
+    platform = ["platform with", "CPU s to ready", "MiB when ready", "MiB after the first answer"]
+    return [
+        table(head, overheads),
+        table(["", "CPU s", "resident MiB"], started),
+        table(platform, weighed),
+    ]
 
 
 if __name__ == "__main__":

@@ -179,7 +179,7 @@ class SpeechStreamReader:
 
     def __init__(self, model: str, format: SpeechFormat, key: str) -> None:
         self._model = model
-        self._format = format
+        self._format: SpeechFormat = format
         self._key = key
         self._samples: list[bytes] = []
         self._rate = SAMPLE_RATE

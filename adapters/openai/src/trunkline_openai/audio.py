@@ -192,7 +192,7 @@ class SpeechReader:
     def __init__(self, request: SpeechRequest, model: str, format: SpeechFormat) -> None:
         self._media = MediaUsage(characters=len(request.text))
         self._model = model
-        self._format = format
+        self._format: SpeechFormat = format
         self._usage = Usage()
         self._ended = False
         self._begun = False
