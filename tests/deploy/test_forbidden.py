@@ -23,6 +23,7 @@ STREAMS = (
 BUCKETS = (
     "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests", "KV_circuits", "KV_key-pools",
     "KV_redaction", "KV_deleted-responses", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results", "OBJ_files",
+    "OBJ_audio",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -44,7 +45,9 @@ MEMORY = (
     "attachments-store", "attachment-read",
 )  # fmt: skip
 MODELS = ("trunkline.cmd.model.answerer", "trunkline.cmd.model.check", "trunkline.cmd.model.list")
+ABILITIES = tuple(f"trunkline.cmd.model.{verb}" for verb in ("embed", "transcribe", "speak"))
 COMMANDS = (
+    *ABILITIES,
     *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("mail", "letters", "cli", "http") for verb in GATEWAY),
     *(f"trunkline.cmd.memory.{verb}" for verb in MEMORY),
     "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
@@ -106,6 +109,7 @@ def published() -> Iterator[str]:
     yield from ("$KV.key-pools.key", "$KV.redaction.key")
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
     yield from ("$O.files.C.key", "$O.files.M.key", "$KV.deleted-responses.key")
+    yield from ("$O.audio.C.key", "$O.audio.M.key")
     yield from (f"_INBOX_{user}.forged.1" for user in USERS)
     yield from ("_INBOX.forged.1", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING", "anything")
 
@@ -177,6 +181,8 @@ CHANNEL_READER = FEED_READER | reads("APPROVALS", "BUDGETS")
 CLAIMS = {*reads("OBJ_claims"), "$JS.API.STREAM.INFO.OBJ_claims"}
 BRINGS = {*reads("OBJ_imports"), "$O.imports.C.key", "$O.imports.M.key"}
 IMPORTS = {*reads("OBJ_imports"), "$JS.API.STREAM.PURGE.OBJ_imports", "$O.imports.M.key"}
+RECORDINGS = {*reads("OBJ_audio"), "$O.audio.C.key", "$O.audio.M.key"}
+HEARS = {*ABILITIES, *RECORDINGS}
 LEARNS = {
     *(f"$JS.API.CONSUMER.{verb}.FACTS.learner" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
     "$JS.ACK.FACTS.learner.1.1.1.1700000000000000000.0",
@@ -216,6 +222,7 @@ PUBLISH: dict[str, set[str]] = {
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *looks("AUDIT"), *DEADLINES,
         *reads("KV_workers", "KV_pulse"), *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor"), *SIZES,
+        *HEARS,
     },
     "monitor": {
         "trunkline.cmd.model.complete",
@@ -230,10 +237,11 @@ PUBLISH: dict[str, set[str]] = {
         "$JS.API.STREAM.INFO.INBOX", "trunkline.ctl.panic.stopped",
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
         *reads("KV_workers", "KV_circuits", "KV_key-pools", "KV_redaction"), *CLAIMS,
-        *inboxes("gateway", "tools", "operator"),
+        *inboxes("gateway", "tools", "operator", "channel-mail"),
         "trunkline.evt.audit.main.noted", *looks("AUDIT"),  # how a call ended that no tools worker had
         *COST_RECORDS, BUDGET_EVENT, COUNTER, *reads("REQUESTS", "COSTS", "COUNTERS"),
         "$JS.API.STREAM.MSG.DELETE.REQUESTS",
+        *HEARS, "$JS.API.STREAM.PURGE.OBJ_audio",  # a recording is deleted when the monitor has it
     },
     "delegate-external": {
         "trunkline.cmd.delegated.external.main.list", "trunkline.cmd.delegated.external.main.call",
@@ -248,17 +256,18 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
         "trunkline.evt.audit.main.noted", *looks("AUDIT"), *QUOTAS,
         "trunkline.ctl.panic.stopped",
-        *CLAIMS,
+        *CLAIMS, *HEARS,
         # To break an answer off, and to say who it is.
         *inboxes("monitor", "gateway", "delegate-external", "operator", "memory"),
     },
     "memory": {
         "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
         *IMPORTS, *reads("AUDIT", "COSTS", "BUDGETS", "INBOX", "TIMERS", *PURGED),
-        *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in ("AUDIT", *PURGED)),
+        *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in ("AUDIT", "REQUESTS", *PURGED)),
+        *COST_RECORDS, *looks("REQUESTS"),
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
-    "channel-mail": {*doors("mail"), *CHANNEL_READER, *CLAIMS, *inboxes("operator", "tools")},
+    "channel-mail": {*doors("mail"), *CHANNEL_READER, *CLAIMS, *HEARS, *inboxes("operator", "tools")},
     "operator": {
         *doors("cli", changes=True),
         *memory("read", "read-many", "search", "list", "history", "write-many", "delete", "export", "import"),
@@ -271,6 +280,7 @@ PUBLISH: dict[str, set[str]] = {
         *reads("OBJ_results"),
         "$JS.API.STREAM.MSG.DELETE.DEAD",
         "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory"),
+        *HEARS,
     },
     "streams": {
         *(f"$JS.API.STREAM.{verb}.{one}" for verb in VERBS[:2] for one in (*STREAMS, *BUCKETS)),
@@ -291,7 +301,7 @@ SUBSCRIBE: dict[str, set[str]] = {
         "trunkline.evt.approval.one",
     },
     "monitor": {
-        "trunkline.cmd.model.complete", *MODELS, "trunkline.evt.memory.files.changed",
+        "trunkline.cmd.model.complete", *MODELS, *ABILITIES, "trunkline.evt.memory.files.changed",
         "trunkline.ctl.panic", *SERVED,
     },
     "tools": {

@@ -164,9 +164,9 @@ PURGED: tuple[str, ...] = (
 MEMORY = Role(
     name="memory",
     serves=s.MEMORY_OPERATIONS,
-    publishes=(s.MEMORY_CHANGED,),
+    publishes=(s.MEMORY_CHANGED, s.OPENED_REQUEST, s.COST),  # requests of an embedder that is a model adapter
     reads_streams=(s.AUDIT_STREAM, s.COST_STREAM, s.BUDGET_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
-    deletes=(s.AUDIT_STREAM, *PURGED),
+    deletes=(s.AUDIT_STREAM, s.REQUEST_STREAM, *PURGED),
     puts_objects=(s.EXPORT_STORE,),
     takes_objects=(s.IMPORT_STORE,),
 )

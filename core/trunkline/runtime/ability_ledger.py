@@ -11,6 +11,7 @@ from opentelemetry import trace
 from trunkline.contracts.conversations.messages import Usage
 from trunkline.contracts.costs.estimate import UNBILLED_FAULTS
 from trunkline.contracts.costs.messages import CostEntry, RequestOpened, RequestStatus
+from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.models.media_usage import NO_MEDIA, MediaUsage
 from trunkline.contracts.models.prices import PriceTable
 from trunkline.contracts.models.token_estimate import MIN_BYTES_PER_TOKEN
@@ -120,35 +121,31 @@ class AbilityRecord:
         return replace(entry, cost=rate.cost(amount.usage, amount.media), price=rate.version)
 
 
-def ability_entry(
-    *,
-    id: str,
-    worker: str,
-    operation: str,
-    adapter: str,
-    vendor: str,
-    requested: str,
-    purpose: str,
-    actor: str,
-    block: str,
-    conversation: str,
-    turn: str,
-) -> CostEntry:
-    """Return the entry of a request that is about to be sent."""
-    span = trace.get_current_span().get_span_context()
-    return CostEntry(
-        id=id or new_id("request"),  # a middleware may have lost it
-        at=datetime.now(UTC),
-        block=block,
-        conversation=conversation,
-        turn=turn,
-        actor=actor,
-        trace=f"{span.trace_id:032x}" if span.is_valid else "",
-        purpose=purpose,
-        operation=operation,
-        adapter=adapter,
-        vendor=vendor,
-        requested=requested,
-        status="interrupted",
-        worker=worker,
-    )
+class AbilityLedger:
+    """Records the requests for vectors, transcripts and speech of one worker. ``ledger`` is that worker's."""
+
+    def __init__(self, ledger: CostLedger, prices: PriceTable, worker: str) -> None:
+        self._ledger = ledger
+        self._prices = prices
+        self._worker = worker
+
+    def request(self, request: ModelRequest, vendor: str, operation: str, estimate: Amount) -> AbilityRecord:
+        """Return the record of a request that is about to be sent. ``request`` has its sender, adapter and model."""
+        span = trace.get_current_span().get_span_context()
+        entry = CostEntry(
+            id=request.id or new_id("request"),  # a middleware may have lost it
+            at=datetime.now(UTC),
+            block=request.block,
+            conversation=request.conversation,
+            turn=request.turn,
+            actor=request.actor,
+            trace=f"{span.trace_id:032x}" if span.is_valid else "",
+            purpose=request.purpose,
+            operation=operation,
+            adapter=request.adapter,
+            vendor=vendor,
+            requested=request.model,
+            status="interrupted",
+            worker=self._worker,
+        )
+        return AbilityRecord(self._ledger, self._prices, entry, estimate)

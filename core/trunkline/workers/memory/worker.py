@@ -10,7 +10,11 @@ from trunkline._util.secrets.redactor import Redactor
 from trunkline.contracts.memory.search import describe_search
 from trunkline.contracts.memory.store import InstalledComponents, MemoryRule, StoreContext
 from trunkline.contracts.memory.subjects import MEMORY_OPERATIONS
+from trunkline.contracts.models.price_list import installed_prices
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
+from trunkline.home.kill_switch import KillSwitch
+from trunkline.runtime.ability_ledger import AbilityLedger
+from trunkline.runtime.cost_ledger import CostLedger
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.workers.memory.background_jobs import BackgroundJobs
 from trunkline.workers.memory.change_rules import ExistingBlockRule, PurgedTurnRule, RedactionRule
@@ -57,7 +61,14 @@ class MemoryWorker(Worker):
         memory = context.config.settings.memory
         self._store = choose_store(context.plugins, memory.store)
         self._indexes = index_provider(context.plugins, self._store)
-        self._embedder = select_embedder(context.plugins, memory.embedder)
+        prices = installed_prices(context.config.settings.models.prices)
+        self._ledger = CostLedger(context.bus, context.id, prices)
+        self._embedder = select_embedder(
+            context.plugins,
+            memory.embedder,
+            AbilityLedger(self._ledger, prices, context.id),
+            KillSwitch(context.home.path),
+        )
         self._redaction = RedactionRule(Redactor(memory.redact))
         rules = (owned.item for owned in context.plugins.memory_rules())
         self._purged_turns = PurgedTurnRule()
@@ -171,6 +182,7 @@ class MemoryWorker(Worker):
             group.start_soon(self._writes.run, lambda: self.announce())
             group.start_soon(self._chunk_writer.run_pruning)
             group.start_soon(self._logs.run)
+            group.start_soon(self._ledger.run)
             group.start_soon(
                 self._collections.run_cleanup, self._conversation_exists, self._collection_seconds
             )

@@ -7,10 +7,8 @@ from typing import TypeVar
 
 from trunkline.contracts.costs.messages import CostEntry
 from trunkline.contracts.models.adapter import AskModel, Finish, ModelEvent, ModelRequest, Text
-from trunkline.contracts.models.prices import PriceTable
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.runtime.ability_ledger import AbilityRecord, Amount, ability_entry
-from trunkline.runtime.cost_ledger import CostLedger
+from trunkline.runtime.ability_ledger import AbilityLedger, AbilityRecord, Amount
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.model_call import model_attributes
 
@@ -32,18 +30,13 @@ class AbilityCall:
         vendor: str,
         request: ModelRequest,
         estimate: Amount,
-        *,
-        ledger: CostLedger,
-        prices: PriceTable,
-        worker: str,
+        ledger: AbilityLedger,
     ) -> None:
         self.operation = operation
         self.request = request
         self._vendor = vendor
         self._estimate = estimate
         self._ledger = ledger
-        self._prices = prices
-        self._worker = worker
         self._record: AbilityRecord | None = None
         self._end: CostEntry | None = None
 
@@ -90,20 +83,7 @@ class AbilityCall:
                     yield waiting.popleft()
 
     def _recorded(self, request: ModelRequest) -> AbilityRecord:
-        entry = ability_entry(
-            id=request.id,
-            worker=self._worker,
-            operation=self.operation,
-            adapter=request.adapter,
-            vendor=self._vendor,
-            requested=request.model,
-            purpose=request.purpose,
-            actor=request.actor,
-            block=request.block,
-            conversation=request.conversation,
-            turn=request.turn,
-        )
-        return AbilityRecord(self._ledger, self._prices, entry, self._estimate)
+        return self._ledger.request(request, self._vendor, self.operation, self._estimate)
 
     def _finish(self) -> Finish:
         if self._end is None:

@@ -48,8 +48,13 @@ from trunkline.contracts.models.subjects import AUDIO_STORE
 from trunkline.contracts.models.vectors import pack_vectors
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
-from trunkline.runtime.ability_ledger import Amount, estimate_recording, estimate_speech, estimate_texts
-from trunkline.runtime.cost_ledger import CostLedger
+from trunkline.runtime.ability_ledger import (
+    AbilityLedger,
+    Amount,
+    estimate_recording,
+    estimate_speech,
+    estimate_texts,
+)
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.ability_call import AbilityCall
 from trunkline.workers.monitor.block_profile import BlockProfile
@@ -88,12 +93,10 @@ class AbilityHandler:
         block: str,
         call_config: ModelCallConfig,
         kill_switch: KillSwitch,
-        ledger: CostLedger,
-        worker: str,
+        ledger: AbilityLedger,
     ) -> None:
         self._bus = bus
         self._ledger = ledger
-        self._worker = worker
         self._models = models
         self._profile = profile
         self._block = block
@@ -246,15 +249,7 @@ class AbilityHandler:
             purpose=asked.purpose,
             adapter=choice.adapter.name,
         )
-        return AbilityCall(
-            operation,
-            choice.adapter.vendor,
-            described,
-            estimate,
-            ledger=self._ledger,
-            prices=self._call_config.prices,
-            worker=self._worker,
-        )
+        return AbilityCall(operation, choice.adapter.vendor, described, estimate, self._ledger)
 
     async def _run(
         self, call: AbilityCall, send: Callable[[AbilityCall], AsyncGenerator[T]]

@@ -20,6 +20,7 @@ from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.home.listeners import Listener, registered_listener
+from trunkline.runtime.ability_ledger import AbilityLedger
 from trunkline.runtime.adapter_selection import adapter_model, default_adapter
 from trunkline.runtime.cost_ledger import CostLedger
 from trunkline.runtime.http.auth import HttpAuth, load_token
@@ -111,8 +112,7 @@ class MonitorWorker(Worker):
             context.config.settings.gateway.default_block,
             self._call_config,
             self._kill_switch,
-            self._ledger,
-            context.id,
+            AbilityLedger(self._ledger, prices, context.id),
         )
         self._answerers = AnswererHandler(
             context.config, self._models, self._builder.profile, self._call_config.explainer
