@@ -267,7 +267,7 @@ PUBLISH: dict[str, set[str]] = {
         *COST_RECORDS, *looks("REQUESTS"),
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
-    "channel-mail": {*doors("mail"), *CHANNEL_READER, *CLAIMS, *HEARS, *inboxes("operator", "tools")},
+    "channel-mail": {*doors("mail"), *CHANNEL_READER, *CLAIMS, *HEARS, *inboxes("operator", "tools", "monitor")},
     "operator": {
         *doors("cli", changes=True),
         *memory("read", "read-many", "search", "list", "history", "write-many", "delete", "export", "import"),
@@ -279,7 +279,7 @@ PUBLISH: dict[str, set[str]] = {
         *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "KV_circuits", "KV_key-pools"),
         *reads("OBJ_results"),
         "$JS.API.STREAM.MSG.DELETE.DEAD",
-        "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory"),
+        "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory", "monitor"),
         *HEARS,
     },
     "streams": {
