@@ -10,10 +10,9 @@ from trunkline.contracts.models.messages import TIMEOUT
 from trunkline.errors import FIXED_SENTENCES, CompletionError, ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, error_code
 from trunkline.workers.gateway.http.app_state import is_owner, sender_of, services_of
+from trunkline.workers.gateway.http.openai import check_model
 from trunkline.workers.gateway.http.openai_schemas import error_object
 from trunkline.workers.gateway.http.responses import STATUS, json_response
-from trunkline.workers.gateway.http.unknown_block import unknown_block_error
-from trunkline_bus import Refusal
 
 GATEWAY_TIMEOUT = 504
 
@@ -32,12 +31,7 @@ async def block_abilities(request: Request, model: str, text: str = "") -> tuple
     """
     services, sender = services_of(request), sender_of(request)
     block, _, name = model.partition(":")
-    try:
-        await services.blocks.check_accepts(block or services.blocks.default)
-    except Refusal as error:
-        if error.code != ErrorCode.NOT_FOUND:
-            raise
-        raise await unknown_block_error(services.blocks, block, "model") from error
+    await check_model(services.blocks, block or None)
     await services.messages.admit(SendMessage(content=text, block=block or None), sender.identity)
     abilities = BlockAbilities(services.bus, block or services.blocks.default, actor=sender.identity.id)
     return abilities, name

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trunkline.workers.gateway.files import PURPOSES
-from trunkline.workers.gateway.http import openai_files as files
 from trunkline.workers.gateway.http import openai_ability_schemas as abilities
+from trunkline.workers.gateway.http import openai_files as files
 from trunkline.workers.gateway.http import openai_schemas as openai
 from trunkline.workers.gateway.http import response_compaction as compaction
 from trunkline.workers.gateway.http import response_schemas as responses
