@@ -174,9 +174,10 @@ async def test_a_cancelled_list_of_models_ends_at_once() -> None:
         await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
         anyio.create_task_group() as tasks,
     ):
-        left = anyio.Event()
+        joined, left = anyio.Event(), anyio.Event()
 
         async def serve(stream: Any) -> None:
+            joined.set()
             async with stream:
                 try:
                     while True:
@@ -187,8 +188,11 @@ async def test_a_cancelled_list_of_models_ends_at_once() -> None:
         tasks.start_soon(listener.serve, serve)
         port = listener.extra(SocketAttribute.local_port)
         adapter = BedrockAdapter(BedrockSettings(endpoint_url=f"http://127.0.0.1:{port}", region="us-east-1"))
-        with anyio.move_on_after(0.5):
-            await adapter.models()
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(adapter.models)
+            with anyio.fail_after(DEADLINE):
+                await joined.wait()
+            asking.cancel_scope.cancel()
         with anyio.fail_after(DEADLINE):
             await left.wait()
         await adapter.aclose()
