@@ -184,6 +184,20 @@ async def test_the_blocks_adapter_answers_and_no_other(shared) -> None:
     assert (await quiet.embed(["x"], model="scripted/other")).model == "other"
 
 
+async def test_the_settings_name_a_model_for_each_ability(shared) -> None:
+    """A block names a model or an adapter for a purpose in `[models]`, whoever answers in it. A request goes first."""
+    here, _ = shared
+    chosen = 'model = "deaf/large"\n[models]\nembed = "scripted/small"\ntranscribe = "scripted"\n'
+    write = WriteMemory(path="blocks/able/block.toml", content=chosen, actor="owner")
+    await here.bus.call(MEMORY_WRITE, write)
+    able = BlockAbilities(here.bus, "able")
+    assert (await able.embed(["x"])).model == "small"
+    assert (await able.embed(["x"], model="scripted")).model == "scripted-embed"
+    assert (await able.transcribe(TranscriptionRequest(audio=VOICE))).model == "scripted-transcribe"
+    with pytest.raises(CompletionError, match="The model adapter deaf does not speak"):
+        await _all(able, SpeechRequest(text="x"))
+
+
 async def test_a_format_that_is_not_offered_is_refused_with_the_list(abilities) -> None:
     """The refusal names the formats that the adapter speaks."""
     with pytest.raises(CompletionError, match="speaks mp3, opus, wav, pcm and not flac"):

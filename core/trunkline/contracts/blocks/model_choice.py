@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trunkline.contracts.models.messages import Purpose
+from trunkline.contracts.models.abilities import Purpose
 
 if TYPE_CHECKING:
     from trunkline.contracts.blocks.messages import BlockConfig

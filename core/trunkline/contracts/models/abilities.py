@@ -8,7 +8,8 @@ from trunkline.contracts.conversations.messages import Usage
 from trunkline.contracts.models.media_usage import MediaUsage
 
 Purpose = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
-"""The purpose of a model call, by which costs are grouped: ``turn``, ``route``, ``summary``, ``embed``, ``repl``, …."""
+"""The purpose of a model call, by which models are chosen and costs are grouped: ``turn``, ``route``, ``summary``,
+``embed``, ``repl``, …."""
 
 EMBED: Final = "embed"
 TRANSCRIBE: Final = "transcribe"

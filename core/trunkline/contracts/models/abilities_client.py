@@ -51,8 +51,9 @@ PIECE = 128 * 1024
 class ModelAbilities(Protocol):
     """The abilities of this installation's models besides answers, on behalf of one block.
 
-    ``model`` of a request is ``adapter/model``, an adapter, or a model of the block's adapter; "" selects the adapter
-    that answers in the block, with its default model for the ability. No other adapter is asked instead.
+    ``model`` of a request is ``adapter/model``, an adapter, or a model of the block's adapter; "" selects that of
+    the settings for the purpose, else the adapter that answers in the block with its default model for the ability. No
+    other adapter is asked instead.
 
     Guarantees: nothing is stored. A recording is deleted from the bus when the request has ended, at the latest after
     an hour. Requests may run concurrently.

@@ -38,7 +38,7 @@ Timeout = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class EmbedTexts(Payload, frozen=True, kw_only=True, tag="model.embed.v1"):
-    """Ask for the vectors of texts. ``model`` is ``adapter/model`` or an adapter; None chooses as for an answer, with
+    """Ask for the vectors of texts. ``model`` is ``adapter/model`` or an adapter; None chooses by the settings, with
     the adapter's embedding model. ``actor``, ``purpose``, ``timeout`` and the scope are those of ``Complete``.
     """
 

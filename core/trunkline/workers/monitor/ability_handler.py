@@ -18,7 +18,11 @@ from opentelemetry import trace
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.costs.messages import CostEntry
 from trunkline.contracts.models.abilities import (
+    EMBED,
+    SPEAK,
+    TRANSCRIBE,
     Audio,
+    Purpose,
     SpeechAudio,
     SpeechEvent,
     SpeechFinish,
@@ -109,7 +113,7 @@ class AbilityHandler:
     async def embed(self, request: Request[EmbedTexts]) -> AsyncIterator[EmbedReply]:
         """Yield the vectors in parts, then the end. Raises Refusal with a code; see ``ModelAbilities``."""
         asked = request.data
-        choice = await self._choose(request, "embedding_model")
+        choice = _with_default(await self._choose(request, EMBED), "embedding_model")
         if not choice.adapter.embeds:
             raise _not_able(choice, "makes no vectors")
         deadline = _deadline(asked)
@@ -153,7 +157,7 @@ class AbilityHandler:
     async def speak(self, request: Request[SpeakText]) -> AsyncIterator[SpeakReply]:
         """Yield the audio in parts as it arrives, then the end. Raises Refusal with a code; see ``ModelAbilities``."""
         asked = request.data
-        choice = await self._choose(request, "speech_model")
+        choice = _with_default(await self._choose(request, SPEAK), "speech_model")
         format, deadline = _speech_format(choice, asked.format), _deadline(asked)
         speech = _speech_request(asked, choice, format)
 
@@ -205,31 +209,29 @@ class AbilityHandler:
     async def _choose_ears(self, request: Request[TranscribeAudio]) -> SelectedModel:
         """Return the choice for a recording. The adapter decides which of its models has times and translates."""
         asked = request.data
-        choice = await self._choose(request, "transcription_model")
+        choice = await self._choose(request, TRANSCRIBE)
         if not choice.adapter.transcribes:
             raise _not_able(choice, "transcribes no audio")
         if asked.translate and not choice.adapter.translates:
             raise _not_able(choice, "translates no audio")
-        special = asked.translate or asked.segments
-        return SelectedModel(choice.adapter, "") if special and not _names_model(asked, choice) else choice
+        return choice if asked.translate or asked.segments else _with_default(choice, "transcription_model")
 
-    async def _choose(self, request: Request[Asked], ability: AbilityModel) -> SelectedModel:
-        """Return the adapter and the model for the ability: those that the request names, else the adapter that answers
-        in the block with its own model for the ability. A chat model is never asked, and no other adapter.
+    async def _choose(self, request: Request[Asked], purpose: Purpose) -> SelectedModel:
+        """Return the adapter and the model that the request names, else those of the settings for the purpose, else the
+        adapter that answers in the block. The model is "" if only the adapter is named: a chat model is never asked.
         """
         asked, block = request.data, request.envelope.block or self._block
         if self._kill_switch.is_engaged:
             raise Refusal(ErrorCode.PANIC, STOPPED_SENTENCE)
         try:
             profile = await self._profile(block)
-            choice = self._models.choose(profile.preferred_model(asked.model))
+            named = profile.preferred_model(asked.model, purpose)
+            choice = self._models.choose(named or profile.preferred_model(None))
         except (BusError, ModelError) as error:
-            log.warning("a request for the %s of block %s has no model: %s", ability, block, error)
+            log.warning("a request for the purpose %s of block %s has no model: %s", purpose, block, error)
             code = error.code if isinstance(error, ModelError) else ErrorCode.ENGINE_UNAVAILABLE
             raise refused(code) from error
-        if _names_model(asked, choice):
-            return choice
-        return SelectedModel(choice.adapter, getattr(choice.adapter, ability))
+        return choice if named not in (None, choice.adapter.name) else SelectedModel(choice.adapter, "")
 
     def _call(
         self, operation: str, choice: SelectedModel, request: Request[Asked], text: str, estimate: Amount
@@ -317,9 +319,9 @@ def _deadline(asked: EmbedTexts | TranscribeAudio | SpeakText) -> Deadline:
     return Deadline(DEFAULT_TIMEOUT if asked.timeout is None else asked.timeout)
 
 
-def _names_model(asked: EmbedTexts | TranscribeAudio | SpeakText, choice: SelectedModel) -> bool:
-    """Report whether the request names a model and not only an adapter."""
-    return asked.model is not None and asked.model != choice.adapter.name
+def _with_default(choice: SelectedModel, ability: AbilityModel) -> SelectedModel:
+    """Return the choice with the adapter's own model for the ability, if it names none."""
+    return choice if choice.model else SelectedModel(choice.adapter, getattr(choice.adapter, ability))
 
 
 def _finished(entry: CostEntry, format: SpeechFormat | None = None) -> AbilityFinished:
