@@ -38,6 +38,7 @@ BODIES: tuple[tuple[str, str, Any, str], ...] = (
     ("post", "/api/blocks", {"name": "b", "config": {"enabled": "yes"}}, "/config/enabled"),
     ("post", "/api/blocks", {"name": "b", "config": {"descripton": "x"}}, "/config/descripton"),
     ("patch", "/conversations/{id}", {"title": 7}, "/title"),
+    ("put", "/api/conversations/{id}/model", {"model": 7}, "/model"),
     ("patch", "/api/blocks/{name}", {"config": {"permissions": {"plan": "yes"}}}, "/config/permissions/plan"),
     ("post", "/api/blocks/{name}/stop", {"finish": 1}, "/finish"),
     ("post", "/api/blocks/{name}/reset", {"hard": "yes"}, "/hard"),
@@ -116,10 +117,11 @@ def refused(response: httpx.Response) -> dict[str, Any]:
 
 
 async def test_every_route_names_the_field(env: Environment) -> None:
-    """The field is a JSON pointer into the body, with a reason; each route with a body is tested."""
+    """The field is a JSON pointer into the body, with a reason. Each route with a body is tested here, and OpenAI's
+    below and in tests/integration/test_openai_abilities.py."""
     conversation, turn = await begun(env)
     for method, path, body, field in BODIES:
-        id = conversation if path.startswith("/conversations") else turn
+        id = turn if path.startswith("/api/turns") else conversation
         response = await env.http.request(method, path.format(id=id, call="c", name="main"), json=body)
         reported = refused(response)
         assert reported["field"] == field, (path, body)
@@ -129,6 +131,10 @@ async def test_every_route_names_the_field(env: Environment) -> None:
         "/v1/responses",
         "/v1/responses/compact",
         "/v1/files",
+        "/v1/embeddings",
+        "/v1/audio/speech",
+        "/v1/audio/transcriptions",
+        "/v1/audio/translations",
     }
     assert {operation[1] for operation in openapi.OPERATIONS if operation[3] is not None} == known
 
