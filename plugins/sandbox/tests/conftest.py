@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parent))
 @pytest.fixture(scope="session")
 def image() -> Iterator[str]:
     """An image with nothing but busybox."""
-    from containers import IMAGE, root
+    from containers import image_name, root
     from docker.errors import DockerException
     from testcontainers.core.docker_client import DockerClient
 
@@ -21,7 +21,8 @@ def image() -> Iterator[str]:
         client.ping()
     except DockerException as error:
         pytest.skip(f"no Docker engine: {error}")
-    name, _, tag = IMAGE.partition(":")
+    image = image_name()
+    name, _, tag = image.partition(":")
     client.api.import_image_from_data(root(), repository=name, tag=tag)
-    yield IMAGE
-    client.images.remove(IMAGE, force=True)
+    yield image
+    client.images.remove(image, force=True)

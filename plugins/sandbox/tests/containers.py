@@ -16,8 +16,10 @@ needs_busybox = pytest.mark.skipif(
     reason="an image is made of /bin/busybox, which is not here (busybox-static)",
 )
 
-IMAGE = f"trunkline-sandbox-test:{os.getpid()}"
-"""Of this process alone: another one that runs tests takes its own away when it ends."""
+
+def image_name() -> str:
+    """The image of this process. Every process that runs tests, also a fork, removes its own image when it ends."""
+    return f"trunkline-sandbox-test:{os.getpid()}"
 
 
 def root() -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
-from containers import IMAGE, becomes, guardian_of, needs_busybox
+from containers import becomes, guardian_of, image_name, needs_busybox
 
 from trunkline.contracts.sandbox.program_request import SandboxLimits
 from trunkline.errors import ToolError
@@ -20,7 +20,7 @@ pytestmark = needs_busybox
 
 
 def docker(home: Path, **settings: object) -> Docker:
-    return Docker(SandboxSettings(backend="docker", image=IMAGE, **settings), home)  # type: ignore[arg-type]
+    return Docker(SandboxSettings(backend="docker", image=image_name(), **settings), home)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("image")

@@ -13,7 +13,7 @@ import anyio.to_thread
 import psutil
 import pytest
 from anyio.abc import SocketStream
-from containers import IMAGE, becomes, needs_busybox
+from containers import becomes, image_name, needs_busybox
 
 from tests.support.commands import run_trunkline
 from trunkline.contracts.sandbox.detached_program import DetachedProgram, ExitRecord
@@ -31,10 +31,10 @@ from trunkline_sandbox.settings import SandboxSettings
 pytestmark = [pytest.mark.anyio, needs_busybox, pytest.mark.usefixtures("image")]
 
 BEAT = "echo begun; while :; do echo x >> beat; sleep 0.1; done"
-SETTINGS = f"""
+SETTINGS = """
 [plugins.sandbox]
 backend = "docker"
-image = "{IMAGE}"
+image = "{image}"
 warm_containers = 0
 """
 
@@ -43,7 +43,7 @@ warm_containers = 0
 async def started_platform(base: Path, seconds: float) -> AsyncIterator[Platform]:
     """A platform whose programs run in Docker by its settings file. Tasks live for ``seconds``."""
     (base / "home").mkdir(exist_ok=True)
-    (base / "home" / "trunkline.toml").write_text(SETTINGS)
+    (base / "home" / "trunkline.toml").write_text(SETTINGS.format(image=image_name()))
     config = {
         "permissions.allow_shell": True,
         "permissions.approvals": "none",
@@ -156,7 +156,7 @@ async def test_a_hung_engine_blocks_no_caller(
     home, workspace = tmp_path / "home", tmp_path / "workspace"
     workspace.mkdir()
     async with anyio.create_task_group() as tasks:
-        settings = SandboxSettings(backend="docker", image=IMAGE, warm_containers=0)
+        settings = SandboxSettings(backend="docker", image=image_name(), warm_containers=0)
         sandbox = Docker(settings, home, host=between.host)
         tasks.start_soon(sandbox.serve)
         process = await sandbox.start(("sh", "-c", BEAT), workspace=workspace, env={})
@@ -203,7 +203,9 @@ async def test_a_guardian_does_not_hang_with_its_engine(
 
 async def test_a_container_has_only_its_configured_network(tmp_path: Path) -> None:
     """It has no network; one that does not reach this machine's loopback; or the host network, which does."""
-    sandbox = Docker(SandboxSettings(backend="docker", image=IMAGE, warm_containers=0), tmp_path / "home")
+    sandbox = Docker(
+        SandboxSettings(backend="docker", image=image_name(), warm_containers=0), tmp_path / "home"
+    )
 
     async def greet(client: SocketStream) -> None:
         async with client:

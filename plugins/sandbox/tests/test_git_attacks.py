@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from containers import IMAGE, needs_busybox
+from containers import image_name, needs_busybox
 
 from trunkline.contracts.sandbox.program_request import SandboxLimits
 from trunkline.contracts.sandbox.sandbox import Sandbox, SandboxResult
@@ -50,7 +50,7 @@ def sandbox(request: pytest.FixtureRequest, tmp_path: Path) -> Sandbox:
     if request.param == "bubblewrap":
         return Bubblewrap(SandboxSettings(), tmp_path / "home")
     request.getfixturevalue("image")
-    return Docker(SandboxSettings(backend="docker", image=IMAGE), tmp_path / "home")
+    return Docker(SandboxSettings(backend="docker", image=image_name()), tmp_path / "home")
 
 
 @pytest.fixture
