@@ -25,11 +25,11 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/bus/test_codec.py",
     ),
     "CC-F7": planned(14, "WS envelope {type, id, timestamp (ISO date-time), payload object}"),
-    "CC-F8": planned(
-        13,
+    "CC-F8": done(
         "LLMProvider chat(messages, tools?), streamChat(...), embed(text)",
         "adapters/openai/tests/test_contract.py",
-        open="embeddings by the provider, further providers",
+        "adapters/bedrock/tests/test_contract.py",
+        "tests/vendors/test_adapter_matrix.py",
     ),
     "CC-F9": done(
         "Circuit breaker: middleware around the model client",

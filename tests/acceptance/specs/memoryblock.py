@@ -120,10 +120,13 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/monitor/test_cost_ledger.py",
     ),
     "MB-F28": planned(
-        13,
+        14,
         "adapters Bedrock (Converse, streaming, 60 s), OpenAI",
         "adapters/openai/tests/test_contract.py",
-        open="further adapters; the locale registry is issue 14, the service issue 15",
+        "adapters/bedrock/tests/test_contract.py",
+        "adapters/gemini/tests/test_contract.py",
+        "adapters/anthropic/tests/test_contract.py",
+        open="the locale registry; the service is issue 15",
     ),
     "MB-F29": done(
         "roles: *monitor* (per block identity name+emoji in config and monitor.md)",

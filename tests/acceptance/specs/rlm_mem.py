@@ -46,11 +46,12 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "sandbox: AST validation (imports of os, sys, subprocess, socket, urllib",
         "plugins/rlm/tests/test_attacks.py",
     ),
-    "RLM-F19": planned(
-        13,
+    "RLM-F19": done(
         "LLM client: 3 retries, 1·2^n s back-off on transient words",
         "plugins/rlm/tests/test_retrieval.py",
-        open="retries with back-off",
+        "plugins/failover/tests/test_failover.py",
+        "plugins/budget/tests/test_limits.py",
+        "tests/core/cli/test_costs.py",
     ),
     "RLM-F20": done("layers project_agent, project_global, user_agent, user_global"),
     "RLM-F21": done("policy config.yaml: enabled, read_layers [project_agent, project_global]"),
