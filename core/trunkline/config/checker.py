@@ -3,7 +3,8 @@
 import re
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -48,7 +49,7 @@ class SettingsChecker:
             self.note(key, f"must be a table, not {_name_of(table)}")
             return None
         before = len(self.problems)
-        known = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+        known = _fields(kind)
         values: dict[str, Any] = {}
         for name, raw in (table or {}).items():
             if name in known:
@@ -75,7 +76,9 @@ class SettingsChecker:
             return f"Set {environment_variable(renamed)} instead of {origin.where}."
         return f"Write {renamed[-1]} instead of {key[-1]}."
 
-    def _missing(self, key: Key, known: dict[str, msgspec.structs.FieldInfo], table: dict[str, Any]) -> None:
+    def _missing(
+        self, key: Key, known: Mapping[str, msgspec.structs.FieldInfo], table: dict[str, Any]
+    ) -> None:
         for name, field in known.items():
             if field.required and name not in table:
                 where = str(self.sources.file)
@@ -160,6 +163,14 @@ def _named_structs(kind: Any) -> type[msgspec.Struct] | None:
     """Return the struct of a table whose keys are free names, such as ``dict[str, Price]``; None for any other type."""
     value = typing.get_args(kind)[1] if typing.get_origin(kind) is dict else None
     return value if isinstance(value, type) and issubclass(value, msgspec.Struct) else None
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> Mapping[str, msgspec.structs.FieldInfo]:
+    """Return the fields of a section by their names in the file. msgspec determines them anew for each call, and every
+    worker checks every section at its start.
+    """
+    return {field.encode_name: field for field in msgspec.structs.fields(kind)}
 
 
 def _items(text: str) -> Any:

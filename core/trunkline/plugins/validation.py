@@ -33,7 +33,7 @@ class HookManager(pluggy.PluginManager):
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         """Return the options of the mark; None without a mark."""
-        if _mark_of(getattr(plugin, name, None)) is None:
+        if _is_special(name) or _mark_of(getattr(plugin, name, None)) is None:
             return None
         return super().parse_hookimpl_opts(plugin, name)
 
@@ -60,12 +60,19 @@ def validate_plugin(plugin: object, relay: pluggy.HookRelay) -> tuple[str, ...]:
 
 def _marked(plugin: object) -> Iterator[MarkedFunction]:
     for name in sorted(vars(plugin)) if isinstance(plugin, ModuleType) else dir(plugin):
+        if _is_special(name):
+            continue
         function = getattr(plugin, name, None)
         options = _mark_of(function)
         if (options is None and not name.startswith(PREFIX)) or not inspect.isroutine(function):
             continue
         hook = name if options is None else options.get("specname") or name
         yield MarkedFunction(hook, function, options)
+
+
+def _is_special(name: str) -> bool:
+    """Report whether Python gives the name a meaning of its own, as most names of an instance. It is no hook."""
+    return name.startswith("__")
 
 
 def _mark_of(value: Any) -> dict[str, Any] | None:

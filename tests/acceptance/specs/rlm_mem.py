@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ..requirement import Requirement, done, planned
+from ..requirement import Requirement, done
 
 REQUIREMENTS: Mapping[str, Requirement] = {
     "RLM-F1": done(

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 
 import msgspec
@@ -18,9 +19,10 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     prices: dict[str, Price]
 
 
+@cache
 def read_price_list() -> PriceList:
-    """Return the shipped list. The file is part of this package, so reading it cannot fail in a complete
-    installation.
+    """Return the shipped list, which is read once in a process. The file is part of this package, so reading it cannot
+    fail in a complete installation.
     """
     text = files("trunkline.contracts.models").joinpath(FILE_NAME).read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), PriceList)
