@@ -55,6 +55,9 @@ lock:
 		--no-emit-find-links --output-file deploy/requirements.txt
 	echo uv | uv pip compile - --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --no-emit-find-links --output-file scripts/uv.txt
+	for wanted in tests/clients/locks/*.in; do uv pip compile "$$wanted" --quiet --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+		--output-file "$${wanted%.in}.txt"; done
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,6 +12,7 @@ from trunkline.workers.gateway.http.openapi import (
     FILE_CONTENT,
     FORM,
     NO_CONTENT,
+    ON_REQUEST,
     OPERATIONS,
     PARAMETERS,
     PLAIN_TEXT,
@@ -115,7 +116,8 @@ def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
         rows = [(code(name), where, means) for where, name, means in parameters]
         lines.append(table(("parameter", "in", "means"), rows))
     said = "Body: a form. " if body == FORM else f"Body: {_link(body)}. " if body is not None else ""
-    lines.append(f"{said}Answer: {status}, {_result(result)}.")
+    others = "".join(f"; on request {_result(other)}" for other in ON_REQUEST.get((method, path), ()))
+    lines.append(f"{said}Answer: {status}, {_result(result)}{others}.")
     return "\n\n".join(lines)
 
 

@@ -119,9 +119,10 @@ async def test_speech_is_read_as_events_with_tokens(monkeypatch, openai_itself):
 
 
 async def test_speech_of_other_servers_is_read_as_bytes(monkeypatch):
-    """They are asked without events, and the characters are counted."""
+    """They are asked without events, and the characters are counted. A model that takes no instructions gets none."""
     async with asking(monkeypatch) as (adapter, provider):
-        events = [event async for event in adapter.speak(SpeechRequest(text="a b", speed=1.5))]
+        request = SpeechRequest(text="a b", speed=1.5, instructions="Cheerful.")
+        events = [event async for event in adapter.speak(request)]
         (sent,) = provider.requests
     assert sent.body == {
         "model": "tts-1", "input": "a b", "response_format": "mp3", "voice": "alloy", "speed": 1.5

@@ -221,7 +221,10 @@ async def test_the_contract_is_served(own_env: Environment) -> None:
 
 
 async def test_other_methods_are_refused(own_env: Environment) -> None:
-    """A method that a path does not know is 405 in the usual shape."""
+    """A method that a path does not know is 405 in the usual shape. ``Allow`` has the methods of all its routes."""
     response = await own_env.http.put("/conversations", json={})
-    assert response.status_code == 405
+    assert response.status_code == 405 and response.headers["allow"] == "GET, HEAD"
+    several = await own_env.http.put("/api/blocks/main")
+    assert several.headers["allow"] == "DELETE, GET, HEAD, PATCH"
+    assert (await own_env.http.put("/v1/responses/compact")).headers["allow"] == "POST"
     assert msgspec.json.decode(response.content, type=Error).code == "invalid_request"

@@ -43,7 +43,7 @@ FILE_ENDINGS: Mapping[str, str] = {
 """The ending of the file of each type of audio. Servers recognise a recording by the ending of its file."""
 
 PLAIN_SPEECH_MODELS = ("tts-1*",)
-"""Models of OpenAI that cannot send audio as events, and take no instructions."""
+"""Models of OpenAI that cannot send audio as events, and take no instructions. They are sent none."""
 
 
 class _AudioUsage(msgspec.Struct):
@@ -168,7 +168,7 @@ def speech_body(request: SpeechRequest, model: str, format: SpeechFormat, vendor
     """Return the body of a request for speech."""
     body: dict[str, Any] = {"model": model, "input": request.text, "response_format": format}
     body["voice"] = request.voice or vendor.voice
-    if request.instructions:
+    if request.instructions and not _is_plain(model):
         body["instructions"] = request.instructions
     if request.speed is not None:
         body["speed"] = request.speed
@@ -177,7 +177,7 @@ def speech_body(request: SpeechRequest, model: str, format: SpeechFormat, vendor
 
 def sends_events(model: str, vendor: Vendor) -> bool:
     """Report whether the audio can be sent as events, whose last one has the tokens."""
-    return vendor is OPENAI and not any(fnmatchcase(model, pattern) for pattern in PLAIN_SPEECH_MODELS)
+    return vendor is OPENAI and not _is_plain(model)
 
 
 def check_audio_type(content_type: str) -> None:
@@ -226,6 +226,10 @@ class SpeechReader:
         if not self._ended:
             raise model_error("interrupted", "the audio ended before its last event")
         return SpeechFinish(format=self._format, usage=self._usage, media=self._media, model=self._model)
+
+
+def _is_plain(model: str) -> bool:
+    return any(fnmatchcase(model, pattern) for pattern in PLAIN_SPEECH_MODELS)
 
 
 def _answer_form(model: str) -> str:

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Match, Route
 
 from trunkline.contracts.gateway.access import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
@@ -41,6 +41,8 @@ __all__ = ["AppState", "build_app", "open_paths"]
 tracer = trace.get_tracer("trunkline.gateway")
 
 PUBLIC = ("/healthz", "/readyz")
+
+METHOD_NOT_ALLOWED = 405
 
 HIDDEN = "/engine"
 """The path of the bare agent loop, which another server has. Clients that ask for it here get 404 (conflict
@@ -111,4 +113,13 @@ async def _not_found(request: Request, error: Exception) -> Response:
     """Respond to an unknown path, and to a method that a path does not support."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     code = ErrorCode.NOT_FOUND if status == 404 else ErrorCode.INVALID_REQUEST
-    return error_response(code, request.url.path, status=status)
+    headers = {"allow": ", ".join(sorted(_methods(request)))} if status == METHOD_NOT_ALLOWED else {}
+    return error_response(code, request.url.path, status=status, headers=headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """Return the methods of a path. Several routes may have the same path; a path that also fits a route with a
+    parameter, as ``compact`` fits ``{id}``, has the methods of its own routes only."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    own = next(route.path for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+    return {method for route in routes if route.path == own for method in route.methods or ()}

@@ -176,6 +176,16 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
 }
 """The parameters of an operation besides its path and body: place, name and meaning."""
 
+ON_REQUEST: dict[tuple[str, str], tuple[str, ...]] = {
+    ("post", "/v1/chat/completions"): (EVENT_STREAM,),
+    ("post", "/v1/responses"): (EVENT_STREAM,),
+    ("get", "/v1/responses/{id}"): (EVENT_STREAM,),
+    ("post", "/v1/audio/transcriptions"): (PLAIN_TEXT, EVENT_STREAM),
+    ("post", "/v1/audio/translations"): (PLAIN_TEXT, EVENT_STREAM),
+    ("post", "/v1/audio/speech"): (EVENT_STREAM,),
+}
+"""What an operation also answers with, if the request asks for it: by ``stream``, ``stream_format`` or
+``response_format``."""
 
 UPLOAD_FORM: dict[str, Any] = {
     "type": "object",
@@ -240,9 +250,12 @@ def openapi_document() -> dict[str, Any]:
 def _operation(operation: Operation) -> dict[str, Any]:
     method, path, summary, body, status, result = operation
     error = openai.ErrorObject if path.startswith("/v1/") else own.Error
+    answer = _response(result)
+    for other in ON_REQUEST.get((method, path), ()):
+        answer["content"] |= _response(other)["content"]
     described: dict[str, Any] = {
         "summary": summary,
-        "responses": {str(status): _response(result), "default": _response(error)},
+        "responses": {str(status): answer, "default": _response(error)},
     }
     described["parameters"] = [*_path_parameters(path), *_other_parameters(method, path)]
     if body == FORM:
@@ -271,8 +284,8 @@ def _response(result: type | str) -> dict[str, Any]:
     if result == NO_CONTENT:
         return {"description": "Done."}
     if result == EVENT_STREAM:
-        text = "Server-sent events, see x-events."
-        return {"description": text, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+        # without a schema: it would be that of the whole text to some readers, and that of each event to others
+        return {"description": "Server-sent events, see x-events.", "content": {"text/event-stream": {}}}
     if result == FILE_CONTENT:
         binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
         return {"description": "The bytes of the file.", "content": binary}

@@ -1,0 +1,93 @@
+"""schemathesis, a tool of other people, asks all operations of the served OpenAPI document with generated requests."""
+
+import json
+import os
+from pathlib import Path
+from subprocess import STDOUT
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from tests.clients.environments import Missing, environment
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline.workers.gateway.http.openapi import OPERATIONS
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = 10
+SEED = 20
+
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "unsupported_method",
+    "allow_header_conformance",
+    "use_after_free",
+    "ignored_auth",
+)
+
+
+async def test_every_operation_answers_as_the_document_says(tmp_path: Path) -> None:
+    """No generated request, valid or not, is a failure of the server, and each answer has a status, a type of content
+    and a form of the document. Every operation is asked."""
+    try:
+        program = await anyio.to_thread.run_sync(environment, "schemathesis")
+    except Missing as missing:
+        pytest.skip(str(missing))
+    with ScriptedProvider() as provider:
+        async with platform(tmp_path / "home", config=provider.settings) as running:
+            existing = await _objects(running)
+            output = await _run(program / "schemathesis", running, existing, tmp_path)
+    asked = len(OPERATIONS)
+    assert f"Selected: {asked}/{asked}" in output and f"Tested: {asked}" in output, output
+
+
+async def _run(program: Path, running: Platform, existing: dict[str, str], folder: Path) -> str:
+    """Run schemathesis, and return what it prints. Asserts that it found no failure."""
+    given = {
+        "--header": f"Authorization: Bearer {running.token}",
+        "--url": running.url,
+        "--checks": ",".join(CHECKS),
+    }
+    given |= {"--phases": "coverage,fuzzing,stateful", "--seed": str(SEED), "--max-examples": str(EXAMPLES)}
+    given |= {"--generation-with-security-parameters": "false", "--generation-database": "none"}
+    given |= {"--suppress-health-check": "all", "--request-timeout": "60"}
+    words = [word for pair in given.items() for word in pair]
+    command = [str(program), "run", "--no-color", f"{running.url}/openapi.json", *words]
+    hooks = {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(Path(__file__).parent)}
+    environ = {**os.environ, **hooks, "EXISTING": json.dumps(existing)}
+    done = await anyio.run_process(command, env=environ, cwd=folder, check=False, stderr=STDOUT)
+    output = done.stdout.decode()
+    assert done.returncode == 0, output
+    return output
+
+
+async def _objects(running: Platform) -> dict[str, str]:
+    """Create an object of each kind, and return their ids by the path that has them."""
+    message = {"model": "main", "input": "say:hi"}
+    async with httpx.AsyncClient(base_url=running.url, headers=_bearer(running), timeout=60) as http:
+        response = (await http.post("/v1/responses", json=message)).raise_for_status()
+        upload: dict[str, Any] = {"data": {"purpose": "user_data"}, "files": {"file": ("a.txt", b"beans")}}
+        file = (await http.post("/v1/files", **upload)).raise_for_status()
+        (await http.post("/api/blocks", json={"name": "garden"})).raise_for_status()
+    accepted = await running.send("say:hi")
+    await running.answer(accepted)
+    return {
+        "/conversations": response.headers["x-conversation-id"],
+        "/api/conversations": accepted.conversation,
+        "/api/turns": accepted.turn,
+        "/api/blocks": "garden",
+        "/v1/responses": response.json()["id"],
+        "/v1/files": file.json()["id"],
+        "/v1/models": "garden",
+    }
+
+
+def _bearer(running: Platform) -> dict[str, str]:
+    return {"authorization": f"Bearer {running.token}"}
