@@ -264,7 +264,9 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
         *IMPORTS, *reads("AUDIT", "COSTS", "BUDGETS", "INBOX", "TIMERS", *PURGED),
         *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in ("AUDIT", "REQUESTS", *PURGED)),
-        *COST_RECORDS, *looks("REQUESTS"),
+        # Its embedder may be a vendor's: the request is admitted by a budget, redacted and recorded.
+        *memory("read"), *COST_RECORDS, BUDGET_EVENT, COUNTER, *reads("REQUESTS", "COUNTERS", "KV_redaction"),
+        "$KV.redaction.key",
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
     "channel-mail": {*doors("mail"), *CHANNEL_READER, *CLAIMS, *HEARS, *inboxes("operator", "tools", "monitor")},

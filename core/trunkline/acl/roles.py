@@ -29,6 +29,10 @@ CHANNEL_READER: tuple[str, ...] = (*FEED_STREAMS, s.APPROVAL_STREAM, s.BUDGET_ST
 """The streams from which a channel reads turns, approvals and events of budgets."""
 
 
+MODEL_RECORDS: Topics = (s.OPENED_REQUEST, s.COST, s.BUDGET_EVENT)
+"""What a worker that asks models records: each request, its cost, and a budget that is used up."""
+
+
 def _memory_calls(caller: Caller) -> Endpoints:
     """Return the memory operations that list a process among their callers."""
     return tuple(operation for operation in s.MEMORY_OPERATIONS if caller in operation.callers)
@@ -108,7 +112,7 @@ MONITOR = Role(
     ),
     publishes=(
         s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.AUDIT, s.PANIC_STOPPED,
-        s.OPENED_REQUEST, s.COST, s.BUDGET_EVENT,
+        *MODEL_RECORDS,
     ),
     subscribes=(s.MEMORY_CHANGED, s.PANIC),
     counts=(s.BUDGET_COUNTER,),
@@ -164,12 +168,18 @@ PURGED: tuple[str, ...] = (
 MEMORY = Role(
     name="memory",
     serves=s.MEMORY_OPERATIONS,
-    publishes=(s.MEMORY_CHANGED, s.OPENED_REQUEST, s.COST),  # requests of an embedder that is a model adapter
-    reads_streams=(s.AUDIT_STREAM, s.COST_STREAM, s.BUDGET_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
+    calls=_memory_calls("memory"),  # a budget of its own embedder reads the ledger
+    publishes=(s.MEMORY_CHANGED, *MODEL_RECORDS),  # requests of an embedder that is a model adapter
+    counts=(s.BUDGET_COUNTER,),
+    reads_streams=(
+        s.AUDIT_STREAM, s.REQUEST_STREAM, s.COST_STREAM, s.BUDGET_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED,
+    ),
     deletes=(s.AUDIT_STREAM, s.REQUEST_STREAM, *PURGED),
+    writes_buckets=(s.REDACTION_BUCKET,),
+    reads_buckets=(s.REDACTION_BUCKET,),
     puts_objects=(s.EXPORT_STORE,),
     takes_objects=(s.IMPORT_STORE,),
-)
+)  # fmt: skip
 
 OPERATOR = Role(
     name="operator",

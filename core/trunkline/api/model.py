@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trunkline.config.settings import ModelsSettings as ModelsSettings
-    from trunkline.contracts.blocks.model_choice import ABILITY_PURPOSES as ABILITY_PURPOSES
     from trunkline.contracts.conversations.messages import DocumentFile as DocumentFile
     from trunkline.contracts.conversations.messages import ReasoningBlock as ReasoningBlock
     from trunkline.contracts.conversations.messages import Usage as Usage
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.adapter import ModelMiddleware as ModelMiddleware
     from trunkline.contracts.models.adapter import ModelRequest as ModelRequest
     from trunkline.contracts.models.adapter import ModelStatus as ModelStatus
+    from trunkline.contracts.models.adapter import Operation as Operation
     from trunkline.contracts.models.adapter import Reasoning as Reasoning
     from trunkline.contracts.models.adapter import ReasoningDone as ReasoningDone
     from trunkline.contracts.models.adapter import Text as Text

@@ -53,6 +53,10 @@ class _MemoryRule(_Refusing):
 
 
 class _ModelGuard(_Refusing):
+    each_request = (
+        True  # whatever the broken guard wraps, nothing reaches a vendor: neither an answer nor vectors
+    )
+
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         raise ModelError(ErrorCode.PROVIDER_ERROR, "refused", self.sentence)
         yield

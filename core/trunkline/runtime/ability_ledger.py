@@ -129,8 +129,10 @@ class AbilityLedger:
         self._prices = prices
         self._worker = worker
 
-    def request(self, request: ModelRequest, vendor: str, operation: str, estimate: Amount) -> AbilityRecord:
-        """Return the record of a request that is about to be sent. ``request`` has its sender, adapter and model."""
+    def request(self, request: ModelRequest, vendor: str, estimate: Amount) -> AbilityRecord:
+        """Return the record of a request that is about to be sent. ``request`` has its sender, operation, adapter
+        and model.
+        """
         span = trace.get_current_span().get_span_context()
         entry = CostEntry(
             id=request.id or new_id("request"),  # a middleware may have lost it
@@ -141,7 +143,7 @@ class AbilityLedger:
             actor=request.actor,
             trace=f"{span.trace_id:032x}" if span.is_valid else "",
             purpose=request.purpose,
-            operation=operation,
+            operation=request.operation,
             adapter=request.adapter,
             vendor=vendor,
             requested=request.model,

@@ -15,6 +15,7 @@ from trunkline.api.model import (
     ModelEvent,
     ModelRequest,
     ModelStatus,
+    Operation,
     Reasoning,
     Text,
 )
@@ -30,13 +31,15 @@ pytestmark = pytest.mark.anyio
 DONE = Finish()
 
 
-async def checked(events: Sequence[ModelEvent], partial: str = "", purpose: str = "turn") -> list[ModelEvent]:
+async def checked(
+    events: Sequence[ModelEvent], partial: str = "", operation: Operation = "chat"
+) -> list[ModelEvent]:
     async def vendor(request: ModelRequest) -> AsyncIterator[ModelEvent]:
         for event in events:
             yield event
 
     request = ModelRequest(
-        messages=(Message(id="m", role="user", content="x"),), partial=partial, purpose=purpose
+        messages=(Message(id="m", role="user", content="x"),), partial=partial, operation=operation
     )
     async with aclosing(AnswerMiddleware()(request, vendor)) as found:  # type: ignore[type-var]
         return [event async for event in found]
@@ -109,8 +112,9 @@ async def test_a_continued_answer_is_left_alone() -> None:
 async def test_replies_without_text_are_passed_on() -> None:
     """Vectors, transcripts and speech are no text, and empty texts stand for their parts."""
     events: list[ModelEvent] = [Text(""), Text(""), DONE]
-    for purpose in ("embed", "transcribe", "speak"):
-        assert await checked(events, purpose=purpose) == events
+    operations: tuple[Operation, ...] = ("embeddings", "transcription", "speech")
+    for operation in operations:
+        assert await checked(events, operation=operation) == events
 
 
 def script(request: ScriptedRequest) -> Reply:

@@ -6,13 +6,18 @@ from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 import trunkline
 from tests.core.monitor.test_completion import Plugin
 from trunkline.api.model import (
+    AskModel,
     Audio,
     BlockAbilities,
     ModelAdapter,
+    ModelEvent,
+    ModelMiddleware,
+    ModelRequest,
     SpeechAudio,
     SpeechEvent,
     SpeechFinish,
@@ -332,6 +337,62 @@ async def test_a_budget_refuses_vectors_and_speech_too() -> None:
                 await refused
             assert caught.value.code == "over_budget"
         assert len(model.ability_requests) == asked
+
+
+class Replaced(Further):
+    """The same, and middleware around requests that replaces a word in the texts for the vendor."""
+
+    each_request = True
+
+    @trunkline.hookimpl
+    def trunkline_model_middleware(self) -> Sequence[ModelMiddleware]:
+        return [self]
+
+    async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
+        said = tuple(
+            replace(one, content=one.content.replace("beans", f"{request.operation} {place}"))
+            for place, one in enumerate(request.messages)
+        )
+        async for event in proceed(replace(request, messages=said)):
+            yield event
+
+
+async def test_middleware_around_requests_changes_every_text_for_the_vendor() -> None:
+    """Those of vectors, the prompt of a transcript, and the text and the instructions of speech. The request names the
+    operation.
+    """
+    plugin = Replaced(ScriptedModel())
+    async with platform(plugins=[plugin], config={"runtime.provider_adapter": "scripted"}) as here:
+        owner = BlockAbilities(here.bus, "main")
+        await owner.embed(["red beans", "no peas", "beans"])
+        await owner.transcribe(TranscriptionRequest(audio=VOICE, prompt="of beans"))
+        await _all(owner, SpeechRequest(text="buy beans", instructions="as beans do"))
+    vectors, heard, spoken = plugin.model.ability_requests
+    assert vectors == ("red embeddings 0", "no peas", "embeddings 2")
+    assert isinstance(heard, TranscriptionRequest) and isinstance(spoken, SpeechRequest)
+    assert (heard.prompt, heard.audio) == ("of transcription 0", VOICE)
+    assert (spoken.text, spoken.instructions) == ("buy speech 0", "as speech 1 do")
+
+
+async def test_a_broken_guard_of_models_refuses_every_ability() -> None:
+    """It may have been the one that keeps secrets from the vendor."""
+
+    class Broken(Further):
+        @trunkline.hookimpl
+        def trunkline_model_middleware(self) -> Sequence[ModelMiddleware]:
+            raise RuntimeError("no device")
+
+    plugin = Broken(ScriptedModel())
+    async with platform(plugins=[plugin], config={"runtime.provider_adapter": "scripted"}) as here:
+        owner = BlockAbilities(here.bus, "main")
+        for refused in (
+            owner.embed(["x"]),
+            owner.transcribe(TranscriptionRequest(audio=VOICE)),
+            _all(owner, SpeechRequest(text="x")),
+        ):
+            with pytest.raises(CompletionError, match="is broken"):
+                await refused
+    assert plugin.model.ability_requests == []
 
 
 async def _all(abilities: BlockAbilities, request: SpeechRequest) -> list[SpeechEvent]:

@@ -115,7 +115,8 @@ def trunkline_model_middleware(settings: "PluginSettings") -> "Iterable[ModelMid
     """Add middleware that wraps every model call: retry before the first token, fallback, redaction. A guard.
 
     Middleware with the attribute ``each_request = True`` wraps each request to an adapter instead. One call may send
-    several requests: a retry, a fallback, the repair of an answer. A budget is such middleware.
+    several requests: a retry, a fallback, the repair of an answer. Requests for vectors, transcripts and speech pass
+    only such middleware, those of memory's embedder in the worker ``memory``. A budget is such middleware.
 
     ```python
     import trunkline

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
-Caller = Literal["gateway", "monitor", "tools", "operator"]
+Caller = Literal["gateway", "monitor", "tools", "memory", "operator"]
 """A process that may call an operation, named by its role on the bus."""
 
 AccessExtent = Literal["file", "tree", "reply"]

@@ -20,6 +20,9 @@ from trunkline.contracts.models.parameters import ModelParameter
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.errors import ErrorCode, ModelError
 
+Operation = Literal["chat", "embeddings", "transcription", "speech"]
+"""What a request asks for, as OpenTelemetry's ``gen_ai.operation.name``. ``chat`` is an answer to messages."""
+
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a model.
@@ -36,6 +39,11 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     own; only an adapter with ``takes_key`` receives one. ``purpose`` is ``turn`` or the purpose given to
     ``Completer.complete``. ``id`` identifies the request in the cost ledger; it is "" outside of middleware around
     requests.
+
+    ``operation`` is ``chat`` in every request that an adapter streams. The other operations are those of ``embed``,
+    ``transcribe`` and ``speak``, which only middleware around requests sees: each text that the vendor receives is a
+    message of its own, in the order of the texts. Those of speech are the text and the instructions, that of a
+    transcript is the prompt; the recording is not shown. The events of the answer have no text.
     """
 
     messages: tuple[Message, ...]
@@ -52,6 +60,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     turn: str = ""
     actor: str = ""
     purpose: str = "turn"
+    operation: Operation = "chat"
     adapter: str = ""
     key: str = ""
     id: str = ""
@@ -311,8 +320,10 @@ class ModelMiddleware(Protocol):
 
     Middleware wraps the whole call of a turn's step or of a ``Completer``, unless it has an attribute ``each_request``
     that is True. Then it wraps each request that one call sends to an adapter: the first attempt, each retry and each
-    fallback of other middleware, and the repair of an answer in a response format. Such middleware is inside all
-    middleware around calls, must not name another ``adapter``, and calls ``proceed`` at most once.
+    fallback of other middleware, and the repair of an answer in a response format. It wraps requests for vectors,
+    transcripts and speech, too (``ModelRequest.operation``), of which it may change the texts and not their number.
+    Such middleware is inside all middleware around calls, must not name another ``adapter``, and calls ``proceed`` at
+    most once.
 
     Guarantees: every call of a turn and of a ``Completer`` passes the middleware, that of the first plugin outermost;
     with ``each_request``, every request. The transcript that the adapter receives is valid, whatever the middleware did

@@ -1,5 +1,5 @@
 """The key of placeholders: what replaces a secret in requests to vendors is derived from it. Kept on the bus for all
-monitors, so that a secret has the same placeholder in each of them, also after a restart.
+processes that ask vendors, so that a secret has the same placeholder in each of them, also after a restart.
 """
 
 import msgspec

@@ -2,9 +2,9 @@
 ``model.speak``).
 
 They have the adapters, prices, limits, ledger and spans of a model call, and pass the middleware around requests, such
-as a budget (``AbilityCall``). They do not pass the middleware around calls: its contract is messages in, text and tool
-calls out, and what it does (validating answers, falling back to another chat model) has no meaning for audio and
-vectors.
+as a budget and redaction (``AbilityCall``). They do not pass the middleware around calls: its contract is messages in,
+text and tool calls out, and what it does (validating answers, falling back to another chat model) has no meaning for
+audio and vectors.
 """
 
 import logging
@@ -15,7 +15,6 @@ from typing import Literal, TypeVar
 import anyio
 from opentelemetry import trace
 
-from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.costs.messages import CostEntry
 from trunkline.contracts.models.abilities import (
     EMBED,
@@ -46,12 +45,13 @@ from trunkline.contracts.models.ability_messages import (
     TranscribeReply,
     VectorPart,
 )
-from trunkline.contracts.models.adapter import ModelRequest
+from trunkline.contracts.models.adapter import ModelRequest, Operation
 from trunkline.contracts.models.messages import OVER_BUDGET
 from trunkline.contracts.models.subjects import AUDIO_STORE
 from trunkline.contracts.models.vectors import pack_vectors
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
+from trunkline.runtime.ability_call import AbilityCall, Send, text_messages
 from trunkline.runtime.ability_ledger import (
     AbilityLedger,
     Amount,
@@ -60,10 +60,9 @@ from trunkline.runtime.ability_ledger import (
     estimate_texts,
 )
 from trunkline.telemetry import semconv
-from trunkline.workers.monitor.ability_call import AbilityCall
 from trunkline.workers.monitor.block_profile import BlockProfile
 from trunkline.workers.monitor.live_calls import Deadline, LiveCalls, refused
-from trunkline.workers.monitor.model_call import ModelCallConfig
+from trunkline.workers.monitor.model_call import ModelCallConfig, model_attributes
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
 from trunkline_bus import Bus, BusError, Refusal, Request, new_id, start_span
 
@@ -118,17 +117,16 @@ class AbilityHandler:
             raise _not_able(choice, "makes no vectors")
         deadline = _deadline(asked)
 
-        async def send(call: AbilityCall) -> AsyncGenerator[EmbedReply]:
+        async def send(call: AbilityCall, texts: tuple[str, ...]) -> AsyncGenerator[EmbedReply]:
             found = await self._calls.step(
-                lambda: choice.adapter.embed(asked.texts, model=choice.model, dimensions=asked.dimensions),
+                lambda: choice.adapter.embed(texts, model=choice.model, dimensions=asked.dimensions),
                 deadline,
             )
             call.finish(found.model, Amount(usage=found.usage))
             for count, data in pack_vectors(found.vectors):
                 yield VectorPart(count=count, data=data)
 
-        text, estimate = "\n".join(asked.texts), estimate_texts(asked.texts)
-        call = self._call(semconv.EMBEDDINGS, choice, request, text, estimate)
+        call = self._call(semconv.EMBEDDINGS, choice, request, asked.texts, estimate_texts(asked.texts))
         async with aclosing(self._run(call, send)) as replies:
             async for reply in replies:
                 yield reply
@@ -140,15 +138,15 @@ class AbilityHandler:
         audio, deadline = await self._take_recording(asked), _deadline(asked)
         choice = await self._choose_ears(request)
 
-        async def send(call: AbilityCall) -> AsyncGenerator[TranscribeReply]:
-            said = await self._calls.step(lambda: _transcribe(asked, audio, choice), deadline)
+        async def send(call: AbilityCall, texts: tuple[str, ...]) -> AsyncGenerator[TranscribeReply]:
+            said = await self._calls.step(lambda: _transcribe(asked, audio, choice, *texts), deadline)
             call.finish(said.model, Amount(usage=said.usage, media=said.media))
             yield AudioTranscribed(
                 text=said.text, language=said.language, seconds=said.seconds, segments=said.segments
             )
 
         estimate = estimate_recording(len(audio.data))
-        call = self._call(semconv.TRANSCRIPTION, choice, request, asked.prompt, estimate)
+        call = self._call(semconv.TRANSCRIPTION, choice, request, (asked.prompt,), estimate)
         async with aclosing(self._run(call, send)) as replies:
             async for reply in replies:
                 yield reply
@@ -159,9 +157,9 @@ class AbilityHandler:
         asked = request.data
         choice = _with_default(await self._choose(request, SPEAK), "speech_model")
         format, deadline = _speech_format(choice, asked.format), _deadline(asked)
-        speech = _speech_request(asked, choice, format)
 
-        async def send(call: AbilityCall) -> AsyncGenerator[SpeakReply]:
+        async def send(call: AbilityCall, texts: tuple[str, ...]) -> AsyncGenerator[SpeakReply]:
+            speech = _speech_request(asked, choice, format, *texts)
             async with aclosing(self._events(choice, speech, deadline)) as events:
                 async for event in events:
                     if isinstance(event, SpeechFinish):
@@ -170,7 +168,8 @@ class AbilityHandler:
                         for start in range(0, len(event.data), MAX_PART):
                             yield SpeechPart(data=event.data[start : start + MAX_PART], format=format)
 
-        call = self._call(semconv.SPEECH, choice, request, asked.text, estimate_speech(asked.text))
+        texts = (asked.text, asked.instructions)
+        call = self._call(semconv.SPEECH, choice, request, texts, estimate_speech(asked.text))
         async with aclosing(self._run(call, send)) as replies:
             async for reply in replies:
                 yield reply
@@ -234,14 +233,18 @@ class AbilityHandler:
         return choice if named not in (None, choice.adapter.name) else SelectedModel(choice.adapter, "")
 
     def _call(
-        self, operation: str, choice: SelectedModel, request: Request[Asked], text: str, estimate: Amount
+        self,
+        operation: Operation,
+        choice: SelectedModel,
+        request: Request[Asked],
+        texts: tuple[str, ...],
+        estimate: Amount,
     ) -> AbilityCall:
-        """Return the call of a request. ``text`` is what it says, for the middleware around requests."""
+        """Return the call of a request. ``texts`` are all texts that the vendor is to receive."""
         asked, envelope = request.data, request.envelope
-        message = Message(id=new_id("msg"), role="user", content=text)
         described = ModelRequest(
             id=new_id("request"),
-            messages=(message,),
+            messages=text_messages(texts),
             model=choice.model,
             max_tokens=max(1, estimate.usage.output_tokens),
             block=envelope.block or self._block,
@@ -249,40 +252,39 @@ class AbilityHandler:
             turn=envelope.turn or "",
             actor=asked.actor,
             purpose=asked.purpose,
+            operation=operation,
             adapter=choice.adapter.name,
         )
-        return AbilityCall(operation, choice.adapter.vendor, described, estimate, self._ledger)
+        return AbilityCall(choice.adapter.vendor, described, estimate, self._ledger)
 
-    async def _run(
-        self, call: AbilityCall, send: Callable[[AbilityCall], AsyncGenerator[T]]
-    ) -> AsyncGenerator[T]:
+    async def _run(self, call: AbilityCall, send: Send[T]) -> AsyncGenerator[T]:
         """Yield the replies of a call within its span, and translate its failure into a refusal."""
         failure: Refusal | None = None
-        name = f"{call.operation} {call.request.model}".strip()
+        name = f"{call.request.operation} {call.request.model}".strip()
         with (
             self._calls.counted(),
-            start_span(tracer, name, kind=trace.SpanKind.CLIENT, attributes=call.attributes) as span,
+            start_span(tracer, name, kind=trace.SpanKind.CLIENT, attributes=_attributes(call)) as span,
         ):
             try:
-                async with aclosing(call.replies(self._models.send_through, send)) as replies:
+                async with aclosing(call.replies(self._models.around_requests, send)) as replies:
                     async for reply in replies:
                         yield reply
             except ModelError as error:
                 failure = self._refused(error, call, span)
             except BusError as error:
-                log.warning("a call for %s was not sent: %s", call.operation, error)
+                log.warning("a call for %s was not sent: %s", call.request.operation, error)
                 failure = refused(ErrorCode.ENGINE_UNAVAILABLE)
             except Refusal:
                 raise
             except Exception as error:  # the adapter broke its contract
-                log.exception("a call for %s failed", call.operation)
+                log.exception("a call for %s failed", call.request.operation)
                 fault = ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", type(error).__name__)
                 failure = self._refused(fault, call, span)
         if failure is not None:  # raised here, because the span would take it for the fault
             raise failure
 
     def _refused(self, error: ModelError, call: AbilityCall, span: trace.Span) -> Refusal:
-        log.warning("a call for %s failed: %s", call.operation, error)
+        log.warning("a call for %s failed: %s", call.request.operation, error)
         span.set_status(trace.StatusCode.ERROR, error.fault)
         span.set_attribute(semconv.ERROR_TYPE, error.fault)
         if error.fault == OVER_BUDGET:
@@ -291,26 +293,37 @@ class AbilityHandler:
         return Refusal(error.code, f"{FIXED_SENTENCES[error.code]} {why}".strip())
 
 
-async def _transcribe(asked: TranscribeAudio, audio: Audio, choice: SelectedModel) -> Transcription:
+def _attributes(call: AbilityCall) -> dict[str, str]:
+    """Return the attributes of the call's span."""
+    request = call.request
+    model = model_attributes(request.adapter, call.vendor, request.model)
+    return {semconv.GEN_AI_OPERATION: request.operation, **model, semconv.PURPOSE: request.purpose}
+
+
+async def _transcribe(
+    asked: TranscribeAudio, audio: Audio, choice: SelectedModel, prompt: str
+) -> Transcription:
     return await choice.adapter.transcribe(
         TranscriptionRequest(
             audio=audio,
             model=choice.model,
             language=asked.language,
-            prompt=asked.prompt,
+            prompt=prompt,
             translate=asked.translate,
             segments=asked.segments,
         )
     )
 
 
-def _speech_request(asked: SpeakText, choice: SelectedModel, format: SpeechFormat) -> SpeechRequest:
+def _speech_request(
+    asked: SpeakText, choice: SelectedModel, format: SpeechFormat, text: str, instructions: str
+) -> SpeechRequest:
     return SpeechRequest(
-        text=asked.text,
+        text=text,
         model=choice.model,
         voice=asked.voice,
         format=format,
-        instructions=asked.instructions,
+        instructions=instructions,
         speed=asked.speed,
     )
 

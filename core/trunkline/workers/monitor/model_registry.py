@@ -1,7 +1,7 @@
 """The choice of adapter and model, by configuration and preference, and the call through the middleware."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from trunkline.contracts.models.prices import PriceTable
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
 from trunkline.runtime.cost_ledger import NoLedger, RequestLedger
+from trunkline.runtime.model_middleware import wrap_with_middleware
 from trunkline.workers.monitor.attachment_loader import AttachmentLoader
 from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.structured_output import ask_in_format
@@ -94,6 +95,11 @@ class ModelRegistry:
         self._attachments = attachments
 
     @property
+    def around_requests(self) -> Sequence[ModelMiddleware]:
+        """The middleware around requests, such as a budget, outermost first."""
+        return self._around_requests
+
+    @property
     def configured(self) -> tuple[str, ...]:
         """The names of the adapters that have what they need."""
         return tuple(name for name, adapter in self._adapters.items() if adapter.configured)
@@ -127,12 +133,8 @@ class ModelRegistry:
         ask: AskModel = self._route
         if self._capture is not None:
             ask = self._capture.wrap(ask)
-        ask = _wrapped(self._around_calls, _with_repaired_transcript(ask))
+        ask = wrap_with_middleware(self._around_calls, _with_repaired_transcript(ask))
         return lambda request: _refuse_stopped() if self._stopped() else ask(request)
-
-    def send_through(self, request: ModelRequest, send: AskModel) -> AsyncIterator[ModelEvent]:
-        """Return the events of ``send`` with the middleware around requests, such as a budget, around it."""
-        return _wrapped(self._around_requests, send)(request)
 
     async def _route(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask the adapter that the request names, which a middleware may have changed, for the complete answer.
@@ -166,7 +168,7 @@ class ModelRegistry:
         request = replace(request, id=new_id("request"), model=model)
         if not self._around_requests:
             return self._stream(request)
-        return _wrapped(self._around_requests, _with_repaired_transcript(self._stream))(request)
+        return wrap_with_middleware(self._around_requests, _with_repaired_transcript(self._stream))(request)
 
     async def _stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send the request to its adapter, and record it in the cost ledger."""
@@ -234,19 +236,6 @@ class ModelRegistry:
 
 def _with_repaired_transcript(ask: AskModel) -> AskModel:
     return lambda request: ask(replace(request, messages=repair_transcript(request.messages)))
-
-
-def _wrapped(middleware: Sequence[ModelMiddleware], ask: AskModel) -> AskModel:
-    """Return the call with the middleware around it, the first one outermost."""
-    for one in reversed(middleware):
-        ask = _wrap_middleware(one, ask)
-    return ask
-
-
-def _wrap_middleware(
-    middleware: ModelMiddleware, proceed: AskModel
-) -> Callable[[ModelRequest], AsyncIterator[ModelEvent]]:
-    return lambda request: middleware(request, proceed)
 
 
 async def _refuse_stopped() -> AsyncIterator[ModelEvent]:

@@ -5,7 +5,6 @@ from contextlib import aclosing
 
 from trunkline import ErrorCode
 from trunkline.api.model import (
-    ABILITY_PURPOSES,
     AskModel,
     Finish,
     ModelError,
@@ -40,7 +39,7 @@ class _CheckedAnswer:
     """
 
     def __init__(self, request: ModelRequest) -> None:
-        whole = not request.partial and request.purpose not in ABILITY_PURPOSES
+        whole = not request.partial and request.operation == "chat"
         self._tags = ReasoningTags() if whole else None
         self._blank = ""
         self._empty = whole

@@ -1,4 +1,4 @@
-"""The breaker of one monitor: its counters, and the refusal of calls beyond a budget."""
+"""The breaker of one worker: its counters, and the refusal of calls beyond a budget."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ READY_SECONDS = 20.0
 
 
 class BudgetBreaker:
-    """Connects the middleware with the bus while a monitor runs. Without the bus every call is refused."""
+    """Connects the middleware with the bus while the worker runs. Without the bus every call is refused."""
 
     def __init__(self, settings: BudgetSettings) -> None:
         self._settings = settings

@@ -2,7 +2,7 @@
 
 A budget of spending has two counters in its window: ``spent`` is the cost of what ended, and ``reserved`` is that plus
 the reservations of the calls that run. A call is admitted by its increment of ``reserved``, which is atomic, so no
-number of monitors can spend the same dollar. Each increment carries the id of its request, so that ``reconciler`` can
+number of workers can spend the same dollar. Each increment carries the id of its request, so that ``reconciler`` can
 complete what a killed process left (ADR 65).
 """
 

@@ -1,10 +1,10 @@
-"""The plugin: its section, the middleware around models, the breaker of each monitor, and ``trunkline budget``."""
+"""The plugin: its section, the middleware around models, the breaker of each worker, and ``trunkline budget``."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import trunkline
-from trunkline.api.hooks import WorkerKind
+from trunkline.api.hooks import MemorySettings, WorkerKind
 from trunkline.api.memory import utc_now
 from trunkline.api.model import ModelMiddleware, ModelsSettings, installed_prices
 from trunkline_budget.settings import BudgetSettings
@@ -36,10 +36,12 @@ class BudgetPlugin:
     def trunkline_lifespan(
         self, worker: WorkerKind, settings: trunkline.PluginSettings
     ) -> Iterable[trunkline.Lifespan]:
-        """The breaker, in every monitor, if anything is limited."""
+        """The breaker, in every worker that asks models, if anything is limited there."""
         own = settings.section(BudgetSettings)
-        limited = own.limits_spend or own.limits_loops
-        return [self._breaker(own).lifespan] if worker == "monitor" and limited else []
+        limited = worker == "monitor" and (own.limits_spend or own.limits_loops)
+        if worker == "memory" and settings.section(MemorySettings).embedder:
+            limited = own.limits_spend  # vectors are no loops
+        return [self._breaker(own).lifespan] if limited else []
 
     @trunkline.hookimpl
     def trunkline_model_middleware(self, settings: trunkline.PluginSettings) -> Iterable[ModelMiddleware]:

@@ -1,9 +1,9 @@
 """Keeps the counters of spending in agreement with the cost ledger.
 
 A process may be killed between any two of its steps: after a reservation and before the request, after the request and
-before it is settled. What it left is completed here from the ledger, which has every request. Every monitor does this;
-each correction has an id, so that it counts once. After the loss of the bus's files the counters are filled from the
-ledger in memory, before any model is called.
+before it is settled. What it left is completed here from the ledger, which has every request. Every worker that asks
+models does this; each correction has an id, so that it counts once. After the loss of the bus's files the counters are
+filled from the ledger in memory, before any model is called.
 """
 
 import logging

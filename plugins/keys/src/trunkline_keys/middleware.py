@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from trunkline import ErrorCode, new_id
 from trunkline.api.model import (
-    ABILITY_PURPOSES,
     AskModel,
     Finish,
     ModelError,
@@ -34,7 +33,7 @@ class KeyMiddleware:
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of the answer, and before them a status if a key is not free at once."""
         pool = self._pools.get(request.adapter)
-        if pool is None or request.purpose in ABILITY_PURPOSES:  # these use the adapter's own key
+        if pool is None or request.operation != "chat":  # the others use the adapter's own key
             async with aclosing(proceed(request)) as events:  # type: ignore[type-var]
                 async for event in events:
                     yield event
