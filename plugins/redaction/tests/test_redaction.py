@@ -17,6 +17,7 @@ from trunkline.api.model import (
     ModelError,
     ModelEvent,
     ModelRequest,
+    Operation,
     Reasoning,
     ReasoningBlock,
     ReasoningDone,
@@ -24,9 +25,11 @@ from trunkline.api.model import (
     Text,
 )
 from trunkline.api.tool import ToolSchema
+from trunkline_redaction.ability_redaction import AbilityRedaction
 from trunkline_redaction.key_source import KeySource
 from trunkline_redaction.middleware import RedactionMiddleware
 from trunkline_redaction.placeholders import Placeholders, RestoringStream
+from trunkline_redaction.process_redactor import ProcessRedactor
 from trunkline_redaction.request_redactor import RequestRedactor
 from trunkline_redaction.settings import RedactionSettings
 
@@ -64,7 +67,7 @@ async def exchange(
     settings: RedactionSettings = SETTINGS,
     keys: KeySource | None = None,
 ) -> list[ModelEvent]:
-    middleware = RedactionMiddleware(settings, keys or KeySource())
+    middleware = RedactionMiddleware(settings, ProcessRedactor(settings, keys or KeySource()))
     async with aclosing(middleware(request, vendor.ask)) as events:  # type: ignore[type-var]
         return [event async for event in events]
 
@@ -218,6 +221,62 @@ async def test_files_are_refused_unless_permitted() -> None:
     assert vendor.requests == []
     await exchange(request, vendor, RedactionSettings(enabled=True, files=True))
     assert len(vendor.requests) == 1
+
+
+async def ability(
+    operation: Operation, *texts: str, settings: RedactionSettings = SETTINGS, keys: KeySource | None = None
+) -> list[str]:
+    """Return the texts that the vendor of an ability receives."""
+    if keys is None:
+        keys = KeySource()
+        keys.is_shared = True
+    vendor = Vendor()
+    middleware = AbilityRedaction(settings, keys, ProcessRedactor(settings, keys))
+    request = request_of(*map(user, texts), operation=operation)
+    async with aclosing(middleware(request, vendor.ask)) as events:  # type: ignore[type-var]
+        assert [event async for event in events] == [Finish()]
+    return [message.content for message in vendor.requests[0].messages]
+
+
+@pytest.mark.parametrize("operation", ["embeddings", "speech"])
+async def test_the_texts_of_vectors_and_speech_are_redacted(operation: Operation) -> None:
+    """Each of them, and their number and order stay. A text without a secret stays as it is."""
+    sent = await ability(operation, f"Mr {CUSTOMER} has paid", "nothing here", f"the key is {KEY}")
+    assert sent[0].startswith("Mr CUSTOMER_") and sent[0].endswith(" has paid")
+    assert sent[1] == "nothing here"
+    assert sent[2].startswith("the key is SECRET_") and KEY not in sent[2]
+
+
+async def test_a_text_has_the_same_placeholders_in_every_process() -> None:
+    """What a text becomes depends on the key only, so a search finds what an earlier process embedded."""
+    processes = KeySource(), KeySource()
+    for keys in processes:
+        keys.key, keys.is_shared = b"k" * 32, True
+    text = f"{CUSTOMER} naps"
+    first, _ = await ability("embeddings", text, "other text", keys=processes[0])
+    assert await ability("embeddings", text, keys=processes[1]) == [first]
+
+
+async def test_vectors_wait_for_the_shared_key() -> None:
+    """With a key of this process alone, vectors that are kept would not be found later. Speech is not kept."""
+    with pytest.raises(ModelError, match="key of placeholders") as waits:
+        await ability("embeddings", CUSTOMER, keys=KeySource())
+    assert waits.value.fault == "unavailable"
+    assert CUSTOMER not in (await ability("speech", CUSTOMER, keys=KeySource()))[0]
+
+
+async def test_recordings_are_refused_unless_permitted() -> None:
+    """Nobody can look into them. If they are permitted, the prompt that goes with them is redacted."""
+    with pytest.raises(ModelError, match="files = true"):
+        await ability("transcription", "beans")
+    permitted = RedactionSettings(enabled=True, files=True, patterns=SETTINGS.patterns)
+    (prompt,) = await ability("transcription", f"about {CUSTOMER}", settings=permitted)
+    assert prompt.startswith("about CUSTOMER_")
+
+
+async def test_requests_of_calls_are_not_redacted_twice() -> None:
+    """The middleware around calls has done it, and restores the answer."""
+    assert await ability("chat", CUSTOMER) == [CUSTOMER]
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,24 @@
 """Redaction on a real platform: what a vendor receives at the wire, what a person approves, and what a tool gets."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 import trunkline
 from trunkline.api.gateway import SendMessage
+from trunkline.api.model import Audio, SpeechRequest, TranscriptionRequest
+from trunkline.contracts.memory.files import WriteMemory
+from trunkline.contracts.memory.index import GetIndexStats
+from trunkline.contracts.memory.search import SearchMemory
+from trunkline.contracts.memory.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH, MEMORY_WRITE
 from trunkline.contracts.turns.messages import ApprovalRequested
 from trunkline.contracts.workers.subjects import SPANS
-from trunkline.testing.platform import platform
+from trunkline.testing.platform import Platform, platform
 from trunkline.testing.script import CallTools, Reply, Say, ScriptedCall, ScriptedRequest, answer
 from trunkline.testing.scripted_provider import ScriptedProvider
 
@@ -80,3 +87,46 @@ async def test_the_vendor_never_gets_what_the_tool_and_the_person_get(tmp_path: 
     assert tools.got == [CUSTOMER] * 2
     assert any("CUSTOMER_" in span for span in spans) and not any(CUSTOMER in span for span in spans)
     assert len(sent) == 4 and not any(CUSTOMER in body or KEY in body for body in sent)
+
+
+async def embedded(running: Platform) -> None:
+    """Wait until every passage of memory has its vector."""
+    with anyio.fail_after(30):
+        while True:
+            stats = await running.bus.call(MEMORY_INDEX_STATS, GetIndexStats())
+            if stats.vectors and stats.vectors.ready and not stats.vectors.missing:
+                return
+            await anyio.sleep(0.05)
+
+
+async def test_the_vendor_of_vectors_and_speech_gets_placeholders(tmp_path: Path) -> None:
+    """Passages of memory, questions to memory, vectors of a program, and speech. Two processes of memory and a monitor
+    send the same placeholder, so that a search finds by its meaning what was embedded before a restart.
+    """
+    with ScriptedProvider() as provider:
+        config = {
+            **provider.settings,
+            "memory.embedder": "openai/text-embedding-3-small",
+            "plugins.redaction": {"enabled": True, "patterns": {"customer": "KD-[0-9]{6}"}},
+        }
+        async with platform(tmp_path, config=config) as running:
+            await running.bus.call(
+                MEMORY_WRITE, WriteMemory(path="pet.md", content=f"{CUSTOMER} keeps {KEY}", actor="owner")
+            )
+            await embedded(running)
+            owner = running.gateway.abilities("main")
+            await owner.embed([f"Is {CUSTOMER} there?"])
+            assert [event async for event in owner.speak(SpeechRequest(text=f"Hello {CUSTOMER}"))]
+            with pytest.raises(trunkline.CompletionError) as refused:
+                audio = Audio(media_type="audio/ogg", data=b"OggS")
+                await owner.transcribe(TranscriptionRequest(audio=audio))
+            assert "files = true" in str(refused.value)
+        async with platform(tmp_path, config=config) as running:
+            found = await running.bus.call(MEMORY_SEARCH, SearchMemory(query=f"{CUSTOMER} keeps"))
+            assert any(why.signal == "meaning" for hit in found.hits for why in hit.why)
+        sent = [request for request in provider.requests if request.method == "POST"]
+    bodies = [json.dumps(request.body) for request in sent]
+    assert not any(CUSTOMER in body or KEY in body for body in bodies)
+    assert {request.path.rpartition("/v1/")[2] for request in sent} == {"embeddings", "audio/speech"}
+    placeholders = {word for body in bodies for word in re.findall(r"CUSTOMER_[0-9a-f]{12}", body)}
+    assert len(placeholders) == 1

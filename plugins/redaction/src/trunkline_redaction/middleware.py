@@ -1,4 +1,4 @@
-"""Model middleware: placeholders leave in place of secrets, and come back as what they stand for."""
+"""Middleware around calls: placeholders leave in place of secrets, and come back as what they stand for."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
@@ -16,9 +16,8 @@ from trunkline.api.model import (
     Text,
     ToolRan,
 )
-from trunkline_redaction.key_source import KeySource
 from trunkline_redaction.placeholders import Placeholders, RestoringStream
-from trunkline_redaction.request_redactor import RequestRedactor
+from trunkline_redaction.process_redactor import ProcessRedactor
 from trunkline_redaction.settings import RedactionSettings
 
 
@@ -27,10 +26,9 @@ class RedactionMiddleware:
     only.
     """
 
-    def __init__(self, settings: RedactionSettings, keys: KeySource) -> None:
+    def __init__(self, settings: RedactionSettings, redactor: ProcessRedactor) -> None:
         self._settings = settings
-        self._keys = keys
-        self._redactor: tuple[bytes, RequestRedactor] | None = None
+        self._redactor = redactor
 
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of the answer with the placeholders put back. Raise ModelError for files, which cannot be
@@ -44,18 +42,12 @@ class RedactionMiddleware:
                 "refused",
                 "redaction is on and cannot look into images and documents: set files = true in [plugins.redaction]",
             )
-        redacted, placeholders = self._current_redactor().redact(request)
+        redacted, placeholders = self._redactor.redact(request)
         restoring = _RestoredAnswer(placeholders)
         async with aclosing(proceed(redacted)) as events:  # type: ignore[type-var]
             async for event in events:
                 for restored in restoring.feed(event):
                     yield restored
-
-    def _current_redactor(self) -> RequestRedactor:
-        key = self._keys.key
-        if self._redactor is None or self._redactor[0] != key:
-            self._redactor = key, RequestRedactor(self._settings, key)
-        return self._redactor[1]
 
 
 class _RestoredAnswer:

@@ -1,4 +1,4 @@
-"""The plugin: its section, the middleware around model calls, and the key that monitors share."""
+"""The plugin: its section, the middleware of models, and the key that workers share."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -30,8 +30,8 @@ class RedactionPlugin:
     def trunkline_lifespan(
         self, worker: WorkerKind, settings: trunkline.PluginSettings
     ) -> Iterable[trunkline.Lifespan]:
-        """Share the key, in every monitor, if redaction is on."""
-        on = worker == "monitor" and settings.section(RedactionSettings).enabled
+        """Share the key, in every worker that asks models, if redaction is on."""
+        on = worker in ("monitor", "memory") and settings.section(RedactionSettings).enabled
         return [self._keys.lifespan] if on else []
 
     @trunkline.hookimpl
@@ -40,6 +40,9 @@ class RedactionPlugin:
         section = settings.section(RedactionSettings)
         if not section.enabled:
             return []
+        from trunkline_redaction.ability_redaction import AbilityRedaction
         from trunkline_redaction.middleware import RedactionMiddleware
+        from trunkline_redaction.process_redactor import ProcessRedactor
 
-        return [RedactionMiddleware(section, self._keys)]
+        redactor = ProcessRedactor(section, self._keys)
+        return [RedactionMiddleware(section, redactor), AbilityRedaction(section, self._keys, redactor)]

@@ -17,7 +17,8 @@ class RedactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     ``enabled`` switches redaction on. ``secrets`` are keys with a known form, and values that stand beside a name such
     as ``password``. ``patterns`` are regular expressions (RE2) of further texts, by a label: ``{ customer =
-    "KD-[0-9]{6}" }``; the model sees the label. ``files`` permits images and documents, which are sent as they are.
+    "KD-[0-9]{6}" }``; the model sees the label. ``files`` permits images, documents and
+    recordings, which are sent as they are.
     """
 
     enabled: bool = False
