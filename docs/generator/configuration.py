@@ -9,7 +9,7 @@ import msgspec
 
 from generator.markdown import code, default, fields_table, prose, shown, table
 from trunkline.config.plugin_host import PluginHostSettings
-from trunkline.config.settings import Settings
+from trunkline.config.settings import OLD_RESULTS, Settings
 from trunkline.contracts.plugins.extensions import ConfigSection
 
 ROOT = Path(__file__).parents[2]
@@ -93,6 +93,10 @@ MEANING = {
     "monitor.tool_idle_timeout": "the longest time without a sign of life from the tools worker; then the "
     "call is sent again, under the same key",
     "monitor.text_flush_seconds": "the longest time that text is collected before it is shown",
+    "monitor.old_results": "the number of characters to which results of earlier turns are cut when a model is "
+    "sent them, by tool; of `discover_tools` a sentence is sent in place of its list. The default is "
+    f"`{{ {', '.join(f'{tool} = {size}' for tool, size in OLD_RESULTS)} }}`; a table in `trunkline.toml` replaces "
+    "it, and `{}` leaves all results whole",
     "monitor.discovery_threshold": "the largest number of tools that a model receives; with more tools in a "
     "block the model searches for the others and loads them. `discovery` in `block.toml` or "
     "`preferences.toml` overrides it",

@@ -5,6 +5,7 @@ explains the one exception: reasoning of turns that have ended.
 """
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -166,6 +167,37 @@ async def test_every_request_begins_with_the_one_before_it(vendor: str, tmp_path
         assert len(talk.turns) == len(set(talk.turns)) + 4
         assert len(WireRequest(provider.answer_requests[-1].body, ended=True).tools) > 10
         talk.check()
+
+
+@pytest.mark.parametrize("vendor", RESTARTED)
+async def test_old_results_change_the_beginning_rarely(vendor: str, tmp_path: Path) -> None:
+    """MB-F10: in a conversation whose turns each read a file, a request begins with the one before it, except in at
+    most a third of the turns, where old results become shorter. Within a turn and after a restart nothing changes, and
+    the model reads a shortened result whole by the id in its note."""
+    turns = 12
+    with ScriptedProvider() as provider:
+        talk = Talk(provider)
+        async with talking(vendor, tmp_path, provider) as running:
+            folder = tmp_path / "workspaces" / "main"
+            folder.mkdir(parents=True, exist_ok=True)
+            for number in range(turns):
+                (folder / f"{number}.txt").write_text(f"The secret of file {number}.\n" * 700)
+            await running.say("say:Who are you?")
+            provider.forget()
+            for number in range(turns):
+                await talk.say(running, f'call:read_file {{"path": "{number}.txt"}} ;; say:Read.')
+        async with talking(vendor, tmp_path, provider) as running:
+            await talk.say(running, "say:Here again.")
+            bodies = [request.body for request in provider.answer_requests]
+            id = re.findall(r"read_result with id=[^m]*(msg_\w+)", json.dumps(bodies[-1]))[0]
+            await talk.say(running, f'call:read_result {{"id": "{id}"}} ;; say:Read again.')
+        bodies = [request.body for request in provider.answer_requests]
+        requests = [WireRequest(body, ended=True) for body in bodies]
+        changed = [n for n in range(1, len(requests)) if not requests[n].begins_with(requests[n - 1])]
+        assert 1 <= len(changed) <= turns // 3
+        assert all(talk.turns[number] != talk.turns[number - 1] for number in changed)
+        assert len(json.dumps(bodies[-1])) < len(json.dumps(bodies[0])) + 4 * 20_000
+        assert json.dumps(bodies[-1]).count("The secret of file 0.") > 500
 
 
 async def test_what_the_cache_saved_is_in_the_usage_and_on_the_span() -> None:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 TAG = "context"
 
@@ -41,6 +42,13 @@ _WHOLE = re.compile(
 )
 """Matches a result that consists of exactly one block."""
 
+_FIRST = re.compile(
+    rf'<{TAG} source="(?P<source>[^"\n]*)" mark="(?P<mark>\w+)" note="[^"\n]*">\n(?P<text>.*?)\n'
+    rf'</{TAG} mark="(?P=mark)">',
+    re.DOTALL,
+)
+"""Matches a block at the beginning of a result; notes of the platform may follow the block."""
+
 _LOOK_ALIKES = str.maketrans(
     {
         **dict.fromkeys("\u0441\u03f2\u1d04", "c"),
@@ -52,6 +60,15 @@ _LOOK_ALIKES = str.maketrans(
     }
 )
 """Cyrillic, Greek, Armenian and small capital letters that look like letters of the tag."""
+
+
+class ToolResultBlock(NamedTuple):
+    """The block that a tool's result begins with. ``source`` is the name of the tool, ``text`` what it returned, and
+    ``notes`` what follows the block."""
+
+    source: str
+    text: str
+    notes: str = ""
 
 
 @lru_cache(maxsize=64)  # cached, because every turn shows the model the same few files
@@ -76,6 +93,12 @@ def unwrap_tool_result(output: str) -> str:
     """
     found = _WHOLE.fullmatch(output)
     return found["text"] if found is not None else output
+
+
+def find_tool_result_block(output: str) -> ToolResultBlock | None:
+    """Return the block that a tool's result begins with; None if the result is not marked as data."""
+    found = _FIRST.match(output)
+    return ToolResultBlock(found["source"], found["text"], output[found.end() :]) if found else None
 
 
 def escape_tag(text: str, tag: str = TAG) -> str:

@@ -98,6 +98,10 @@ class ApprovalsSettings(msgspec.Struct, frozen=True, kw_only=True):
     remind_after_share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
 
 
+OLD_RESULTS = (("read_file", 500), ("search_files", 500), ("execute_command", 1_000), ("discover_tools", 0))
+"""The tools whose old results are shortened, and the number of characters that remain."""
+
+
 class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[monitor]``: the resident agents.
 
@@ -107,7 +111,7 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     number of concurrent turns. ``context_window`` is the number of tokens that a model accepts if
     ``[models.context_windows]`` does not name the model. ``context_share`` is the share of the window that files and
     recall may fill. A block with more than ``discovery_threshold`` tools sends the model at most that many and lets
-    it find the others.
+    it find the others. ``old_results`` has the number of characters to which old results of tools are cut, by tool.
 
     ``max_tool_calls`` is the largest number of tool calls of one answer that are run; the others are refused with a
     message to the model. ``parallel_tool_calls`` is the largest number of concurrent calls of one turn. The number of
@@ -129,6 +133,9 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     tool_idle_timeout: Seconds = 1.5
     text_flush_seconds: NonNegativeSeconds = 0.015
     discovery_threshold: Annotated[int, msgspec.Meta(ge=0)] = 12
+    old_results: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = msgspec.field(
+        default_factory=lambda: dict(OLD_RESULTS)
+    )
     concurrency: PositiveInt = 256
     drain_timeout: NonNegativeSeconds = 20.0
 

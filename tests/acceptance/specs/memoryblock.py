@@ -37,7 +37,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "Discovery pattern: first call offers only list_tools_available",
         "tests/core/monitor/test_discovery.py",
     ),
-    "MB-F10": planned(13, "history trimming: old results of read_file/search_files cut to 500 chars"),
+    "MB-F10": done("history trimming: old results of read_file/search_files cut to 500 chars"),
     "MB-F11": planned(13, "80 % memory rule: when accumulated tokens ≥ thresholdPercent of"),
     "MB-F12": planned(13, '"smart memory" on stop: last 10 messages (200 chars each) into memory.md'),
     "MB-F13": done(

@@ -25,6 +25,7 @@ from trunkline.policy.turn_permissions import initial_permissions
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.block_profile import REPLY_TIMEOUT, BlockProfile, BlockProfileCache
 from trunkline.workers.monitor.context_budget import fit_parts
+from trunkline.workers.monitor.shortened_results import shorten_old_results
 from trunkline.workers.monitor.tool_selection import (
     ToolSelectionSettings,
     missing_tools,
@@ -46,13 +47,14 @@ ContextItem = ContextPart | StatusShown | ContextGap
 class TurnContext:
     """The context that a turn begins with.
 
-    ``history`` is the conversation before the turn, ``conversation_model`` the model that was chosen for it, if any.
-    With more tools than ``discovery_threshold`` the model
-    finds most of them through discovery.
+    ``history`` is the conversation before the turn, ``sent_history`` the same as the model is sent it, with old results
+    shortened. ``conversation_model`` is the model that was chosen for the conversation, if any. With more tools than
+    ``discovery_threshold`` the model finds most of them through discovery.
     """
 
     request: TurnRequested
     history: tuple[Message, ...]
+    sent_history: tuple[Message, ...]
     profile: BlockProfile
     discovery_threshold: int
     conversation_model: str | None = None
@@ -69,7 +71,7 @@ class TurnContext:
         """
         tools = self.profile.tools
         specs = select_tools(
-            tools.specs, tools.own, self.selection_settings, (*self.history, *new), tools.restricted
+            tools.specs, tools.own, self.selection_settings, (*self.sent_history, *new), tools.restricted
         )
         own = tuple(tools.schemas[spec.name] for spec in specs)
         if not self.request.client_tools:
@@ -165,10 +167,10 @@ class ContextBuilder:
         profile: BlockProfile,
         model: str | None = None,
     ) -> TurnContext:
-        profile = _restricted(profile, initial_permissions(request))
-        return TurnContext(
-            request, _without_turn(request, messages), profile, self._settings.discovery_threshold, model
-        )
+        profile, settings = _restricted(profile, initial_permissions(request)), self._settings
+        history = _without_turn(request, messages)
+        sent = history if _is_by_client(request) else shorten_old_results(history, settings.old_results)
+        return TurnContext(request, history, sent, profile, settings.discovery_threshold, model)
 
     def info(self, context: TurnContext, model: str = "") -> TurnInfo:
         """Return the information about a turn that plugins get."""
@@ -263,6 +265,11 @@ def _without_turn(request: TurnRequested, messages: Iterable[Message]) -> tuple[
     """Return the history without this turn's own messages. Memory has them already when this turn was stored just
     before a crash."""
     return tuple(message for message in messages if message.turn != request.turn)
+
+
+def _is_by_client(request: TurnRequested) -> bool:
+    """Report whether the history is the transcript that a client sent, which the model gets as it is."""
+    return request.history is not None and request.fork is None
 
 
 def _missing_tools_part(missing: tuple[str, ...]) -> tuple[ContextPart, ...]:

@@ -288,7 +288,7 @@ class TurnRunner:
         assert self.turn.started is not None
         request, new = self._context.request, new_messages(self.turn)
         return ModelRequest(
-            messages=model_messages(self.turn.started.context, self._context.history, new),
+            messages=model_messages(self.turn.started.context, self._context.sent_history, new),
             tools=self._context.schemas(new),
             model=choice.model,
             max_tokens=request.max_tokens,

@@ -3,7 +3,7 @@ nothing."""
 
 from collections.abc import AsyncIterator
 
-from trunkline.contracts.conversations.messages import LoadConversation
+from trunkline.contracts.conversations.messages import LoadConversation, Message
 from trunkline.contracts.memory.subjects import MEMORY_LOAD_CONVERSATION
 from trunkline.contracts.tools.messages import CallTool
 from trunkline_bus import Bus
@@ -47,6 +47,12 @@ class ConversationAncestry:
     async def exists(self, block: str, conversation: str) -> bool:
         """Report whether memory has the conversation."""
         return (await self._load(block, conversation))[0]
+
+    async def message(self, block: str, conversation: str, id: str) -> Message | None:
+        """Return a stored message of the conversation; None if there is no message with this id."""
+        request = LoadConversation(block=block, conversation=conversation)
+        found = await self._bus.call(MEMORY_LOAD_CONVERSATION, request, timeout=TIMEOUT, repeatable=True)
+        return next((message for message in found.messages if message.id == id), None)
 
     async def _origin(self, block: str, conversation: str) -> str | None:
         known = self._origins.get((block, conversation))

@@ -1,18 +1,22 @@
-"""``read_result``: the tool that reads a stored result that was too long to show in full."""
+"""``read_result``: the tool that reads a result that the model is shown only a part of: one that was too long, from the
+store of results, or an old one, from the conversation in memory.
+"""
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Annotated
 
 import anyio.lowlevel
 from msgspec import Meta
 
-from trunkline._util.untrusted_text import wrap_tool_result
+from trunkline._util.untrusted_text import ToolResultBlock, find_tool_result_block, wrap_tool_result
+from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.tools.function_tool import tool
 from trunkline.contracts.tools.tool import Tool, ToolContext
 from trunkline.errors import ToolError
 from trunkline.workers.tools.ancestry import ConversationAncestry
 from trunkline.workers.tools.result_store import CHARACTERS_KEY, DERIVED, MARKED, TOOL_KEY, ResultStore
-from trunkline_bus import BusError, DecodeError, ObjectInfo
+from trunkline_bus import BusError, DecodeError
 
 LONGEST_READ = 30_000
 """Largest number of characters per reading: never more bytes than one message may have."""
@@ -35,7 +39,7 @@ def read_result_tool(results: ResultStore, ancestry: ConversationAncestry) -> To
     async def read_result(
         context: ToolContext, id: str, offset: Offset = 0, limit: Limit = LONGEST_READ, pattern: Pattern = ""
     ) -> str:
-        """Read a tool's result that was too large to be shown whole, at most 30000 characters at a time.
+        """Read a tool's result that is not shown whole, at most 30000 characters at a time.
 
         Args:
             id: The result, as it was called where it was cut.
@@ -44,13 +48,12 @@ def read_result_tool(results: ResultStore, ancestry: ConversationAncestry) -> To
             pattern: Show only the lines that hold this text, each with its offset. * stands for any text.
         """
         try:
-            found = await _found(results, ancestry, context, id)
-            if DERIVED in found.metadata:
+            found = await _found(results, ancestry, context, id.strip())
+            if found.derived:
                 context.derived()
-            pieces = results.text(found)
             if pattern.strip("*"):
-                return _marked(found, await _searched(pieces, pattern, offset, limit))
-            text = await _part(pieces, offset, limit)
+                return _marked(found, await _searched(found.pieces, pattern, offset, limit))
+            text = await _part(found.pieces, offset, limit)
         except DecodeError as error:
             raise ToolError(_GONE.format(id), kind="not_found") from error
         except BusError as error:
@@ -68,14 +71,43 @@ _GONE = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """A result that can be read. ``marked`` is true if its parts are marked as data, with ``tool`` as their source;
+    ``derived`` is true if they repeat what memory holds."""
+
+    tool: str
+    characters: int
+    marked: bool
+    derived: bool
+    pieces: AsyncIterator[str]
+
+
 async def _found(
     results: ResultStore, ancestry: ConversationAncestry, context: ToolContext, id: str
-) -> ObjectInfo:
+) -> _Result:
     async for conversation in ancestry.ancestors(context.block, context.conversation):
-        found = await results.find(context.block, conversation, id.strip())
+        found = await results.find(context.block, conversation, id)
         if found is not None:
-            return found
+            about = found.metadata
+            size = int(about[CHARACTERS_KEY])
+            return _Result(about[TOOL_KEY], size, MARKED in about, DERIVED in about, results.text(found))
+        message = await ancestry.message(context.block, conversation, id)
+        if message is not None and message.role == "tool":
+            return _result_of(message)
     raise ToolError(_GONE.format(id), kind="not_found")
+
+
+def _result_of(message: Message) -> _Result:
+    """Return a result that the conversation holds whole."""
+    block = find_tool_result_block(message.content)
+    tool, text, notes = block or ToolResultBlock(message.name or "", message.content)
+    text += notes
+    return _Result(tool, len(text), block is not None, message.derived is True, _one_piece(text))
+
+
+async def _one_piece(text: str) -> AsyncIterator[str]:
+    yield text
 
 
 async def _part(pieces: AsyncIterator[str], offset: int, limit: int) -> str:
@@ -90,9 +122,9 @@ async def _part(pieces: AsyncIterator[str], offset: int, limit: int) -> str:
     return "".join(parts)
 
 
-def _note(info: ObjectInfo, offset: int, text: str) -> str:
+def _note(found: _Result, offset: int, text: str) -> str:
     """Return the note with the next offset, if there is more."""
-    end, whole = offset + len(text), int(info.metadata[CHARACTERS_KEY])
+    end, whole = offset + len(text), found.characters
     if end < whole:
         return f"\n\n[Cut here: this is characters {offset} to {end} of {whole}. Read on with offset={end}.]"
     return "" if text else f"[The result has no more than {whole} characters.]"
@@ -146,6 +178,6 @@ def _place(line: str, parts: list[str]) -> int | None:
     return first
 
 
-def _marked(info: ObjectInfo, text: str) -> str:
+def _marked(found: _Result, text: str) -> str:
     """Return the text, marked as data if the whole result was marked."""
-    return wrap_tool_result(info.metadata[TOOL_KEY], text) if MARKED in info.metadata and text else text
+    return wrap_tool_result(found.tool, text) if found.marked and text else text
