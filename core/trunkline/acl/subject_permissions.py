@@ -151,7 +151,12 @@ def _claims() -> Iterator[str]:
 def _prepared() -> Iterator[str]:
     for stream in _streams():
         yield from (f"$JS.API.STREAM.{verb}.{stream}" for verb in ("INFO", "CREATE", "UPDATE"))
-    for consumer in (s.ALL_PARTITIONS_CONSUMER, s.LEARNER_CONSUMER, s.DEADLINE_CONSUMER):
+    for consumer in (
+        s.ALL_PARTITIONS_CONSUMER,
+        s.LEARNER_CONSUMER,
+        s.COMPACTION_CONSUMER,
+        s.DEADLINE_CONSUMER,
+    ):
         place = f"{consumer.stream}.{consumer.name}"
         yield from (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{consumer.filter}")
 

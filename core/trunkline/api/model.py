@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.models.redaction_key import REDACTION_BUCKET as REDACTION_BUCKET
     from trunkline.contracts.models.redaction_key import RedactionKey as RedactionKey
     from trunkline.contracts.models.token_estimate import estimate_input_tokens as estimate_input_tokens
+    from trunkline.contracts.models.token_estimate import estimate_message_tokens as estimate_message_tokens
     from trunkline.contracts.models.translation import CallIds as CallIds
     from trunkline.contracts.models.translation import is_complete as is_complete
     from trunkline.contracts.models.translation import model_error as model_error

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.conversations.paths import conversation_paths as conversation_paths
     from trunkline.contracts.conversations.paths import parse_conversation_id as parse_conversation_id
     from trunkline.contracts.conversations.paths import parse_conversation_path as parse_conversation_path
+    from trunkline.contracts.conversations.summary_record import SummaryRecord as SummaryRecord
+    from trunkline.contracts.conversations.summary_record import changed_records as changed_records
     from trunkline.contracts.memory.check import MemoryFinding as MemoryFinding
     from trunkline.contracts.memory.files import MemoryChanged as MemoryChanged
     from trunkline.contracts.memory.files import UnreadEntry as UnreadEntry

@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trunkline.contracts.streams import FACT_STREAM as FACT_STREAM
     from trunkline.contracts.streams import LEARNER_CONSUMER as LEARNER_CONSUMER
+    from trunkline.contracts.turns.compaction import CompactionCause as CompactionCause
+    from trunkline.contracts.turns.compaction import CompactionJob as CompactionJob
+    from trunkline.contracts.turns.compaction import Compactor as Compactor
+    from trunkline.contracts.turns.compaction import SummaryDraft as SummaryDraft
     from trunkline.contracts.turns.context import TurnMiddleware as TurnMiddleware
     from trunkline.contracts.turns.messages import ApprovalRequested as ApprovalRequested
     from trunkline.contracts.turns.messages import ApprovalSettled as ApprovalSettled

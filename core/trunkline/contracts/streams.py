@@ -62,6 +62,21 @@ LEARNER_CONSUMER = ConsumerSpec(
 """One turn at a time, to one live worker: learning from a turn builds on what was learned from the previous one."""
 
 
+COMPACTION_CONSUMER = ConsumerSpec(
+    stream=FACT_STREAM,
+    name="compaction",
+    filter="trunkline.evt.turn.*.finished",
+    description="Turns that ended, for the one who compacts their conversations in the background",
+    deliver="new",
+    ack_wait=5.0,
+    max_ack_pending=1,
+    batch=1,
+    pinned_group="compaction",
+    pin_timeout=3.0,
+)
+"""One turn at a time, to one live monitor, so that no two monitors summarise a conversation in the background."""
+
+
 DEADLINE_CONSUMER = ConsumerSpec(
     stream=TIMER_STREAM,
     name="deadlines",

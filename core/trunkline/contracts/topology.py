@@ -20,6 +20,7 @@ from trunkline.contracts.streams import (
     APPROVAL_STREAM,
     AUDIT_STREAM,
     BUDGET_STREAM,
+    COMPACTION_CONSUMER,
     COST_STREAM,
     COUNTER_STREAM,
     DEAD_STREAM,
@@ -106,6 +107,7 @@ def topology(
         consumers=(
             *(inbox_consumer(partition) for partition in range(DEFAULT_PARTITIONS)),
             LEARNER_CONSUMER,
+            COMPACTION_CONSUMER,
             DEADLINE_CONSUMER,
         ),
         buckets=tuple(

@@ -20,6 +20,7 @@ from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck
 from trunkline.contracts.sandbox.sandbox import Sandbox
 from trunkline.contracts.tools.messages import Effect, ToolSpec
 from trunkline.contracts.tools.tool import STAGES, Tool, ToolSource
+from trunkline.contracts.turns.compaction import Compactor
 from trunkline_bus import Payload
 
 Problem = str | None
@@ -101,6 +102,10 @@ def _model(item: ModelAdapter) -> Problem:
     if not _KEY.fullmatch(_text(item, "name")):
         return "has no name of lower-case letters, digits, _ and -"
     return "has a `stream` that yields nothing" if inspect.iscoroutinefunction(item.stream) else None
+
+
+def _compactor(item: Compactor) -> Problem:
+    return None if inspect.iscoroutinefunction(item.compact) else "must have `async def compact`"
 
 
 def _named(item: object) -> Problem:
@@ -220,6 +225,7 @@ HOOK_RULES: Mapping[str, HookRule] = {
         "ModelAdapter", _instance(ModelAdapter, _model), lambda item: str(item.name)
     ),
     "trunkline_model_middleware": HookRule("model middleware", _model_middleware, ranked=True),
+    "trunkline_compactors": HookRule("Compactor", _instance(Compactor, _compactor)),
     "trunkline_authenticators": HookRule("authenticator", _async_callable("name"), ranked=True),
     "trunkline_admission_rules": HookRule("admission rule", _async_callable("name"), ranked=True),
     "trunkline_http_routes": HookRule("HttpRoute", _instance(HttpRoute, _route)),

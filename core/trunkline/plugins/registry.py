@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from trunkline.contracts.plugins.extensions import ConfigSection, HealthCheck, Lifespan
     from trunkline.contracts.sandbox.sandbox import Sandbox
     from trunkline.contracts.tools.tool import Tool, ToolMiddleware, ToolSource
+    from trunkline.contracts.turns.compaction import Compactor
     from trunkline.contracts.turns.context import ContextSource, TurnInfo, TurnMiddleware
     from trunkline.contracts.turns.messages import FeedEvent
     from trunkline_bus import BusMiddleware, Payload
@@ -201,6 +202,10 @@ class Plugins:
     def model_middleware(self) -> "tuple[OwnedItem[ModelMiddleware], ...]":
         """Return the guards around model calls, outermost first."""
         return self.collect("trunkline_model_middleware")
+
+    def compactor(self) -> "Compactor | None":
+        """Return the compactor of conversations; None if no plugin has one."""
+        return next((owned.item for owned in self.collect("trunkline_compactors")), None)
 
     # Gateway ---------------------------------------------------------------------------------------------------
 

@@ -15,12 +15,19 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
 import pytest
 
-from trunkline.contracts.conversations.messages import AppendConversation, ListConversations, Message
+from trunkline.contracts.conversations.messages import (
+    AppendConversation,
+    ListConversations,
+    Message,
+    utc_now,
+)
+from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.memory.files import MemoryChanged
 from trunkline.contracts.memory.search import SearchMemory
 from trunkline.contracts.memory.store import Change, MemoryStore, StoreContext
@@ -179,6 +186,23 @@ class StoreSuite(ContractSuite, ABC):
             assert await again.find_conversation("conv_b") is None
 
     @pytest.mark.anyio
+    async def test_a_conversation_keeps_its_summary_records(self, tmp_path: Path) -> None:
+        """The last record is in effect. A record that does not follow it is not stored, so of two that were made at the
+        same time there is one; withdrawing the last one returns to the one before it.
+        """
+        message = Message(id="m1", role="user", content="hello")
+        first, second = _summary("sum_1"), _summary("sum_2", previous="sum_1")
+        async with self.opened(tmp_path) as store:
+            await store.append_conversation(_append((message,)))
+            for record in (first, _summary("sum_0"), second, second):
+                assert await store.append_conversation(_append((), summary_record=record)) == 1
+        async with self.opened(tmp_path) as again:
+            for withdrawn, left in (("sum_1", second), ("sum_2", first), ("sum_1", None), ("sum_1", None)):
+                await again.append_conversation(_append((), withdrawn_record=withdrawn))
+                found = await again.load_conversation("main", "conv_a", after=0)
+                assert (found.summary_record, found.messages) == (left, (message,))
+
+    @pytest.mark.anyio
     async def test_a_conversation_keeps_its_model(self, tmp_path: Path) -> None:
         """The model that was chosen stays through later messages and a restart, until it is removed."""
         message = Message(id="msg_0", role="user", content="text")
@@ -229,5 +253,18 @@ async def _write(store: MemoryStore, path: str, text: str) -> str:
     return await store.change(Change({path: text.encode()}, actor="a", reason=""))
 
 
-def _append(messages: tuple[Message, ...]) -> AppendConversation:
-    return AppendConversation(block="main", conversation="conv_a", messages=messages, actor="a")
+def _append(messages: tuple[Message, ...], **more: Any) -> AppendConversation:
+    return AppendConversation(block="main", conversation="conv_a", messages=messages, actor="a", **more)
+
+
+def _summary(id: str, *, previous: str = "") -> SummaryRecord:
+    return SummaryRecord(
+        id=id,
+        text="They said hello.",
+        through="m1",
+        count=1,
+        model="m",
+        created_at=utc_now(),
+        turn="turn_1",
+        previous=previous,
+    )

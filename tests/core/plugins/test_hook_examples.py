@@ -29,6 +29,7 @@ DESIGN = {
     "stop_turn",
     "models",
     "select_model",
+    "compactors",
     "model_middleware",
     "authenticators",
     "admission_rules",

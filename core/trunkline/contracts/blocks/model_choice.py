@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 CHAT = "turn"
 """The purpose of the answers to people. Its setting is ``model``."""
 
+SUMMARY = "summary"
+"""The purpose of summaries of documents and conversations."""
+
 VISION = "vision"
 """The purpose of questions about images. Only a model that is set for it is asked."""
 
@@ -29,7 +32,7 @@ the adapter that answers uses its own model for the ability.
 PURPOSES: Mapping[str, str] = {
     CHAT: "answers to people",
     "route": "which block a message belongs to",
-    "summary": "summaries of documents and conversations",
+    SUMMARY: "summaries of documents and conversations",
     "heartbeat": "regular checks without a person",
     VISION: "questions about images",
     "embed": "vectors for programs",

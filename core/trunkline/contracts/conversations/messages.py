@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.memory.operation import change, query
 from trunkline_bus import Payload
 
@@ -172,6 +173,7 @@ class LoadConversation(Payload, frozen=True, kw_only=True, tag="conversation.loa
 class ConversationSlice(Payload, frozen=True, kw_only=True, tag="conversation.slice.v1"):
     """The messages from ``after`` on. ``count`` is the number of all messages of the conversation. ``exists`` is
     false if the id is unknown. ``model`` is the model that was chosen for the conversation, None if none was.
+    ``summary_record`` is the summary record in effect, None if there is none.
     """
 
     exists: bool
@@ -179,6 +181,7 @@ class ConversationSlice(Payload, frozen=True, kw_only=True, tag="conversation.sl
     messages: tuple[Message, ...] = ()
     summary: ConversationSummary | None = None
     model: str | None = None
+    summary_record: SummaryRecord | None = None
 
 
 class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.append.v1"):
@@ -188,6 +191,8 @@ class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.a
     A conversation that starts with ``one_shot`` is stored, but neither listed nor searched until another request
     appends to it. ``title`` is a title of the owner, or "" for the title derived from the first message; None leaves
     the title unchanged. ``model`` is the model of the conversation, or "" for none; None leaves it unchanged.
+    ``summary_record`` is a summary record to store, and ``withdrawn_record`` the id of one to withdraw; see
+    ``changed_records``.
     """
 
     block: str
@@ -199,6 +204,8 @@ class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.a
     forked_from: ForkedFrom | None = None
     one_shot: bool = False
     model: str | None = None
+    summary_record: SummaryRecord | None = None
+    withdrawn_record: str | None = None
 
 
 class ConversationAppended(Payload, frozen=True, kw_only=True, tag="conversation.appended.v1"):

@@ -43,6 +43,7 @@ from trunkline.contracts.hooks.memory import (
     trunkline_rank,
 )
 from trunkline.contracts.hooks.monitor import (
+    trunkline_compactors,
     trunkline_context_sources,
     trunkline_model_middleware,
     trunkline_models,
@@ -67,6 +68,7 @@ __all__ = [
     "trunkline_channels",
     "trunkline_chunk_types",
     "trunkline_commands",
+    "trunkline_compactors",
     "trunkline_config",
     "trunkline_context_sources",
     "trunkline_embedders",

@@ -14,6 +14,7 @@ from trunkline.contracts.hooks.markers import hookspec
 if TYPE_CHECKING:
     from trunkline.contracts.models.adapter import ModelAdapter, ModelMiddleware
     from trunkline.contracts.plugins.extensions import PluginSettings
+    from trunkline.contracts.turns.compaction import Compactor
     from trunkline.contracts.turns.context import ContextSource, TurnInfo, TurnMiddleware
 
 
@@ -92,6 +93,30 @@ def trunkline_models(settings: "PluginSettings") -> "Iterable[ModelAdapter]":
     @trunkline.hookimpl
     def trunkline_models():
         return [Parrot()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_compactors(settings: "PluginSettings") -> "Iterable[Compactor]":
+    """Add a compactor: the stage that replaces the first messages of a conversation by a summary. The first one is
+    used; to use another than Trunkline's, name ``compaction`` in ``[plugins] disabled``.
+
+    ```python
+    import trunkline
+    from trunkline.api.turn import Compactor, SummaryDraft
+
+    class Forgetful(Compactor):
+        def is_due(self, tokens, window):
+            return tokens > window / 2
+
+        async def compact(self, job):
+            text = "Nothing of importance was said."
+            return SummaryDraft(text=text, count=len(job.messages), model="none")
+
+    @trunkline.hookimpl
+    def trunkline_compactors():
+        return [Forgetful()]
     ```
     """
 

@@ -502,6 +502,9 @@ class MemoryStore(ABC):
         """Append the messages whose ids are not stored yet, commit them together, and return the number of messages
         in the conversation. Repeating the call changes nothing, so a caller may retry after a crash.
 
+        The conversation's summary records change as ``trunkline.api.store.changed_records`` says; they are stored
+        beside the messages.
+
         Raises:
             Refusal: ``write_failure``, ``invalid_path``: the block or the conversation has no valid name.
         """

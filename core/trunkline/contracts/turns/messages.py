@@ -24,6 +24,7 @@ from trunkline.contracts.conversations.messages import (
     ToolCall,
     Usage,
 )
+from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.contracts.tools.messages import StoredResult, ToolOutcome, ToolSchema
 from trunkline.errors import ErrorCode
@@ -183,7 +184,8 @@ class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     message with the role ``user`` is placed just before the person's message. ``statuses`` are the statuses shown to
     people; unset if there are none, so that older records keep their bytes. ``parallel`` is the largest number of
     tool calls that run at once; unset for no limit, as in a record of an earlier version. ``derived`` is true if the
-    model adapter's answers only repeat their input; unset otherwise.
+    model adapter's answers only repeat their input; unset otherwise. ``summary_record`` is the record whose summary the
+    model receives in place of the first messages; unset for none.
     """
 
     request: TurnRequested
@@ -192,6 +194,7 @@ class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     statuses: tuple[StatusShown, ...] | msgspec.UnsetType = msgspec.UNSET
     parallel: int | msgspec.UnsetType = msgspec.UNSET
     derived: bool | msgspec.UnsetType = msgspec.UNSET
+    summary_record: SummaryRecord | msgspec.UnsetType = msgspec.UNSET
 
 
 class TurnResumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
@@ -545,6 +548,10 @@ class FeedItem(Payload, frozen=True, kw_only=True, tag="feed.item.v1"):
 class TurnFact(Payload, frozen=True, kw_only=True, tag="turn.fact.v1"):
     """A turn started, parked or finished. Statistics, memory and dashboards consume these facts. ``reason`` is set
     for a finished turn.
+
+    ``model`` (``adapter/model``) answered, and ``context`` are the input tokens of its last call; 0 if the client sent
+    its whole transcript. ``summary_record`` is the id of the summary record that the call used, "" for none. These
+    three are set for a finished turn.
     """
 
     turn: str
@@ -552,4 +559,7 @@ class TurnFact(Payload, frozen=True, kw_only=True, tag="turn.fact.v1"):
     conversation: str
     fact: Literal["started", "parked", "finished"]
     reason: FinishReason | None = None
+    model: str = ""
+    context: int = 0
+    summary_record: str = ""
     detail: dict[str, Any] = {}

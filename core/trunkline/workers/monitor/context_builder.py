@@ -15,6 +15,7 @@ from trunkline.config.settings import MonitorSettings
 from trunkline.contracts.blocks.messages import BlockConfig
 from trunkline.contracts.blocks.model_choice import CHAT
 from trunkline.contracts.conversations.messages import ConversationSlice, LoadConversation, Message, Role
+from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
@@ -48,8 +49,9 @@ class TurnContext:
     """The context that a turn begins with.
 
     ``history`` is the conversation before the turn, ``sent_history`` the same as the model is sent it, with old results
-    shortened. ``conversation_model`` is the model that was chosen for the conversation, if any. With more tools than
-    ``discovery_threshold`` the model finds most of them through discovery.
+    shortened. ``conversation_model`` is the model that was chosen for the conversation, if any, and ``summary_record``
+    its summary record in effect. With more tools than ``discovery_threshold`` the model finds most of them through
+    discovery.
     """
 
     request: TurnRequested
@@ -58,6 +60,7 @@ class TurnContext:
     profile: BlockProfile
     discovery_threshold: int
     conversation_model: str | None = None
+    summary_record: SummaryRecord | None = None
 
     @property
     def block(self) -> BlockConfig:
@@ -151,26 +154,27 @@ class ContextBuilder:
         if request.history is not None:
             profile = await self._profiles.get(request.block)
             return self._turn_context(request, request.history, profile)
-        loaded: list[str | None] = []
+        loaded: list[ConversationSlice] = []
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._load_history, request, cached, loaded)
                 profile = await self._profiles.get(request.block)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        return self._turn_context(request, cached, profile, loaded[0])
+        context = self._turn_context(request, cached, profile)
+        found = loaded[0]
+        return replace(context, conversation_model=found.model, summary_record=found.summary_record)
 
     def _turn_context(
         self,
         request: TurnRequested,
         messages: Iterable[Message],
         profile: BlockProfile,
-        model: str | None = None,
     ) -> TurnContext:
         profile, settings = _restricted(profile, initial_permissions(request)), self._settings
         history = _without_turn(request, messages)
         sent = history if _is_by_client(request) else shorten_old_results(history, settings.old_results)
-        return TurnContext(request, history, sent, profile, settings.discovery_threshold, model)
+        return TurnContext(request, history, sent, profile, settings.discovery_threshold)
 
     def info(self, context: TurnContext, model: str = "") -> TurnInfo:
         """Return the information about a turn that plugins get."""
@@ -182,7 +186,7 @@ class ContextBuilder:
             model=model,
             files=context.profile.files,
             history=context.history,
-            window=self._window(model),
+            window=self.window(model),
         )
 
     async def context_messages(self, context: TurnContext, model: str) -> ContextMessages:
@@ -193,14 +197,15 @@ class ContextBuilder:
         _trace_gaps(one for one in items if isinstance(one, ContextGap))
         own_parts = (*_missing_tools_part(context.missing_tools), *_channel_part(context.request))
         parts = [*own_parts, *(one for one in items if isinstance(one, ContextPart))]
-        budget = int(self._window(model) * settings.context_share)
+        budget = int(self.window(model) * settings.context_share)
         constant, changing = fit_parts(settings.bootstrap, parts, budget)
         messages = [_message(turn, "system", constant), *_instructions(context.request)]
         if changing:
             messages.append(_message(turn, "user", changing))
         return ContextMessages(tuple(messages), tuple(one for one in items if isinstance(one, StatusShown)))
 
-    def _window(self, model: str) -> int:
+    def window(self, model: str) -> int:
+        """Return the number of tokens that a model (``adapter/model``) accepts, by the settings."""
         return self._windows.get(model, self._settings.context_window)
 
     async def _collect_items(self, info: TurnInfo) -> list[ContextItem]:
@@ -230,15 +235,15 @@ class ContextBuilder:
             items[number] = (ContextGap(source.name, f"it failed with {type(error).__name__}"),)
 
     async def _load_history(
-        self, request: TurnRequested, cached: list[Message], model: list[str | None]
+        self, request: TurnRequested, cached: list[Message], loaded: list[ConversationSlice]
     ) -> None:
-        """Add the conversation's new messages to ``cached``, and its model to ``model``."""
+        """Add the conversation's new messages to ``cached``, and the last slice of it to ``loaded``."""
         found = await self._slice(request, len(cached))
         if found.count < len(cached):  # the conversation was shortened: load all of it
             cached.clear()
             found = await self._slice(request, 0)
         cached.extend(found.messages)
-        model.append(found.model)
+        loaded.append(found)
 
     async def _slice(self, request: TurnRequested, after: int) -> ConversationSlice:
         query = LoadConversation(block=request.block, conversation=request.conversation, after=after)

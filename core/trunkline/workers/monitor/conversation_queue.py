@@ -297,7 +297,7 @@ class ConversationQueue:
         """Publish the approvals of a turn that ended or parked, and the fact that the turn finished, if it did."""
         await self._approvals.publish_missing(turn, published)
         if turn.finished is not None:
-            await self._recorder.publish_finished(request, turn.finished)
+            await self._recorder.publish_finished(turn, request, turn.finished)
 
     async def _settled_records(self, current: ClaimedItem) -> list[TurnRecord]:
         """Wait until a monitor that hands the conversation over has finished the turn; return the turn's journal.

@@ -40,6 +40,7 @@ from trunkline.workers.monitor.context_builder import TurnContext
 from trunkline.workers.monitor.feed_writer import FeedSink, TextStream, replayed_events
 from trunkline.workers.monitor.mailbox import TurnMailbox, journal_entry_for
 from trunkline.workers.monitor.model_call import ModelCallConfig, ModelCaller
+from trunkline.workers.monitor.model_history import summarised_history
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
 from trunkline.workers.monitor.tool_caller import ToolCaller
 from trunkline.workers.monitor.tool_command import answer_command, find_command
@@ -287,8 +288,9 @@ class TurnRunner:
     def _request(self, choice: SelectedModel, partial_text: str) -> ModelRequest:
         assert self.turn.started is not None
         request, new = self._context.request, new_messages(self.turn)
+        history = summarised_history(self._context.sent_history, self.turn.summary_record)
         return ModelRequest(
-            messages=model_messages(self.turn.started.context, self._context.sent_history, new),
+            messages=model_messages(self.turn.started.context, history, new),
             tools=self._context.schemas(new),
             model=choice.model,
             max_tokens=request.max_tokens,

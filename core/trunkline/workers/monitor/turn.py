@@ -18,6 +18,7 @@ from enum import Enum
 from itertools import islice
 
 from trunkline.contracts.conversations.messages import Message, ToolCall, Usage
+from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.tools.messages import QuestionAnswer, ToolOutcome
 from trunkline.contracts.turns.messages import (
     ApprovalAsked,
@@ -150,6 +151,11 @@ class Turn:
     def step(self) -> int:
         """The number of the step that is due or running, which is the number of answered steps."""
         return len(self.steps)
+
+    @property
+    def summary_record(self) -> SummaryRecord | None:
+        """The record whose summary the model receives in place of the conversation's first messages."""
+        return (self.started.summary_record or None) if self.started is not None else None
 
     @property
     def actions(self) -> tuple[ToolAction, ...]:

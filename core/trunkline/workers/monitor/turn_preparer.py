@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.turns.messages import (
     JournalEntry,
     TextDelta,
@@ -18,6 +19,7 @@ from trunkline.plugins import Plugins
 from trunkline.workers.monitor.context_builder import ContextBuilder, TurnContext
 from trunkline.workers.monitor.fork_history import with_fork_history
 from trunkline.workers.monitor.mailbox import is_immediate_cancel
+from trunkline.workers.monitor.model_history import covers
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
 from trunkline.workers.monitor.turn import Phase
 from trunkline.workers.monitor.turn_hooks import TurnHooks
@@ -91,7 +93,14 @@ class TurnPreparer:
             statuses=statuses or msgspec.UNSET,
             parallel=self._parallel_calls,
             derived=_derived(choice),
+            summary_record=self._summary_record(context),
         )
+
+    def _summary_record(self, context: TurnContext) -> SummaryRecord | msgspec.UnsetType:
+        """Return the record that the turn uses. Without a compactor the model receives all messages."""
+        if self._plugins.compactor() is None or not covers(context.summary_record, context.history):
+            return msgspec.UNSET
+        return context.summary_record or msgspec.UNSET
 
     async def _partial_text(self, run: TurnRun) -> str:
         """Return the text of the interrupted model call that is in the feed."""

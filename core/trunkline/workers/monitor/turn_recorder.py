@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Literal
 
+from msgspec.structs import replace
 from opentelemetry.metrics import get_meter
 
 from trunkline.contracts.conversations.messages import utc_now
@@ -22,6 +23,7 @@ from trunkline.telemetry.instruments import Instruments
 from trunkline.telemetry.turn_metrics import TurnMetrics
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher, affected_calls
 from trunkline.workers.monitor.journal import Journal
+from trunkline.workers.monitor.turn import Turn
 from trunkline.workers.monitor.turn_run import TurnRun
 from trunkline_bus import Bus, BusError, StorageFull, StreamError
 
@@ -65,14 +67,14 @@ class TurnRecorder:
         record = TurnRecord(turn=request.turn, epoch=epoch, owner=self._worker, entries=entries)
         self._metrics.record(record, utc_now())
 
-    async def publish_finished(self, request: TurnRequested, end: TurnFinished) -> None:
+    async def publish_finished(self, turn: Turn, request: TurnRequested, end: TurnFinished) -> None:
         """Store the fact that the turn finished in its stream; return once the server has stored it.
 
         The message id is derived from the turn, so a repeat within the stream's duplicate window is not stored again
         (ADR 0022). When the stream is missing or the server refuses the fact, the fact is lost and an error is logged;
         the conversation continues. Raises ConnectionFailed while the server is unavailable, and StorageFull.
         """
-        fact = _fact(request, "finished", end.reason)
+        fact = _finished_fact(turn, request, end)
         try:
             await self._bus.append(
                 TURN_FACT, fact, msg_id=f"{request.turn}-finished", block=request.block, fact=fact.fact
@@ -97,6 +99,19 @@ class TurnRecorder:
             await self._bus.publish(TURN_FACT, _fact(request, kind), block=request.block, fact=kind)
         except BusError as error:
             log.debug("the fact that turn %s %s was not published: %s", request.turn, kind, error)
+
+
+def _finished_fact(turn: Turn, request: TurnRequested, end: TurnFinished) -> TurnFact:
+    fact = _fact(request, "finished", end.reason)
+    if turn.started is None or request.history is not None:
+        return fact
+    used = turn.summary_record
+    return replace(
+        fact,
+        model=turn.started.model,
+        context=end.context,
+        summary_record=used.id if used is not None else "",
+    )
 
 
 def _fact(

@@ -34,6 +34,8 @@ from trunkline.workers.monitor.approval_publisher import ApprovalPublisher
 from trunkline.workers.monitor.attachment_loader import AttachmentLoader
 from trunkline.workers.monitor.block_status import BlockStatusPublisher
 from trunkline.workers.monitor.claimed_item import ClaimedItem
+from trunkline.workers.monitor.compaction_consumer import CompactionConsumer
+from trunkline.workers.monitor.compaction_service import CompactionService
 from trunkline.workers.monitor.completion_handler import CompletionHandler
 from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.context_builder import ContextBuilder
@@ -165,6 +167,9 @@ class MonitorWorker(Worker):
         self.resources.push_async_callback(self._models.aclose)
         tasks.start_soon(self._ledger.run)
         tasks.start_soon(CostRecovery(self.context.bus, self.context.id).run)
+        if (compactor := self.context.plugins.compactor()) is not None:
+            service = CompactionService(self.context.bus, compactor, self._builder)
+            tasks.start_soon(CompactionConsumer(self.context.bus, service).run)
         self._executor = self._make_executor(tasks)
         self._queues = QueueRegistry(tasks, self._new_queue, self._settings.drain_timeout)
         await self._inbox.open()

@@ -20,7 +20,13 @@ from trunkline.api.bus import Scope
 from trunkline.api.gateway import ConversationSummary
 from trunkline.api.memory import AppendConversation, ConversationSlice, utc_now
 from trunkline.api.nlp import make_title
-from trunkline.api.store import ForkedFrom, conversation_paths, parse_conversation_path
+from trunkline.api.store import (
+    ForkedFrom,
+    SummaryRecord,
+    changed_records,
+    conversation_paths,
+    parse_conversation_path,
+)
 from trunkline_git_store.operations import ChangePlan, Entries, FileAppend, WriteOperation
 from trunkline_git_store.repository import BlobEntry
 from trunkline_git_store.view import View
@@ -34,7 +40,8 @@ CONVERSATION_OVERHEAD, MESSAGE_OVERHEAD = 2_000, 1_000
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of a conversation's file. ``forked_from`` stands only in that of a fork, ``one_shot`` only in one
-    that a client began and never went on with, ``model`` only in one with a model of its own."""
+    that a client began and never went on with, ``model`` only in one with a model of its own, ``summary_records`` only
+    in one that was compacted."""
 
     id: str
     block: str
@@ -43,6 +50,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     forked_from: ForkedFrom | msgspec.UnsetType = msgspec.UNSET
     one_shot: bool | msgspec.UnsetType = msgspec.UNSET
     model: str | msgspec.UnsetType = msgspec.UNSET
+    summary_records: tuple[SummaryRecord, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 _header = msgspec.json.Decoder(Header)
@@ -96,6 +104,7 @@ class ConversationFile:
             messages=held[max(0, after) :],
             summary=self.summary,
             model=self.header.model or None,
+            summary_record=next(reversed(self.header.summary_records or ()), None),
         )
 
     def extend(self, added: list[Message], tail: bytes) -> None:
@@ -245,7 +254,12 @@ class AppendMessages(WriteOperation):
         one_shot = msgspec.UNSET if added and not self.append.one_shot else known.one_shot
         title = known.title if self.append.title is None else self.append.title or None
         model = known.model if self.append.model is None else self.append.model or msgspec.UNSET
-        return msgspec.structs.replace(known, title=title, one_shot=one_shot, model=model)
+        records = changed_records(
+            known.summary_records or (), self.append.summary_record, self.append.withdrawn_record
+        )
+        return msgspec.structs.replace(
+            known, title=title, one_shot=one_shot, model=model, summary_records=records or msgspec.UNSET
+        )
 
     def _rewrite(
         self, path: str, header: Header, known: ConversationFile, added: list[Message]
@@ -278,9 +292,17 @@ class AppendMessages(WriteOperation):
         return ChangePlan({path: text}, reason, count=count, done=done)
 
     def _describe(self, added: list[Message]) -> str:
-        if added or (self.append.title is None and self.append.model is None):
+        append = self.append
+        changes = {
+            "title": append.title,
+            "model": append.model,
+            "summary": append.summary_record,
+            "summary withdrawn": append.withdrawn_record,
+        }
+        what = next((name for name, value in changes.items() if value is not None), None)
+        if added or what is None:
             return f"{len(added)} {'message' if len(added) == 1 else 'messages'}"
-        return "title" if self.append.title is not None else "model"
+        return what
 
 
 def _new_messages(messages: Iterable[Message], ids: set[str]) -> list[Message]:

@@ -9,7 +9,7 @@ from trunkline import Message
 from trunkline.api.gateway import ConversationSummary
 from trunkline.api.memory import AppendConversation, ConversationSlice, utc_now
 from trunkline.api.nlp import make_title
-from trunkline.api.store import ForkedFrom
+from trunkline.api.store import ForkedFrom, SummaryRecord, changed_records
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,6 +22,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     forked_from: ForkedFrom | None = None
     one_shot: bool = False
     model: str | None = None
+    summary_records: tuple[SummaryRecord, ...] = ()
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -57,13 +58,16 @@ class Conversation(msgspec.Struct, frozen=True):
         return tuple({one.id: one for one in messages if one.id not in known}.values())
 
     def titled(self, append: AppendConversation, added: Sequence[Message]) -> Header:
-        """Return the header with the given title and model. Adding messages turns a one-shot conversation
-        into a continued one, unless they are one-shot too.
+        """Return the header with the given title, model and summary record. Adding messages turns a one-shot
+        conversation into a continued one, unless they are one-shot too.
         """
         title = self.header.title if append.title is None else append.title or None
         one_shot = self.header.one_shot and (append.one_shot or not added)
         model = self.header.model if append.model is None else append.model or None
-        return msgspec.structs.replace(self.header, title=title, one_shot=one_shot, model=model)
+        records = changed_records(self.header.summary_records, append.summary_record, append.withdrawn_record)
+        return msgspec.structs.replace(
+            self.header, title=title, one_shot=one_shot, model=model, summary_records=records
+        )
 
     @property
     def summary(self) -> ConversationSummary:
@@ -88,6 +92,7 @@ class Conversation(msgspec.Struct, frozen=True):
             messages=self.messages[max(0, after) :],
             summary=self.summary,
             model=self.header.model,
+            summary_record=next(reversed(self.header.summary_records), None),
         )
 
     @property

@@ -1,0 +1,1 @@
+"""Compaction: summaries in place of the first messages of long conversations."""
