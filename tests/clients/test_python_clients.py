@@ -61,10 +61,12 @@ async def langchain(served: Served) -> dict[str, Any]:
         ("structured_output_by_schema_and_responses", OBJECT),
         ("structured_output_by_call", OBJECT),
         ("structured_output_by_mode", OBJECT),
+        ("vectors", [True, True, False]),
     ],
 )
 async def test_langchain(langchain: dict[str, Any], case: str, result: Any) -> None:
-    """``ChatOpenAI`` finds text, usage, reasons, calls of tools and objects in answers and streams of both APIs."""
+    """``ChatOpenAI`` finds text, usage, reasons, calls of tools and objects in answers and streams of both APIs.
+    ``OpenAIEmbeddings`` gets vectors."""
     assert langchain[case] == result
 
 
