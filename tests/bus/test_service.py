@@ -79,13 +79,13 @@ async def test_a_busy_caller_gets_the_reason_of_the_last_attempt(bus: Bus, names
     """The event loop stands still beyond the deadline while the call pauses between two attempts."""
 
     async def block() -> None:
-        await anyio.sleep(0.1)
-        time.sleep(1)  # noqa: ASYNC251 - the caller's process is busy
+        await anyio.sleep(0.7)  # pauses are long by then, so that no attempt is on its way
+        time.sleep(1.2)  # noqa: ASYNC251 - the caller's process is busy
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(block)
         with pytest.raises(NoResponders):
-            await bus.call(namespace.ask, namespace.Note(), timeout=0.9, who="me")
+            await bus.call(namespace.ask, namespace.Note(), timeout=1.5, who="me")
 
 
 async def test_an_optional_service_is_not_waited_for(bus: Bus, namespace: Any) -> None:

@@ -210,11 +210,15 @@ async def test_documents_are_deleted_with_their_conversation(
         tasks.start_soon(worker._collections.run_cleanup, worker._conversation_exists, 1e9)  # type: ignore[attr-defined]
         await anyio.sleep(0.3)
         assert in_the_open(folder, "conversation")  # it lives
-        (stored,) = (running.home.memory / "blocks/main/conversations").rglob(
-            f"*{here.removeprefix('conv_')}*.jsonl"
-        )
-        stored.unlink()
-        await until(lambda: not in_the_open(folder, "conversation"))
+        conversations = running.home.memory / "blocks/main/conversations"
+
+        def removed() -> bool:
+            for stored in conversations.rglob(f"*{here.removeprefix('conv_')}*.jsonl"):
+                stored.unlink()  # again, if the answer of the turn was stored only now
+            return not in_the_open(folder, "conversation")
+
+        assert list(conversations.rglob(f"*{here.removeprefix('conv_')}*.jsonl"))
+        await until(removed)
         tasks.cancel_scope.cancel()
 
 

@@ -137,7 +137,7 @@ def test_the_program_starts_without_anything_heavy() -> None:
 
 SETTINGS_TABLES = {
     "trunkline_anthropic.claude_models", "trunkline_bedrock.bedrock_models", "trunkline_gemini.gemini_models",
-    "trunkline_openai.parameters", "trunkline_openai.vendors",
+    "trunkline_openai.parameters", "trunkline_openai.sagemaker_settings", "trunkline_openai.vendors",
 }  # fmt: skip
 """Tables of vendors and models by which sections are validated."""
 
