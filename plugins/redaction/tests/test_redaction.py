@@ -25,11 +25,11 @@ from trunkline.api.model import (
     Text,
 )
 from trunkline.api.tool import ToolSchema
-from trunkline_redaction.ability_redaction import AbilityRedaction
 from trunkline_redaction.key_source import KeySource
 from trunkline_redaction.middleware import RedactionMiddleware
 from trunkline_redaction.placeholders import Placeholders, RestoringStream
 from trunkline_redaction.process_redactor import ProcessRedactor
+from trunkline_redaction.request_redaction import LEFT_OUT, RequestRedaction
 from trunkline_redaction.request_redactor import RequestRedactor
 from trunkline_redaction.settings import RedactionSettings
 
@@ -67,7 +67,7 @@ async def exchange(
     settings: RedactionSettings = SETTINGS,
     keys: KeySource | None = None,
 ) -> list[ModelEvent]:
-    middleware = RedactionMiddleware(settings, ProcessRedactor(settings, keys or KeySource()))
+    middleware = RedactionMiddleware(ProcessRedactor(settings, keys or KeySource()))
     async with aclosing(middleware(request, vendor.ask)) as events:  # type: ignore[type-var]
         return [event async for event in events]
 
@@ -212,39 +212,38 @@ async def test_a_signed_block_with_a_secret_is_left_out() -> None:
     assert vendor.requests[0].messages[1].reasoning == (clean,)
 
 
-async def test_files_are_refused_unless_permitted() -> None:
-    """The owner may permit them."""
-    file = DocumentFile(media_type="application/pdf", name="x.pdf", data=b"%PDF")
-    request, vendor = request_of(Message(id="m", role="user", content="x", documents=(file,))), Vendor()
-    with pytest.raises(ModelError, match="files = true"):
-        await exchange(request, vendor)
-    assert vendor.requests == []
-    await exchange(request, vendor, RedactionSettings(enabled=True, files=True))
-    assert len(vendor.requests) == 1
+async def sent(
+    request: ModelRequest,
+    vendor: Vendor,
+    settings: RedactionSettings = SETTINGS,
+    keys: KeySource | None = None,
+) -> list[ModelEvent]:
+    """Return the events of a request that middleware around requests has redacted."""
+    if keys is None:
+        keys = KeySource()
+        keys.is_shared = True
+    middleware = RequestRedaction(settings, keys, ProcessRedactor(settings, keys))
+    async with aclosing(middleware(request, vendor.ask)) as events:  # type: ignore[type-var]
+        return [event async for event in events]
 
 
 async def ability(
     operation: Operation, *texts: str, settings: RedactionSettings = SETTINGS, keys: KeySource | None = None
 ) -> list[str]:
-    """Return the texts that the vendor of an ability receives."""
-    if keys is None:
-        keys = KeySource()
-        keys.is_shared = True
-    vendor = Vendor()
-    middleware = AbilityRedaction(settings, keys, ProcessRedactor(settings, keys))
+    """Return the texts that the vendor of an ability receives, which replies in two parts."""
+    vendor = Vendor((Text(""), Text(""), Finish()))
     request = request_of(*map(user, texts), operation=operation)
-    async with aclosing(middleware(request, vendor.ask)) as events:  # type: ignore[type-var]
-        assert [event async for event in events] == [Finish()]
+    assert await sent(request, vendor, settings, keys) == [*vendor.answer], "each part is passed on at once"
     return [message.content for message in vendor.requests[0].messages]
 
 
 @pytest.mark.parametrize("operation", ["embeddings", "speech"])
 async def test_the_texts_of_vectors_and_speech_are_redacted(operation: Operation) -> None:
     """Each of them, and their number and order stay. A text without a secret stays as it is."""
-    sent = await ability(operation, f"Mr {CUSTOMER} has paid", "nothing here", f"the key is {KEY}")
-    assert sent[0].startswith("Mr CUSTOMER_") and sent[0].endswith(" has paid")
-    assert sent[1] == "nothing here"
-    assert sent[2].startswith("the key is SECRET_") and KEY not in sent[2]
+    got = await ability(operation, f"Mr {CUSTOMER} has paid", "nothing here", f"the key is {KEY}")
+    assert got[0].startswith("Mr CUSTOMER_") and got[0].endswith(" has paid")
+    assert got[1] == "nothing here"
+    assert got[2].startswith("the key is SECRET_") and KEY not in got[2]
 
 
 async def test_a_text_has_the_same_placeholders_in_every_process() -> None:
@@ -274,9 +273,53 @@ async def test_recordings_are_refused_unless_permitted() -> None:
     assert prompt.startswith("about CUSTOMER_")
 
 
-async def test_requests_of_calls_are_not_redacted_twice() -> None:
-    """The middleware around calls has done it, and restores the answer."""
-    assert await ability("chat", CUSTOMER) == [CUSTOMER]
+async def test_what_is_added_to_a_redacted_call_is_redacted() -> None:
+    """What middleware around the call has redacted stays. The placeholder of what was added comes back."""
+    keys = KeySource()
+    call, _ = ProcessRedactor(SETTINGS, KeySource()).redact(
+        request_of(user(f"{CUSTOMER} with the password: hunter2hunter2"))
+    )
+    (before,) = call.messages
+    request, vendor = request_of(before, user("It is KD-654321")), Vendor()
+    await sent(request, vendor, keys=keys)
+    first, added = (message.content for message in vendor.requests[0].messages)
+    assert first == before.content and added.startswith("It is CUSTOMER_")
+    echo = Vendor((Text(f"{first} and {added}"), Finish()))
+    assert said(await sent(request, echo, keys=keys)) == f"{before.content} and It is KD-654321"
+
+
+async def test_files_are_refused_unless_permitted() -> None:
+    """The owner may permit them. The name of a permitted file is redacted."""
+    file = DocumentFile(media_type="application/pdf", name=f"{CUSTOMER}.pdf", data=b"%PDF")
+    request, vendor = request_of(Message(id="m", role="user", content="x", documents=(file,))), Vendor()
+    with pytest.raises(ModelError, match="files = true"):
+        await sent(request, vendor)
+    assert vendor.requests == []
+    permitted = RedactionSettings(enabled=True, files=True, patterns=SETTINGS.patterns)
+    await sent(request, vendor, permitted)
+    (document,) = vendor.requests[0].messages[0].documents
+    assert document.name.startswith("CUSTOMER_") and document.name.endswith(".pdf")
+
+
+async def test_files_of_earlier_turns_are_left_out() -> None:
+    """A conversation goes on after a refused file, and the model is told."""
+    file = DocumentFile(media_type="application/pdf", name="x.pdf", data=b"%PDF")
+    old = Message(id="m", role="user", content="x", documents=(file,), turn="turn_1")
+    vendor = Vendor()
+    await sent(request_of(old, user("and now?"), turn="turn_2"), vendor)
+    first, _ = vendor.requests[0].messages
+    assert first.documents == () and first.content == f"x\n\n{LEFT_OUT}"
+    with pytest.raises(ModelError, match="files = true"):
+        await sent(request_of(old, turn="turn_1"), vendor)
+
+
+async def test_parameters_of_a_request_are_redacted() -> None:
+    """A client names them, and some are free texts."""
+    vendor = Vendor()
+    parameters = {"stop": [CUSTOMER], "seed": 7, "prompt_cache_key": f"of {CUSTOMER}"}
+    await exchange(request_of(user("x"), parameters=parameters), vendor)
+    left = vendor.requests[0].parameters
+    assert left["seed"] == 7 and "KD-" not in json.dumps(left) and set(left) == set(parameters)
 
 
 @pytest.mark.parametrize(

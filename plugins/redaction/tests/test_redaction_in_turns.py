@@ -11,7 +11,8 @@ import pytest
 
 import trunkline
 from trunkline.api.gateway import SendMessage
-from trunkline.api.model import Audio, SpeechRequest, TranscriptionRequest
+from trunkline.api.model import Audio, DocumentFile, SpeechRequest, TranscriptionRequest
+from trunkline.contracts.conversations.messages import Image
 from trunkline.contracts.memory.files import WriteMemory
 from trunkline.contracts.memory.index import GetIndexStats
 from trunkline.contracts.memory.search import SearchMemory
@@ -130,3 +131,33 @@ async def test_the_vendor_of_vectors_and_speech_gets_placeholders(tmp_path: Path
     assert {request.path.rpartition("/v1/")[2] for request in sent} == {"embeddings", "audio/speech"}
     placeholders = {word for body in bodies for word in re.findall(r"CUSTOMER_[0-9a-f]{12}", body)}
     assert len(placeholders) == 1
+
+
+async def test_an_attached_text_is_redacted_and_a_picture_refused(tmp_path: Path) -> None:
+    """Files are read from memory when the request is sent. A text and its name are redacted as any other, and the
+    answer has the real value. A picture ends its turn with the reason; the next turn goes on without it.
+    """
+    file = DocumentFile(media_type="text/plain", name=f"{CUSTOMER}.txt", data=f"{CUSTOMER} {KEY}".encode())
+    picture = Image(media_type="image/png", data=b"\x89PNG\r\n\x1a\n picture")
+    with ScriptedProvider(_repeat_file) as provider:
+        config = {
+            **provider.settings,
+            "plugins.redaction": {"enabled": True, "patterns": {"customer": "KD-[0-9]{6}"}},
+        }
+        async with platform(tmp_path, config=config) as running:
+            told = await running.say("Who is it?", documents=(file,))
+            assert CUSTOMER in told.text and "CUSTOMER_" not in told.text
+            shown = await running.say("Look", images=(picture,), conversation=told.accepted.conversation)
+            assert "files = true" in shown.ended.detail
+            again = await running.say("And now?", conversation=told.accepted.conversation)
+            assert again.ended.code is None
+        sent = [json.dumps(request.body) for request in provider.answer_requests]
+    assert len(sent) == 2
+    assert not any(CUSTOMER in body or KEY in body or "image_url" in body for body in sent)
+    assert "redaction is on" in sent[1]
+
+
+def _repeat_file(request: ScriptedRequest) -> Reply:
+    """Answer with the placeholder of the file's text."""
+    (word, *_) = re.findall(r"CUSTOMER_[0-9a-f]{12}|KD-[0-9]{6}", request.program) or ["nobody"]
+    return answer(Say(f"It is {word}."))

@@ -40,9 +40,9 @@ class RedactionPlugin:
         section = settings.section(RedactionSettings)
         if not section.enabled:
             return []
-        from trunkline_redaction.ability_redaction import AbilityRedaction
         from trunkline_redaction.middleware import RedactionMiddleware
         from trunkline_redaction.process_redactor import ProcessRedactor
+        from trunkline_redaction.request_redaction import RequestRedaction
 
         redactor = ProcessRedactor(section, self._keys)
-        return [RedactionMiddleware(section, redactor), AbilityRedaction(section, self._keys, redactor)]
+        return [RedactionMiddleware(redactor), RequestRedaction(section, self._keys, redactor)]

@@ -21,8 +21,14 @@ log = logging.getLogger(__name__)
 
 Clean = Callable[[str], str]
 
-CACHED_TEXTS = 1_024
-"""The number of texts whose secrets are remembered: most texts of a request were in the request before."""
+CACHED_TEXTS = 2_048
+"""The number of texts whose secrets are remembered: most texts of a request were in the request before. Each is
+redacted twice, for its call and for the request."""
+
+LONG_TEXT = 100_000
+"""Characters from which a text is long, such as an attached file."""
+
+CACHED_LONG_TEXTS = 16
 
 MIN_EVERYWHERE = 8
 """The length from which a secret is replaced wherever it stands, and not only beside its name."""
@@ -42,7 +48,8 @@ class RequestRedactor:
         self._patterns: list[tuple[str, re2._Regexp]] = [
             (label.upper(), re2.compile(pattern)) for label, pattern in settings.patterns.items()
         ]
-        self._scan = lru_cache(CACHED_TEXTS)(self._scan_text)
+        self._scan_short = lru_cache(CACHED_TEXTS)(self._scan_text)
+        self._scan_long = lru_cache(CACHED_LONG_TEXTS)(self._scan_text)
 
     def redact(self, request: ModelRequest) -> tuple[ModelRequest, Placeholders]:
         """Return the request with placeholders, and what they stand for."""
@@ -69,6 +76,10 @@ class RequestRedactor:
             except ValueError:
                 found.add(placeholder, value)  # it goes beyond one text of the arguments
 
+    def _scan(self, text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Do the same as ``_scan_text``, from memory if the text was there before."""
+        return self._scan_short(text) if len(text) < LONG_TEXT else self._scan_long(text)
+
     def _scan_text(self, text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         """Return a text with placeholders, and what they stand for."""
         found = Placeholders(self._key)
@@ -87,12 +98,14 @@ def _texts(request: ModelRequest) -> Iterator[str]:
     """Yield every text of a request that a vendor receives, except reasoning."""
     for message in request.messages:
         yield message.content
+        yield from (document.name for document in message.documents)
         for call in message.tool_calls:
             yield from _leaves(call.arguments)
     for tool in request.tools:
         yield from (tool.description, *_leaves(tool.parameters))
     if request.response_format is not None:
         yield from (request.response_format.description, *_leaves(request.response_format.schema))
+    yield from _leaves(request.parameters)
     if request.partial:
         yield request.partial
 
@@ -120,6 +133,7 @@ def _cleaned(request: ModelRequest, clean: Clean) -> ModelRequest:
         ),
         response_format=format
         and replace(format, description=clean(format.description), schema=_mapped(format.schema, clean)),
+        parameters={name: _mapped(value, clean) for name, value in request.parameters.items()},
         partial=clean(request.partial),
     )
 
@@ -127,7 +141,10 @@ def _cleaned(request: ModelRequest, clean: Clean) -> ModelRequest:
 def _cleaned_message(message: Message, clean: Clean) -> Message:
     calls = tuple(replace(call, arguments=_mapped(call.arguments, clean)) for call in message.tool_calls)
     reasoning = tuple(block for block in message.reasoning if _is_clean(block, clean))
-    return replace(message, content=clean(message.content), tool_calls=calls, reasoning=reasoning)
+    documents = tuple(replace(document, name=clean(document.name)) for document in message.documents)
+    return replace(
+        message, content=clean(message.content), tool_calls=calls, reasoning=reasoning, documents=documents
+    )
 
 
 def _is_clean(block: ReasoningBlock, clean: Clean) -> bool:
