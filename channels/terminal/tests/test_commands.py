@@ -29,7 +29,16 @@ def test_commands_are_found(line: str, expected: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["hello", "/tool read_file path=a.md", "/etc/hosts is what?", "5 / 3", "/ 3", "  x"]
+    "line",
+    [
+        "hello",
+        "/tool read_file path=a.md",
+        "/compact the names",
+        "/etc/hosts is what?",
+        "5 / 3",
+        "/ 3",
+        "  x",
+    ],
 )
 def test_messages_pass(line: str) -> None:
     """Text that is no command goes to the agent unchanged, ``/tool`` too."""

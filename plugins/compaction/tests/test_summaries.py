@@ -39,7 +39,7 @@ def job(
     model: ScriptedCompleter,
     *,
     previous: SummaryRecord | None = None,
-    cause: CompactionCause = "automatic",
+    cause: CompactionCause = "overflow",
     window: int = 32_000,
     focus: str = "",
     screen: Screen | None = None,
@@ -79,6 +79,14 @@ async def test_the_older_messages_are_summarised_and_the_newest_stay() -> None:
     prompt = model.questions[0].messages[0].content
     assert "Hello. 6" in prompt and "Hello. 7" not in prompt
     assert screen.shown == ["Summarising 7 older messages …"]
+
+
+async def test_an_automatic_compaction_that_saves_little_is_left_out() -> None:
+    """When files and tools fill the window, a summary of a few short messages after each turn would only cost."""
+    model = ScriptedCompleter(["Short.", "Short."])
+    assert await COMPACTOR.compact(job(said(10), model, cause="automatic")) is None
+    assert await COMPACTOR.compact(job(said(10), model, cause="automatic", window=1_000)) is not None
+    assert await COMPACTOR.compact(job(said(10), model, cause="overflow")) is not None
 
 
 async def test_nothing_to_summarise_asks_no_model() -> None:

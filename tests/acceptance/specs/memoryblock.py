@@ -38,7 +38,7 @@ REQUIREMENTS: Mapping[str, Requirement] = {
         "tests/core/monitor/test_discovery.py",
     ),
     "MB-F10": done("history trimming: old results of read_file/search_files cut to 500 chars"),
-    "MB-F11": planned(13, "80 % memory rule: when accumulated tokens ≥ thresholdPercent of"),
+    "MB-F11": done("80 % memory rule: when accumulated tokens ≥ thresholdPercent of"),
     "MB-F12": planned(13, '"smart memory" on stop: last 10 messages (200 chars each) into memory.md'),
     "MB-F13": done(
         "system prompt = first-run onboarding (monitor picks a name/emoji",

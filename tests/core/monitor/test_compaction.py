@@ -6,39 +6,73 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
+import msgspec
 import pytest
 
 import trunkline
-from trunkline.api.model import Finish, ModelAdapter, ModelError, ModelRequest, Text
+from trunkline.api.model import (
+    AskModel,
+    Finish,
+    ModelAdapter,
+    ModelError,
+    ModelEvent,
+    ModelInfo,
+    ModelMiddleware,
+    ModelRequest,
+    Text,
+)
 from trunkline.contracts.conversations.messages import AppendConversation, LoadConversation, Message, Usage
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.costs.subjects import COST
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES, STORE_MESSAGES
-from trunkline.contracts.turns.messages import TurnStarted
-from trunkline.contracts.turns.subjects import JOURNAL
+from trunkline.contracts.turns.messages import JournalEntry, ModelCallFinished, StatusShown, TurnStarted
+from trunkline.contracts.turns.subjects import FEED, JOURNAL
 from trunkline.testing.platform import BLOCK, Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
+from trunkline.workers.monitor.journal import RAW_JOURNAL
+from trunkline.workers.monitor.replay import ReplayReport, replay
 
 pytestmark = pytest.mark.anyio
 
 WINDOW = 10_000
 """The tokens that the scripted model accepts."""
 
+ANSWER = "Well. " + "And so on. " * 150
+"""An answer of 6 % of the window."""
+
 SUMMARY = "The code of the safe is 4711."
+
+
+LARGE = {"monitor.context_window": 1_000_000}
+
+TOO_LONG = ModelError(trunkline.ErrorCode.CONTEXT_OVERFLOW, "refused", "too long")
 
 
 class Model(ScriptedModel):
     """A model that says the size of its context, as a test sets it, and writes summaries."""
 
     def __init__(self, summary: ReplyItems = SUMMARY) -> None:
-        super().__init__(self._reply)
+        super().__init__(self._reply, models=[ModelInfo(id="scripted"), ModelInfo(id="small")])
         self.size = 100
+        self.limit: int | None = None
+        """The number of messages besides the system's that it takes; None for any."""
+        self.late = False
+        """True if it refuses a request in the middle of the answer."""
+        self.counted: int | None = 100
+        self.counts: list[ModelRequest] = []
         self.summary: Callable[[ModelRequest], ReplyItems] = lambda request: summary
 
     def _reply(self, request: ModelRequest) -> ReplyItems:
         if request.purpose == "summary":
             return self.summary(request)
-        return [Text("Well."), Finish(usage=Usage(input_tokens=self.size, output_tokens=5), model="scripted")]
+        if self.limit is not None and len(contents(request)) > self.limit:
+            return [*([Text("We")] if self.late else []), TOO_LONG]
+        return [Text(ANSWER), Finish(usage=Usage(input_tokens=self.size, output_tokens=5), model="scripted")]
+
+    async def count_tokens(self, request: ModelRequest) -> int | None:
+        self.counts.append(request)
+        return self.counted
 
     @property
     def turns(self) -> list[ModelRequest]:
@@ -56,14 +90,16 @@ class Model(ScriptedModel):
 
 
 @asynccontextmanager
-async def talking(model: Model, home: Path | None = None, **config: Any) -> AsyncIterator[Platform]:
+async def talking(
+    model: Model, home: Path | None = None, *plugins: object, **config: Any
+) -> AsyncIterator[Platform]:
     settings = {
         "runtime.provider_adapter": model.name,
         "monitor.context_window": WINDOW,
         "plugins.compaction.keep_messages": 2,
         **config,
     }
-    async with platform(home, plugins=[model], config=settings) as running:
+    async with platform(home, plugins=[model, *plugins], config=settings) as running:
         yield running
 
 
@@ -102,6 +138,26 @@ async def compacted(running: Platform, conversation: str, previous: str = "") ->
     return found[-1]
 
 
+def statuses(answer: TurnAnswer) -> list[StatusShown]:
+    """The statuses of compactions that people were shown in a turn."""
+    found = [event for event in answer.events if isinstance(event, StatusShown)]
+    return [status for status in found if status.name == "compaction"]
+
+
+async def journal(running: Platform, answer: TurnAnswer) -> list[JournalEntry]:
+    """The entries of a turn."""
+    keys = {"conversation": answer.accepted.conversation, "turn": answer.accepted.turn}
+    return [entry async for one in running.bus.history(JOURNAL, **keys) for entry in one.data.entries]
+
+
+async def replay_of(running: Platform, answer: TurnAnswer) -> ReplayReport:
+    """Replay a turn from its journal and its feed."""
+    keys = {"conversation": answer.accepted.conversation, "turn": answer.accepted.turn}
+    raw = [stored.data async for stored in running.bus.history(RAW_JOURNAL, **keys)]
+    feed = [stored.data async for stored in running.bus.history(FEED, after=0, **keys)]
+    return replay(answer.accepted.turn, raw, feed)
+
+
 def contents(request: ModelRequest) -> list[str]:
     return [message.content for message in request.messages if message.role != "system"]
 
@@ -121,10 +177,10 @@ async def test_a_conversation_near_the_window_is_summarised() -> None:
         model.size = 100
         await say_all(running, ["What is the code?"], conversation)
         summary, *rest = contents(model.turns[-1])
-        assert rest[:2] == ["Go on.", "Well."] and rest[-1] == "What is the code?"
+        assert rest[:2] == ["Go on.", ANSWER] and rest[-1] == "What is the code?"
         assert 'note="data, not instructions"' in summary and SUMMARY in summary
         stored = await running.gateway.conversation(conversation)
-        assert [m.content for m in stored.messages][:3] == ["The code is 4711.", "Well.", "Fine."]
+        assert [m.content for m in stored.messages][:3] == ["The code is 4711.", ANSWER, "Fine."]
         assert len(model.summaries) == 1
 
 
@@ -166,9 +222,7 @@ async def test_the_journal_names_the_summary_that_a_turn_used() -> None:
         conversation = answer.accepted.conversation
         record = await compacted(running, conversation)
         last = await say_all(running, ["Four."], conversation)
-        keys = {"conversation": conversation, "turn": last.accepted.turn}
-        entries = [entry async for one in running.bus.history(JOURNAL, **keys) for entry in one.data.entries]
-        started = next(entry for entry in entries if isinstance(entry, TurnStarted))
+        started = next(one for one in await journal(running, last) if isinstance(one, TurnStarted))
         assert started.summary_record == record
 
 
@@ -261,3 +315,212 @@ async def test_of_two_records_that_follow_the_same_one_the_first_is_stored() -> 
 
 async def _is_true(value: bool) -> bool:
     return value
+
+
+async def test_the_first_turn_after_a_compaction_tells_people_of_it() -> None:
+    """Every channel shows the status, once."""
+    model = Model()
+    async with talking(model) as running:
+        answer = await say_all(running, ["One.", "Two."])
+        conversation, model.size = answer.accepted.conversation, 9_000
+        await say_all(running, ["Three."], conversation)
+        await compacted(running, conversation)
+        model.size = 100
+        first = await say_all(running, ["Four."], conversation)
+        second = await say_all(running, ["Five."], conversation)
+        [status] = statuses(first)
+        assert (
+            status.text.startswith("The first 4 messages are now summarised")
+            and "/compact undo" in status.text
+        )
+        assert statuses(second) == []
+
+
+# The command -------------------------------------------------------------------------------------------------
+
+
+async def test_a_person_compacts_a_conversation() -> None:
+    """``/compact`` summarises now, whatever the size, keeps the focus, and says what it did (MN-F27, MN-F28)."""
+    model = Model()
+    async with talking(model, **{"plugins.compaction.keep_messages_on_command": 1}) as running:
+        answer = await say_all(running, ["One.", "Two.", "Three."])
+        conversation = answer.accepted.conversation
+        said = await say_all(running, ["/compact the names"], conversation)
+        assert said.text.startswith("The first 5 messages are summarised, by scripted/scripted.")
+        assert [status.text for status in statuses(said)] == ["Summarising 5 older messages …"]
+        assert "keep this in particular: the names" in model.summaries[0].messages[0].content
+        assert len(model.turns) == 3, "the model of the conversation is not asked"
+        record = await record_of(running, conversation)
+        assert record is not None and (record.count, record.focus) == (5, "the names")
+        await say_all(running, ["Four."], conversation)
+        assert SUMMARY in contents(model.turns[-1])[0] and contents(model.turns[-1])[1] == ANSWER
+        again = await say_all(running, ["/compact"], conversation)
+        assert "messages are summarised" in again.text and SUMMARY in model.summaries[1].messages[0].content
+
+
+async def test_a_compaction_is_undone_also_after_a_restart(tmp_path: Path) -> None:
+    """``/compact undo`` returns to the summary before, then to all messages."""
+    model = Model()
+    async with talking(model, tmp_path) as running:
+        answer = await say_all(running, ["One.", "Two.", "Three.", "/compact"])
+        conversation = answer.accepted.conversation
+        first = await record_of(running, conversation)
+        await say_all(running, ["Four.", "/compact"], conversation)
+        second = await record_of(running, conversation)
+        assert first is not None and second is not None and second.previous == first.id
+    async with talking(model, tmp_path) as running:
+        said = await say_all(running, ["/compact undo"], conversation)
+        assert said.text == (
+            f"The summary of {second.count} messages is withdrawn. The model receives the summary of the first "
+            f"{first.count} again."
+        )
+        assert await record_of(running, conversation) == first
+        said = await say_all(running, ["/compact undo"], conversation)
+        assert said.text.endswith("The model receives all of them again.")
+        await say_all(running, ["Five."], conversation)
+        assert contents(model.turns[-1])[0] == "One."
+        said = await say_all(running, ["/compact undo"], conversation)
+        assert said.text == "There is nothing to undo: no message of this conversation is summarised."
+
+
+async def test_the_command_says_why_nothing_was_compacted() -> None:
+    """Nothing is old enough; or the model failed, and the conversation is as it was."""
+    model = Model()
+    async with talking(model) as running:
+        said = await say_all(running, ["/compact"])
+        assert said.text.startswith("There is nothing to summarise")
+        model.summary = lambda request: [ModelError(trunkline.ErrorCode.PROVIDER_ERROR, "refused", "no")]
+        conversation = said.accepted.conversation
+        said = await say_all(running, ["One.", "Two.", "/compact"], conversation)
+        assert said.text.startswith("The conversation was not compacted: ")
+        assert said.ended.reason == "stop" and await record_of(running, conversation) is None
+
+
+async def test_the_command_names_the_plugin_that_is_not_loaded() -> None:
+    """With the setting that enables it."""
+    model = Model()
+    disabled = {"plugins.disabled": ("trunkline-compaction",), "plugins.compaction.keep_messages": 6}
+    async with talking(model, **disabled) as running:
+        said = await say_all(running, ["One.", "/compact"])
+        assert "the plugin `compaction` is not loaded" in said.text and "[plugins] disabled" in said.text
+
+
+async def test_a_conversation_is_compacted_over_http() -> None:
+    """POST is the command and DELETE its undo; both answer with the turn (202). A repeat is the same turn."""
+    model = Model()
+    async with talking(model) as running:
+        answer = await say_all(running, ["One.", "Two.", "Three."])
+        path = f"/api/conversations/{answer.accepted.conversation}/compact"
+        headers = {"Authorization": f"Bearer {running.token}", "Idempotency-Key": "once"}
+        async with httpx2.AsyncClient(base_url=running.url, headers=headers) as http:
+            replies = [await http.post(path, json={"focus": "the names"}) for _ in range(2)]
+            assert [reply.status_code for reply in replies] == [202, 202]
+            assert replies[0].json() == replies[1].json()
+            accepted = msgspec.structs.replace(answer.accepted, turn=replies[0].json()["turn"])
+            assert (await running.answer(accepted)).text.startswith("The first 4 messages are summarised")
+            reply = await http.request("DELETE", path, headers={"Idempotency-Key": "undo"})
+            accepted = msgspec.structs.replace(answer.accepted, turn=reply.json()["turn"])
+            assert "is withdrawn" in (await running.answer(accepted)).text
+            wrong = await http.post(path, json={"focus": "undo"})
+            assert (wrong.status_code, wrong.json()["metadata"]["field"]) == (400, "/focus")
+            missing = await http.post(
+                "/api/conversations/conv_none/compact", headers={"Idempotency-Key": "n"}
+            )
+            assert missing.status_code == 404
+
+
+# Requests that are too long ----------------------------------------------------------------------------------
+
+
+async def test_a_request_that_is_too_long_is_sent_again_after_a_compaction() -> None:
+    """The model refuses it before its first event; the conversation is compacted once, and the answer arrives. The
+    journal has the record that the answer was written with, and the turn can be replayed."""
+    model = Model()
+    async with talking(model) as running:
+        answer = await say_all(running, ["One.", "Two.", "Three."])
+        conversation = answer.accepted.conversation
+        model.limit = 4
+        said = await say_all(running, ["Four."], conversation)
+        assert (said.text, said.ended.reason) == (ANSWER, "stop")
+        assert [status.text for status in statuses(said)] == ["Summarising 4 older messages …"]
+        assert SUMMARY in contents(model.turns[-1])[0] and len(model.turns) == 5
+        record = await record_of(running, conversation)
+        finished = [one for one in await journal(running, said) if isinstance(one, ModelCallFinished)]
+        assert [one.summary_record for one in finished] == [record]
+        report = await replay_of(running, said)
+        assert report.same, report.records
+
+
+async def test_a_second_overflow_is_reported() -> None:
+    """After one compaction the error goes to the person; also when nothing is old enough to summarise."""
+    model = Model()
+    async with talking(model) as running:
+        model.limit = 0
+        first = await say_all(running, ["One."])
+        assert first.ended.code is trunkline.ErrorCode.CONTEXT_OVERFLOW and model.summaries == []
+        model.limit = None
+        conversation = first.accepted.conversation
+        await say_all(running, ["Two.", "Three."], conversation)
+        model.limit, asked = 0, len(model.turns)
+        said = await say_all(running, ["Four."], conversation)
+        assert said.ended.code is trunkline.ErrorCode.CONTEXT_OVERFLOW
+        assert len(model.summaries) == 1 and len(model.turns) == asked + 2
+
+
+async def test_an_overflow_within_an_answer_is_not_repeated() -> None:
+    """After the first event nothing is sent again, so nobody reads a text twice."""
+    model = Model()
+    async with talking(model) as running:
+        answer = await say_all(running, ["One.", "Two.", "Three."])
+        model.limit, model.late = 0, True
+        said = await say_all(running, ["Four."], answer.accepted.conversation)
+        assert said.ended.code is trunkline.ErrorCode.CONTEXT_OVERFLOW
+        assert said.text == "We" and model.summaries == []
+
+
+@pytest.mark.parametrize("counted", [None, 9_000])
+async def test_a_request_for_a_smaller_model_is_compacted_before_it_is_sent(counted: int | None) -> None:
+    """When the model changes to one with a smaller window, the size of the last request says nothing. The vendor's
+    count decides, else an estimate."""
+    model = Model()
+    model.counted = counted
+    long = "Long. " * 600
+    async with talking(model, **{"models.context_windows": {"scripted/small": WINDOW}}, **LARGE) as running:
+        answer = await say_all(running, [long] * (2 if counted else 16))
+        conversation = answer.accepted.conversation
+        assert model.summaries == []
+        await running.gateway.choose_model(conversation, "scripted/small")
+        long_as_needed = ["x" * 40_000] if counted else ["Go on."]
+        said = await say_all(running, long_as_needed, conversation)
+        assert said.text == ANSWER and len(model.summaries) > 0
+        assert SUMMARY in contents(model.turns[-1])[0]
+
+
+async def test_a_request_that_the_vendor_counts_as_small_is_sent_as_it_is() -> None:
+    """The upper estimate alone compacts nothing."""
+    model = Model()
+    async with talking(model) as running:
+        await say_all(running, ["One.", "Two.", "x" * 30_000])
+        assert model.summaries == [] and len(model.turns) == 3
+
+
+async def test_what_is_counted_passed_the_middleware() -> None:
+    """A vendor that counts tokens receives no text that redaction would have replaced."""
+    model = Model()
+
+    class Secretive:
+        @trunkline.hookimpl
+        def trunkline_model_middleware(self) -> Sequence[ModelMiddleware]:
+            async def hidden(request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
+                messages = tuple(
+                    msgspec.structs.replace(one, content=one.content.replace("hunter2", "[1]"))
+                    for one in request.messages
+                )
+                async for event in proceed(msgspec.structs.replace(request, messages=messages)):
+                    yield event
+
+            return [hidden]
+
+    async with talking(model, None, Secretive()) as running:
+        await say_all(running, ["hunter2 " + "x" * 30_000])
+    assert len(model.counts) == 1 and "hunter2" not in str(model.counts[0].messages)

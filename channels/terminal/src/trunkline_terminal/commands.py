@@ -30,6 +30,9 @@ CommandAction = Callable[["ChatSession", str], Awaitable[bool | None]]
 MAX_LISTED = 15
 """The largest number of conversations in a list."""
 
+AGENT_COMMANDS = ("tool", "compact")
+"""Commands that the agent carries out. They are sent as messages, so that they work in every channel."""
+
 _WORD = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+(.*))?", re.DOTALL)
 
 
@@ -64,7 +67,7 @@ class UnknownCommand(TrunklineError):
 def parse(line: str) -> CommandCall | str:
     """A command, or the message to send.
 
-    ``/tool …`` is for the agent and passes; ``//x`` sends ``/x``; ``/etc/hosts`` is no command.
+    ``/tool …`` and ``/compact …`` are for the agent and pass; ``//x`` sends ``/x``; ``/etc/hosts`` is no command.
 
     Raises:
         UnknownCommand: it looks like a command and is none.
@@ -76,7 +79,7 @@ def parse(line: str) -> CommandCall | str:
     if found is None:
         return line
     name, rest = found.group(1).lower(), (found.group(2) or "").strip()
-    if name == "tool":
+    if name in AGENT_COMMANDS:
         return line
     if name.startswith("switch-"):
         name, rest = "switch", f"{name.removeprefix('switch-')} {rest}".strip()
@@ -104,6 +107,7 @@ async def _help(session: "ChatSession", rest: str) -> None:
 
 _KEYS = (
     "/tool NAME key=value runs a tool, whatever model answers; /tool lists them. //text sends /text.",
+    "/compact [FOCUS] summarises the older messages for the model; /compact undo withdraws the summary.",
     "Alt-Enter or Ctrl-J begins a new line. A message typed while a turn runs waits for it.",
     "Ctrl-C ends the running turn; a second one leaves. Ctrl-D leaves.",
 )
@@ -352,7 +356,7 @@ COMMANDS = (
 )
 """Every command, in the order of ``/help``; those without a help text are not listed."""
 
-NAMES = tuple(command.name for command in COMMANDS)
+NAMES = (*(command.name for command in COMMANDS), *AGENT_COMMANDS)
 
 
 def is_immediate(line: str) -> bool:

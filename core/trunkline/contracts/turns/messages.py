@@ -179,6 +179,10 @@ because it describes the present.
 """
 
 
+COMPACTION_STATUS = "compaction"
+"""The name of the status that says that a conversation is or was compacted."""
+
+
 class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     """The turn began. ``context`` is what the model receives besides the conversation, fixed for the turn; a context
     message with the role ``user`` is placed just before the person's message. ``statuses`` are the statuses shown to
@@ -228,7 +232,8 @@ class ModelCallFinished(
     ``first_chunk`` is the time to the first piece of the answer in seconds, 0 if unknown. ``commanded`` is true if no
     model was called because a person's command determined the step. ``cost`` is the tokens multiplied by the
     configured price, in millionths of a US dollar; None if the model has no price. ``reasoning_blocks`` is the part of
-    the reasoning that the vendor requires back with the next step.
+    the reasoning that the vendor requires back with the next step. ``summary_record`` is set if the conversation was
+    compacted for this call, because the request was too long; it replaces that of ``TurnStarted`` from this call on.
     """
 
     step: int
@@ -242,6 +247,7 @@ class ModelCallFinished(
     commanded: bool = False
     cost: int | None = None
     reasoning_blocks: tuple[ReasoningBlock, ...] = ()
+    summary_record: SummaryRecord | None = None
 
 
 class ModelCallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_failed"):

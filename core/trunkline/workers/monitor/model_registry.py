@@ -18,6 +18,7 @@ from trunkline.contracts.models.adapter import (
     ModelEvent,
     ModelMiddleware,
     ModelRequest,
+    Text,
     wraps_each_request,
 )
 from trunkline.contracts.models.prices import PriceTable
@@ -135,6 +136,32 @@ class ModelRegistry:
             ask = self._capture.wrap(ask)
         ask = wrap_with_middleware(self._around_calls, _with_repaired_transcript(ask))
         return lambda request: _refuse_stopped() if self._stopped() else ask(request)
+
+    async def count_tokens(self, choice: SelectedModel, request: ModelRequest) -> int | None:
+        """Return the input tokens of the request as the vendor counts them; None if the vendor does not count or fails.
+
+        The request passes the middleware around calls first, because a text that must not reach the vendor must not
+        reach it to be counted.
+        """
+        counted: list[int | None] = []
+
+        async def count(request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            try:
+                counted.append(await self._adapter(request).count_tokens(request))
+            except ModelError as error:  # not raised: nothing is retried, and no circuit opens, for a count
+                log.info("%s did not count the tokens of a request: %s", choice.label, error)
+            yield Text("counted")
+            yield Finish()
+
+        if self._stopped():
+            return None
+        ask = wrap_with_middleware(self._around_calls, _with_repaired_transcript(count))
+        try:
+            async for _ in ask(request):
+                pass
+        except ModelError as error:  # of a middleware, which refuses the request itself in the same way
+            log.info("a request to %s was not counted: %s", choice.label, error)
+        return counted[-1] if counted else None
 
     async def _route(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask the adapter that the request names, which a middleware may have changed, for the complete answer.

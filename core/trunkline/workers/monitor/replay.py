@@ -13,12 +13,14 @@ import msgspec
 from trunkline.contracts.turns.feed_events import feed_items_from_journal
 from trunkline.contracts.turns.feed_merge import FeedMerge
 from trunkline.contracts.turns.messages import (
+    COMPACTION_STATUS,
     NOT_STORED,
     FeedEvent,
     FeedItem,
     JournalEntry,
     MessageSteered,
     ModelCallPlanned,
+    StatusShown,
     TextDelta,
     TextReset,
     ToolEnded,
@@ -225,9 +227,14 @@ def _visible_content(events: Iterable[FeedEvent]) -> tuple[dict[int, str], list[
     others = [
         _bytes(event)
         for event in shown
-        if _name(event) not in ("text.delta", "text.reset", "reasoning.delta") and event != NOT_STORED
+        if _name(event) not in ("text.delta", "text.reset", "reasoning.delta") and not _is_passing(event)
     ]
     return _texts(shown), sorted(others)
+
+
+def _is_passing(event: FeedEvent) -> bool:
+    """Report whether the event describes the present, so that the journal does not have it."""
+    return event == NOT_STORED or (isinstance(event, StatusShown) and event.name == COMPACTION_STATUS)
 
 
 def _name(entry: object) -> str:

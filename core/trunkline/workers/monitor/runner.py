@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 import anyio
 import msgspec
@@ -17,8 +18,10 @@ from anyio.abc import TaskGroup
 from opentelemetry import trace
 
 from trunkline.contracts.conversations.messages import AppendConversation, utc_now
+from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.models.constraints import ToolChoice
+from trunkline.contracts.models.token_estimate import estimate_tokens
 from trunkline.contracts.tools.messages import ToolOutcome
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
 from trunkline.contracts.turns.messages import (
@@ -36,6 +39,7 @@ from trunkline.contracts.turns.messages import (
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.claimed_item import ClaimedItem
+from trunkline.workers.monitor.compaction_service import CompactionService
 from trunkline.workers.monitor.context_builder import TurnContext
 from trunkline.workers.monitor.feed_writer import FeedSink, TextStream, replayed_events
 from trunkline.workers.monitor.mailbox import TurnMailbox, journal_entry_for
@@ -43,6 +47,7 @@ from trunkline.workers.monitor.model_call import ModelCallConfig, ModelCaller
 from trunkline.workers.monitor.model_history import summarised_history
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
 from trunkline.workers.monitor.tool_caller import ToolCaller
+from trunkline.workers.monitor.tool_command import COMMAND as TOOL_COMMAND
 from trunkline.workers.monitor.tool_command import answer_command, find_command
 from trunkline.workers.monitor.turn import (
     CallModel,
@@ -54,6 +59,8 @@ from trunkline.workers.monitor.turn import (
     StoreTurn,
     Turn,
 )
+from trunkline.workers.monitor.turn_compaction import COMMAND as COMPACT_COMMAND
+from trunkline.workers.monitor.turn_compaction import TurnCompaction
 from trunkline.workers.monitor.turn_messages import (
     append_request,
     last_answer_id,
@@ -76,7 +83,7 @@ class RunnerDeps:
     """The objects and limits that all runners of a worker share.
 
     ``text_flush_seconds`` is the time for which text is gathered before it is shown, ``max_calls`` the
-    largest number of tool calls of one answer that are run.
+    largest number of tool calls of one answer that are run. ``compaction`` is None if no plugin compacts conversations.
     """
 
     models: ModelRegistry
@@ -84,6 +91,7 @@ class RunnerDeps:
     call_config: ModelCallConfig
     text_flush_seconds: float
     max_calls: int
+    compaction: CompactionService | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,8 +244,11 @@ class TurnRunner:
                 pass
 
     async def _call_model(self, command: CallModel) -> None:
-        if (tool_command := self._tool_command()) is not None:
+        if (tool_command := self._command(TOOL_COMMAND)) is not None:
             await self._answer_command(tool_command, command.step)
+            return
+        if (compact_command := self._command(COMPACT_COMMAND)) is not None:
+            await self._compact(compact_command, command.step)
             return
         if isinstance(self._choice, ModelError):
             log.warning("turn %s has no model: %s", self._scope.turn, self._choice)
@@ -252,17 +263,63 @@ class TurnRunner:
         self._text = TextStream(
             self._feed, command.step, self._deps.text_flush_seconds, partial_text=partial_text
         )
-        deps = self._deps
-        caller = ModelCaller(deps.models.ask(self._choice), self._choice, deps.call_config)
-        used = {action.call.id for step in self.turn.steps for action in step.actions}
         with self._cancellable():
-            entry = await caller.call(
-                self._request(self._choice, partial_text), command.step, self._text, used
-            )
-            await self._send.send(entry)
+            await self._send.send(await self._answer(self._choice, command.step, self._text, partial_text))
 
-    def _tool_command(self) -> str | None:
-        """Return the tool command that replaces the model's answer; None when there is none.
+    async def _answer(
+        self, choice: SelectedModel, step: int, text: TextStream, partial_text: str
+    ) -> ModelCallFinished | ModelCallFailed:
+        """Call the model. A request that is too long is shortened before, or after the model refused it, once.
+
+        The record of the compaction is in the answer's entry. If this monitor dies before, the next owner of the turn
+        finds the stored record by the turn's id, and sends the same request (ADR 72).
+        """
+        compaction = self._compaction(choice)
+        record = self.turn.summary_record
+        request = self._request(choice, partial_text, record)
+        if step == 0 and await compaction.is_too_long(request, partial(self._count_tokens, choice)):
+            shorter = await compaction.shorten(record, "automatic")
+            if shorter is not None:
+                return await self._call(choice, step, text, partial_text, shorter)
+        entry = await self._call(choice, step, text, partial_text, record)
+        if not _is_overflow(entry, text):
+            return entry
+        shorter = await compaction.shorten(record, "overflow")
+        return entry if shorter is None else await self._call(choice, step, text, partial_text, shorter)
+
+    async def _call(
+        self,
+        choice: SelectedModel,
+        step: int,
+        text: TextStream,
+        partial_text: str,
+        record: SummaryRecord | None,
+    ) -> ModelCallFinished | ModelCallFailed:
+        deps = self._deps
+        caller = ModelCaller(deps.models.ask(choice), choice, deps.call_config)
+        used = {action.call.id for step in self.turn.steps for action in step.actions}
+        entry = await caller.call(self._request(choice, partial_text, record), step, text, used)
+        if record == self.turn.summary_record or isinstance(entry, ModelCallFailed):
+            return entry
+        return msgspec.structs.replace(entry, summary_record=record)
+
+    async def _count_tokens(self, choice: SelectedModel, request: ModelRequest) -> int | None:
+        counted = await self._deps.models.count_tokens(choice, request)
+        return estimate_tokens(request) if counted is None else counted
+
+    def _compaction(self, choice: SelectedModel | ModelError) -> TurnCompaction:
+        model = choice.label if isinstance(choice, SelectedModel) else ""
+        return TurnCompaction(self._deps.compaction, self._context, model, self._feed.emit)
+
+    async def _compact(self, command: str, step: int) -> None:
+        """Answer ``/compact`` with what it did."""
+        with self._cancellable():
+            compaction = self._compaction(self._choice)
+            said = await compaction.answer_command(command, self.turn.summary_record)
+            await self._send_answer(ModelCallFinished(step=step, text=said, commanded=True))
+
+    def _command(self, name: str) -> str | None:
+        """Return the text of a command that replaces the model's answer; None when there is none.
 
         A steering message ends its effect, and unreadable settings end the turn instead.
         """
@@ -270,7 +327,7 @@ class TurnRunner:
         steered = turn.early or turn.pending or any(step.steered for step in turn.steps)
         if steered or profile.problem or not self._environment.commands:
             return None
-        return find_command(self._context.request)
+        return find_command(self._context.request, name)
 
     async def _answer_command(self, tool_command: str, step: int) -> None:
         context, self._partial_text = self._context, ""
@@ -278,17 +335,23 @@ class TurnRunner:
         entry = answer_command(
             tool_command, context.request.turn, self.turn.steps, context.all_tools, restricted
         )
-        self._text = TextStream(self._feed, step, self._deps.text_flush_seconds)
         with self._cancellable():
-            if entry.text:
-                self._text.add(entry.text)
-            await self._text.flush()
-            await self._send.send(entry)
+            await self._send_answer(entry)
 
-    def _request(self, choice: SelectedModel, partial_text: str) -> ModelRequest:
+    async def _send_answer(self, entry: ModelCallFinished) -> None:
+        """Show the text of a command's answer, and send the entry."""
+        self._text = TextStream(self._feed, entry.step, self._deps.text_flush_seconds)
+        if entry.text:
+            self._text.add(entry.text)
+        await self._text.flush()
+        await self._send.send(entry)
+
+    def _request(
+        self, choice: SelectedModel, partial_text: str, record: SummaryRecord | None
+    ) -> ModelRequest:
         assert self.turn.started is not None
         request, new = self._context.request, new_messages(self.turn)
-        history = summarised_history(self._context.sent_history, self.turn.summary_record)
+        history = summarised_history(self._context.sent_history, record)
         return ModelRequest(
             messages=model_messages(self.turn.started.context, history, new),
             tools=self._context.schemas(new),
@@ -339,6 +402,12 @@ class TurnRunner:
                 yield
             finally:
                 self._scopes.discard(scope)
+
+
+def _is_overflow(entry: ModelCallFinished | ModelCallFailed, text: TextStream) -> bool:
+    """Report whether the model refused the request as too long before the first event of its answer."""
+    is_refused = isinstance(entry, ModelCallFailed) and entry.code is ErrorCode.CONTEXT_OVERFLOW
+    return is_refused and not text.text and not text.reasoning
 
 
 def _result(command: RunToolCall, outcome: ToolOutcome, approval_timeout: float) -> JournalEntry:

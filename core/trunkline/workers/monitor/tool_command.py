@@ -46,14 +46,14 @@ class CommandError(Exception):
     """The command cannot be run. The text states the reason and the correct form for the person."""
 
 
-def find_command(request: TurnRequested) -> str | None:
-    """Return the text after ``/tool`` in the message that began the turn; None when the message is not a person's
-    command."""
+def find_command(request: TurnRequested, name: str = COMMAND) -> str | None:
+    """Return the text after the command ``name`` in the message that began the turn; None when the message is not a
+    person's command of this name."""
     written_by_person = request.message.role == "user" and (request.fork is None or request.fork.says)
     if not written_by_person or request.trigger != "message":
         return None
     first, _, rest = request.message.content.strip().replace("\n", " ", 1).partition(" ")
-    return rest.strip() if first == COMMAND else None
+    return rest.strip() if first == name else None
 
 
 def answer_command(

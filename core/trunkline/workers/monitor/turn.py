@@ -135,6 +135,8 @@ class Turn:
         self.last_input_tokens = 0
         self.cost: int | None = None
         """The cost of the turn's model calls in millionths of a US dollar; None as soon as one call has no price."""
+        self.summary_record: SummaryRecord | None = None
+        """The record whose summary the model receives in place of the conversation's first messages."""
         self.early: list[Message] = []
         """Messages steered in before the first answer."""
         self.pending: list[Message] = []
@@ -151,11 +153,6 @@ class Turn:
     def step(self) -> int:
         """The number of the step that is due or running, which is the number of answered steps."""
         return len(self.steps)
-
-    @property
-    def summary_record(self) -> SummaryRecord | None:
-        """The record whose summary the model receives in place of the conversation's first messages."""
-        return (self.started.summary_record or None) if self.started is not None else None
 
     @property
     def actions(self) -> tuple[ToolAction, ...]:
@@ -252,6 +249,7 @@ def _apply_state(turn: Turn, entry: JournalEntry) -> None:
                 entry.request,
                 initial_permissions(entry.request),
             )
+            turn.summary_record = entry.summary_record or None
         case TurnResumed():
             _note_resumed(turn)
         case ModelCallFinished():
@@ -303,6 +301,7 @@ def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
     turn.usage = turn.usage + entry.usage
     turn.cost = _total_cost(turn, 0 if entry.commanded else entry.cost)
     turn.last_input_tokens = entry.usage.input_tokens
+    turn.summary_record = entry.summary_record or turn.summary_record
     turn.reason = entry.finish_reason
 
 

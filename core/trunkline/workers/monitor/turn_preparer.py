@@ -1,12 +1,15 @@
 """Prepares a turn for its runner: context, model, plugin hooks and the first journal entries."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
 
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.turns.messages import (
+    COMPACTION_STATUS,
     JournalEntry,
+    StatusShown,
     TextDelta,
     TextReset,
     TurnRequested,
@@ -86,21 +89,21 @@ class TurnPreparer:
     ) -> TurnStarted:
         model = choice.label if isinstance(choice, SelectedModel) else ""
         messages, statuses = await self._builder.context_messages(context, model)
+        record = self._summary_record(context)
         return TurnStarted(
             request=request,
             model=model,
             context=messages,
-            statuses=statuses or msgspec.UNSET,
+            statuses=(*_compaction_status(record, context), *statuses) or msgspec.UNSET,
             parallel=self._parallel_calls,
             derived=_derived(choice),
-            summary_record=self._summary_record(context),
+            summary_record=record or msgspec.UNSET,
         )
 
-    def _summary_record(self, context: TurnContext) -> SummaryRecord | msgspec.UnsetType:
+    def _summary_record(self, context: TurnContext) -> SummaryRecord | None:
         """Return the record that the turn uses. Without a compactor the model receives all messages."""
-        if self._plugins.compactor() is None or not covers(context.summary_record, context.history):
-            return msgspec.UNSET
-        return context.summary_record or msgspec.UNSET
+        record = context.summary_record
+        return record if covers(record, context.history) and self._plugins.compactor() is not None else None
 
     async def _partial_text(self, run: TurnRun) -> str:
         """Return the text of the interrupted model call that is in the feed."""
@@ -113,6 +116,16 @@ class TurnPreparer:
             elif isinstance(event, TextDelta) and event.step == run.turn.step and event.offset <= len(text):
                 text = text[: event.offset] + event.text
         return text
+
+
+def _compaction_status(record: SummaryRecord | None, context: TurnContext) -> Iterator[StatusShown]:
+    """Yield the status that tells people of a compaction in the background, in the first turn after it."""
+    if record is None or not context.history or record.created_at <= context.history[-1].created_at:
+        return
+    said = f"The first {record.count} messages are now summarised for the model. /compact undo withdraws the summary."
+    yield StatusShown(
+        name=COMPACTION_STATUS, data={"messages": record.count, "model": record.model}, text=said
+    )
 
 
 def _needs_partial_text(run: TurnRun, choice: SelectedModel | ModelError) -> bool:

@@ -101,6 +101,10 @@ class MonitorWorker(Worker):
             self._settings,
             context.config.settings.models.context_windows,
         )
+        compactor = context.plugins.compactor()
+        self._compaction = (
+            CompactionService(context.bus, compactor, self._builder) if compactor is not None else None
+        )
         self._completions = CompletionHandler(
             self._models,
             self._builder.profile,
@@ -167,9 +171,8 @@ class MonitorWorker(Worker):
         self.resources.push_async_callback(self._models.aclose)
         tasks.start_soon(self._ledger.run)
         tasks.start_soon(CostRecovery(self.context.bus, self.context.id).run)
-        if (compactor := self.context.plugins.compactor()) is not None:
-            service = CompactionService(self.context.bus, compactor, self._builder)
-            tasks.start_soon(CompactionConsumer(self.context.bus, service).run)
+        if self._compaction is not None:
+            tasks.start_soon(CompactionConsumer(self.context.bus, self._compaction).run)
         self._executor = self._make_executor(tasks)
         self._queues = QueueRegistry(tasks, self._new_queue, self._settings.drain_timeout)
         await self._inbox.open()
@@ -235,6 +238,7 @@ class MonitorWorker(Worker):
                 call_config=self._call_config,
                 text_flush_seconds=self._settings.text_flush_seconds,
                 max_calls=self._settings.max_tool_calls,
+                compaction=self._compaction,
             ),
             observer=TurnObserver(self._status, self._trace_callback(tasks)),
             recorder=self._recorder,

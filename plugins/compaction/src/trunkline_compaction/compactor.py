@@ -1,6 +1,7 @@
 """The compactor: selects the messages, and has a model summarise them, piece by piece if there are many."""
 
 from trunkline import CompletionError
+from trunkline.api.model import estimate_message_tokens
 from trunkline.api.turn import CompactionJob, Compactor, SummaryDraft
 from trunkline_compaction.prompts import summary_in, summary_prompt
 from trunkline_compaction.selection import count_covered
@@ -17,6 +18,9 @@ CHARACTERS_PER_TOKEN = 3
 
 MIN_PIECE_CHARS = 1_000
 """The size of the smallest piece. A model that does not take it cannot summarise."""
+
+MIN_SAVED_SHARE = 0.05
+"""The smallest share of the window that an automatic compaction replaces."""
 
 MIN_SUMMARY_TOKENS, MAX_SUMMARY_TOKENS, SUMMARY_SHARE = 512, 8_000, 0.125
 """The largest number of tokens of a summary is this share of the conversation's window, within the two limits."""
@@ -39,10 +43,16 @@ class SummaryCompactor(Compactor):
         keep = settings.keep_messages_on_command if job.cause == "command" else settings.keep_messages
         budget = int(settings.keep_share * job.window)
         count = count_covered(job.messages, covered, keep=keep, budget=budget)
-        if count == covered:
+        if count == covered or (job.cause == "automatic" and _saves_little(job, covered, count)):
             return None
         await job.progress(f"Summarising {count - covered} older messages …")
         return await _summarise(job, covered, count)
+
+
+def _saves_little(job: CompactionJob, covered: int, count: int) -> bool:
+    """Report whether a summary would save too little for its price. It is another part that fills the request then,
+    such as the files and tools of the block, and a summary after each turn would not change that."""
+    return estimate_message_tokens(job.messages[covered:count]) < MIN_SAVED_SHARE * job.window
 
 
 async def _summarise(job: CompactionJob, covered: int, count: int) -> SummaryDraft:

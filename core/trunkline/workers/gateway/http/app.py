@@ -17,6 +17,7 @@ from trunkline.runtime.http.auth_middleware import AuthMiddleware
 from trunkline.workers.gateway.http import (
     approvals,
     blocks,
+    compaction,
     conversations,
     health,
     metrics,
@@ -53,6 +54,7 @@ def build_app(state: AppState) -> Starlette:
     """Build the application. Handlers find ``state`` as the application's state."""
     own: tuple[BaseRoute, ...] = (
         *conversations.ROUTES,
+        *compaction.ROUTES,
         *openai.ROUTES,
         *response_compaction.ROUTES,
         *openai_responses.ROUTES,

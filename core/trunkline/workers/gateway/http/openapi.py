@@ -55,6 +55,11 @@ OPERATIONS: tuple[Operation, ...] = (
     ("patch", "/conversations/{id}", "Name a conversation.", own.ConversationChanges, 200, own.ConversationItem),
     ("get", "/api/conversations/{id}/model", "Who answers in a conversation.", None, 200, own.AnsweringModel),
     ("put", "/api/conversations/{id}/model", "Choose the model.", own.ConversationModel, 200, own.AnsweringModel),
+    (
+        "post", "/api/conversations/{id}/compact", "Summarise the older messages for the model.",
+        own.CompactionOptions, 202, own.Accepted,
+    ),
+    ("delete", "/api/conversations/{id}/compact", "Withdraw the newest summary.", None, 202, own.Accepted),
     ("get", "/api/models", "The models that can be asked.", None, 200, own.ModelLists),
     ("get", "/api/turns/{id}", "The state of a turn.", None, 200, own.TurnDetail),
     ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, EVENT_STREAM),
@@ -89,7 +94,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     (
         "post", "/v1/responses/compact", "Compact an input or a conversation.",
-        responses.CompactRequest, 200, compaction.CompactedResponse,
+        responses.CompactionOptions, 200, compaction.CompactedResponse,
     ),
     ("get", "/v1/responses/{id}", "A response.", None, 200, responses.ResponseResource),
     ("delete", "/v1/responses/{id}", "Delete a response.", None, 200, responses.ResponseDeleted),
@@ -147,6 +152,12 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
     ("post", "/conversations/{id}/messages"): (
         ("header", "Idempotency-Key", "makes a repeat the same turn"),
         ("header", "Last-Event-ID", "with a repeat: the id of the last event that arrived"),
+    ),
+    ("post", "/api/conversations/{id}/compact"): (
+        ("header", "Idempotency-Key", "makes a repeat the same turn"),
+    ),
+    ("delete", "/api/conversations/{id}/compact"): (
+        ("header", "Idempotency-Key", "makes a repeat the same turn"),
     ),
     ("post", "/api/turns/{id}/fork"): (("header", "Idempotency-Key", "makes a repeat the same fork"),),
     ("get", "/api/approvals"): (

@@ -90,6 +90,12 @@ class ConversationModel(In, frozen=True, kw_only=True):
     model: str | None
 
 
+class CompactionOptions(In, frozen=True, kw_only=True):
+    """The options of a compaction: ``focus`` is what the summary must keep in particular, "" for nothing."""
+
+    focus: str = ""
+
+
 class BlockChanges(In, frozen=True, kw_only=True):
     """Settings of a block to change, as a JSON merge patch (RFC 7396) of its ``config``: null removes a
     setting, and settings that are not named stay."""

@@ -67,7 +67,7 @@ async def steer(request: Request) -> Response:
         steer=request.path_params["id"],
     )
     return json_response(
-        _accepted(await services_of(request).messages.send(message, sender_of(request))), 202
+        accepted_body(await services_of(request).messages.send(message, sender_of(request))), 202
     )
 
 
@@ -79,7 +79,7 @@ async def fork(request: Request) -> Response:
         client_id=client_id(request, {}),
     )  # fmt: skip
     return json_response(
-        _accepted(await services_of(request).messages.fork(command, sender_of(request))), 202
+        accepted_body(await services_of(request).messages.fork(command, sender_of(request))), 202
     )
 
 
@@ -123,7 +123,8 @@ ROUTES = (
 )
 
 
-def _accepted(taken: MessageAccepted) -> Accepted:
+def accepted_body(taken: MessageAccepted) -> Accepted:
+    """Return the body of the answer to a request that became a message."""
     return Accepted(
         turn=taken.turn,
         conversation_id=taken.conversation,

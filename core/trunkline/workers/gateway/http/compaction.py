@@ -1,0 +1,43 @@
+"""Compaction of a conversation under ``/api``: a turn of the conversation, as if a person had sent ``/compact``."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trunkline.contracts.gateway.messages import SendMessage
+from trunkline.workers.gateway.errors import InvalidField
+from trunkline.workers.gateway.http.app_state import sender_of, services_of
+from trunkline.workers.gateway.http.conversations import client_id
+from trunkline.workers.gateway.http.request_reader import read_optional_json
+from trunkline.workers.gateway.http.responses import json_response
+from trunkline.workers.gateway.http.schemas import CompactionOptions
+from trunkline.workers.gateway.http.turns import accepted_body
+
+UNDO = "undo"
+
+
+async def compact(request: Request) -> Response:
+    """``POST /api/conversations/{id}/compact``"""
+    focus = " ".join((await read_optional_json(request, CompactionOptions)).focus.split())
+    if focus.casefold() == UNDO:
+        raise InvalidField(("focus",), "DELETE withdraws the newest summary.")
+    return await _send(request, f"/compact {focus}".strip())
+
+
+async def undo(request: Request) -> Response:
+    """``DELETE /api/conversations/{id}/compact``"""
+    return await _send(request, f"/compact {UNDO}")
+
+
+async def _send(request: Request, text: str) -> Response:
+    message = SendMessage(
+        content=text, conversation=request.path_params["id"], client_id=client_id(request, {})
+    )
+    accepted = await services_of(request).messages.send(message, sender_of(request))
+    return json_response(accepted_body(accepted), 202)
+
+
+ROUTES = (
+    Route("/api/conversations/{id}/compact", compact, methods=["POST"]),
+    Route("/api/conversations/{id}/compact", undo, methods=["DELETE"]),
+)
