@@ -94,7 +94,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     (
         "post", "/v1/responses/compact", "Compact an input or a conversation.",
-        responses.CompactionOptions, 200, compaction.CompactedResponse,
+        responses.CompactRequest, 200, compaction.CompactedResponse,
     ),
     ("get", "/v1/responses/{id}", "A response.", None, 200, responses.ResponseResource),
     ("delete", "/v1/responses/{id}", "Delete a response.", None, 200, responses.ResponseDeleted),
