@@ -88,7 +88,7 @@ async def test_switch_changes_the_block_and_sends_the_rest() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["/switch wrok", "/switch", "/steer x", "/trace", "/save", "/load nope.json", "/nope"]
+    "line", ["/switch wrok", "/switch", "/steer x", "/trace", "/context", "/save", "/load nope.json", "/nope"]
 )
 async def test_a_command_that_fails_is_reported_in_one_sentence(line: str) -> None:
     """A command that cannot be carried out says why, changes nothing and counts as failed."""
@@ -237,6 +237,15 @@ async def test_status_shows_the_cost_of_the_session() -> None:
         await talk.say("dear", "/status")
         assert "200 in / 40 out" in talk.screen.all("note")[-1]
         assert "cost          $0.0123" in talk.screen.all("note")[-1]
+
+
+async def test_context_shows_what_the_model_saw() -> None:
+    """The parts of the last turn, or of the one that is named."""
+    async with talking() as talk:
+        await talk.say("one", "/context", "/context turn_7")
+        last, named = talk.screen.all("note")[-2:]
+        assert "100 of 8000 tokens (1.2% of the window)" in last
+        assert last.splitlines()[-1].endswith("message") and "turn turn_7" in named
 
 
 async def test_trace_draws_where_the_program_can() -> None:

@@ -88,6 +88,7 @@ GATEWAY = Role(
     serves=(*s.GATEWAY_OPERATIONS, s.STORE_MESSAGES, s.LOAD_MESSAGES),
     calls=(
         *_memory_calls("gateway"), s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS, s.COMPLETE, s.END_TASKS, *s.ABILITIES,
+        s.TURN_CONTEXT,
     ),
     publishes=(s.INBOX, s.APPROVAL, s.AUDIT),
     subscribes=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
@@ -104,7 +105,7 @@ GATEWAY = Role(
 
 MONITOR = Role(
     name="monitor",
-    serves=(s.COMPLETE, *s.ABILITIES, s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS),
+    serves=(s.COMPLETE, *s.ABILITIES, s.ANSWERER, s.CHECK_MODEL, s.LIST_MODELS, s.TURN_CONTEXT),
     calls=(
         s.COMPLETE, *s.ABILITIES,  # background work in its lifespans
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED_TOOL,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from trunkline.contracts.channels.foreground_channel import TerminalSession as TerminalSession
     from trunkline.contracts.gateway.answerer import Answerer as Answerer
     from trunkline.contracts.models.listing import AdapterListing as AdapterListing
+    from trunkline.contracts.turns.context_view import ContextView as ContextView
+    from trunkline.contracts.turns.context_view import SentPart as SentPart
     from trunkline.workers.channels.approval_text import ApprovalDecision as ApprovalDecision
     from trunkline.workers.channels.approval_text import approval_news as approval_news
     from trunkline.workers.channels.approval_text import approval_words as approval_words
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from trunkline.workers.channels.approval_text import parse_decision as parse_decision
     from trunkline.workers.channels.approval_text import submit_decision as submit_decision
     from trunkline.workers.channels.approval_text import waiting_approval as waiting_approval
+    from trunkline.workers.channels.context_text import describe_context as describe_context
     from trunkline.workers.channels.conversation_lookup import conversation_found as conversation_found
     from trunkline.workers.channels.letter_channel import Letter as Letter
     from trunkline.workers.channels.letter_channel import LetterChannel as LetterChannel

@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "run": "Run one worker as a process.",
     "init": "Choose a model, and set up the home folder and a block.",
     "conversations": "List, rename and open conversations.",
+    "context": "Show what the model saw in a conversation, and the tokens of each part.",
     "approvals": "List the calls that wait for your approval, and decide them.",
     "blocks": "Create, change, start, stop, reset, archive and delete blocks.",
     "permissions": "Show and change the permissions of agents.",

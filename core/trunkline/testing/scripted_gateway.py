@@ -34,6 +34,7 @@ from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.models.abilities_client import ModelAbilities
 from trunkline.contracts.models.listing import AdapterListing
+from trunkline.contracts.turns.context_view import ContextView, SentPart
 from trunkline.contracts.turns.messages import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
 from trunkline.testing.scripted_abilities import ScriptedAbilities
@@ -119,6 +120,10 @@ class ScriptedGateway:
         self._asked: dict[str, Approval] = {}
         self._news = anyio.Event()
         self.who_answers = Answerer(label="scripted/model", window=8_000)
+        self.sent_context = ContextView(
+            conversation="", turn="", step=0, model="scripted/model", window=8_000, input_tokens=100,
+            parts=(SentPart(kind="message", name="user", tokens=100),),
+        )  # fmt: skip
         self.listings: tuple[AdapterListing, ...] = ()
         self.chosen_models: dict[str, str | None] = {}
         self.refuses: RemoteFault | None = None
@@ -288,6 +293,14 @@ class ScriptedGateway:
         summary, messages = self._conversations[conversation]
         self._conversations[conversation] = (replace(summary, title=title), messages)
         return self._conversations[conversation][0]
+
+    async def context(
+        self, conversation: str, turn: str | None = None, *, texts: bool = False
+    ) -> ContextView:
+        await self._answering()
+        if conversation not in self._conversations:
+            raise _not_found()
+        return replace(self.sent_context, conversation=conversation, turn=turn or "turn_1")
 
     async def choose_model(self, conversation: str | None, model: str | None) -> Answerer:
         await self._answering()

@@ -1,4 +1,4 @@
-"""The models of the HTTP API: the list, and the choice of a conversation's model."""
+"""The models of the HTTP API: the list, the choice of a conversation's model, and what that model was sent."""
 
 from collections.abc import Sequence
 
@@ -42,3 +42,26 @@ async def test_a_client_lists_models_and_chooses_one_for_a_conversation() -> Non
             assert (await http.put(url, json={})).status_code == 400
             assert (await http.get("/api/conversations/conv_unknown/model")).status_code == 404
             assert (await http.get("/api/models", headers={"Authorization": ""})).status_code == 401
+
+
+async def test_a_client_reads_what_the_model_was_sent() -> None:
+    """The parts of the last turn or of a named one, with the texts if asked for. Only with a credential."""
+    async with platform(plugins=[Models()], config={"runtime.provider_adapter": "listing"}) as running:
+        headers = {"Authorization": f"Bearer {running.token}"}
+        async with httpx2.AsyncClient(base_url=running.url, headers=headers) as http:
+            first = await running.say("hello")
+            said = await running.say("again", conversation=first.accepted.conversation)
+            url = f"/api/conversations/{said.accepted.conversation}/context"
+            last = (await http.get(url)).json()
+            assert last["turn_id"] == said.accepted.turn and last["model"] == "listing"
+            assert [part["name"] for part in last["parts"] if part["kind"] == "history"] == [
+                "user",
+                "assistant",
+            ]
+            assert not any("text" in part for part in last["parts"])
+            named = (await http.get(url, params={"turn": first.accepted.turn, "texts": "true"})).json()
+            assert named["parts"][-1]["text"] == "hello"
+            assert (await http.get(url, params={"turn": "turn_1"})).status_code == 404
+            assert (await http.get(url, params={"texts": "maybe"})).status_code == 400
+            assert (await http.get("/api/conversations/conv_unknown/context")).status_code == 404
+            assert (await http.get(url, headers={"Authorization": ""})).status_code == 401

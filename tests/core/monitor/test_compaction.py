@@ -226,6 +226,21 @@ async def test_the_journal_names_the_summary_that_a_turn_used() -> None:
         assert started.summary_record == record
 
 
+async def test_the_context_view_shows_the_summary() -> None:
+    """As a part of its own, in place of the messages that it covers."""
+    model = Model()
+    async with talking(model) as running:
+        model.size = 9_000
+        answer = await say_all(running, ["One.", "Two.", "Three."])
+        conversation = answer.accepted.conversation
+        await compacted(running, conversation)
+        await say_all(running, ["Four."], conversation)
+        view = await running.gateway.context(conversation, texts=True)
+        own = ("summary", "history", "recall", "message")
+        assert [part.text for part in view.parts if part.kind in own] == contents(model.turns[-1])
+        assert [part.kind for part in view.parts].count("summary") == 1
+
+
 async def test_the_next_summary_continues_the_one_before_it() -> None:
     """Nothing that was said before the previous compaction is forgotten: its summary is input of the next one
     (MB-T13b)."""

@@ -87,7 +87,7 @@ def test_parts_are_cut_at_paragraph_ends_with_a_note() -> None:
     """A cut part ends with a whole paragraph, and a note gives the missing length and the place to read it."""
     paragraphs = [f"Paragraph {number}. " + "word " * 30 + "end." for number in range(100)]
     part = ContextPart("MEMORY.md", "\n\n".join(paragraphs), rest="memory_read /MEMORY.md has all of it.")
-    text, _ = fit_parts(LINE, [part], 1000)
+    text, *_ = fit_parts(LINE, [part], 1000)
     inside = text.split("\n", 3)[3]
     body, note = inside.rsplit("\n\n[Cut here", 1)
     assert body.split("\n\n") == paragraphs[: len(body.split("\n\n"))]
@@ -110,7 +110,7 @@ def test_context_parts_stay_within_the_budget(seed: int) -> None:
         for number in range(dice.randint(1, 12))
     ]
     budget = dice.randint(100, 30_000)
-    staying, changing = fit_parts(LINE, parts, budget)
+    staying, changing, _ = fit_parts(LINE, parts, budget)
     frames = 80 * len(parts)
     assert sized(staying) + sized(changing) <= budget + frames + sized(LINE)
     if sum(estimate_tokens(part.text) for part in parts) < budget * 0.7:
@@ -121,7 +121,7 @@ def test_a_reserved_context_share_is_not_used_by_other_parts() -> None:
     """A part of low priority has its reserved share; unused room goes to the first in rank."""
     greedy = ContextPart("greedy", "a b " * 10_000, priority=90, share=0.25)
     humble = ContextPart("humble", "c d " * 100, priority=1, share=0.25)
-    text, _ = fit_parts(LINE, [humble, greedy], 2000)
+    text, *_ = fit_parts(LINE, [humble, greedy], 2000)
     assert text.index('source="greedy"') < text.index('source="humble"')
     assert "c d " * 99 in text and "a b " * 1000 in text
 
@@ -129,9 +129,11 @@ def test_a_reserved_context_share_is_not_used_by_other_parts() -> None:
 def test_changing_parts_never_move_stable_parts() -> None:
     """For changing parts of any size, the system message is the same, byte for byte."""
     staying = [ContextPart("a", "x " * 5000), ContextPart("b", "y " * 50, priority=70)]
-    alone, nothing = fit_parts(LINE, staying, 2000)
+    alone, nothing, _ = fit_parts(LINE, staying, 2000)
     for size in (1, 100, 100_000):
-        both, changing = fit_parts(LINE, [*staying, ContextPart("recall", "z" * size, changing=True)], 2000)
+        both, changing, _ = fit_parts(
+            LINE, [*staying, ContextPart("recall", "z" * size, changing=True)], 2000
+        )
         assert both == alone and "z" in changing
     assert nothing == ""
 

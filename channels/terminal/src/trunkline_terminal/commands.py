@@ -13,6 +13,7 @@ from trunkline.api.channel import (
     approval_news,
     conversation_found,
     describe_answerer,
+    describe_context,
     describe_models,
     format_result,
     parse_decision,
@@ -242,6 +243,14 @@ async def _trace(session: "ChatSession", rest: str) -> None:
     session.screen.note(f"trace {trace}; `trunkline trace {turn}` draws it.", "plain")
 
 
+async def _context(session: "ChatSession", rest: str) -> None:
+    conversation = session.place.conversation
+    if not conversation:
+        raise TrunklineError("There is no conversation yet: send a message first.")
+    view = await session.outage.retry(lambda: session.gateway.context(conversation, rest or None))
+    session.screen.note(describe_context(view, history=False), "plain")
+
+
 async def _save(session: "ChatSession", rest: str) -> None:
     place = session.place
     messages = place.loaded
@@ -349,6 +358,7 @@ COMMANDS = (
     SlashCommand("deny", "/deny ID", "deny it", _deny, now=True),
     SlashCommand("answer", "/answer ID TEXT", "answer a question of an agent", _answer, now=True),
     SlashCommand("trace", "/trace [TURN]", "show the trace of the last turn", _trace),
+    SlashCommand("context", "/context [TURN]", "show what the model saw, and its tokens", _context),
     SlashCommand("save", "/save [PATH]", "save the conversation as JSON", _save),
     SlashCommand("load", "/load [PATH]", "begin a new conversation from a saved one", _load),
     SlashCommand("exit", "/exit", "leave", _exit),

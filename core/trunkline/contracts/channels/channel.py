@@ -16,6 +16,7 @@ from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.contracts.models.abilities_client import ModelAbilities
 from trunkline.contracts.models.listing import AdapterListing
+from trunkline.contracts.turns.context_view import ContextView
 from trunkline.contracts.turns.messages import FeedEvent
 from trunkline.errors import Unavailable
 
@@ -196,6 +197,18 @@ class Gateway(Protocol):
         """Return the models of the configured adapters; with ``refresh`` the vendors are asked again.
 
         Raises nothing besides the errors of every method.
+        """
+        ...
+
+    async def context(
+        self, conversation: str, turn: str | None = None, *, texts: bool = False
+    ) -> ContextView:
+        """Return what a model was sent in the last model call of a turn; None selects the conversation's last turn.
+        With ``texts`` the parts have their texts.
+
+        Raises:
+            RemoteFault: ``not_found``: there is no such conversation or turn, its journal is no longer kept, or the
+                turn asked no model.
         """
         ...
 

@@ -58,6 +58,7 @@ from trunkline.contracts.gateway.messages import (
 )
 from trunkline.contracts.models.abilities_client import BlockAbilities
 from trunkline.contracts.models.listing import LISTING_SECONDS, AdapterListing, ListModels, ModelListings
+from trunkline.contracts.turns.context_view import ContextView, GetContext
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline.contracts.turns.poll_limiter import PollLimiter
@@ -201,6 +202,13 @@ class GatewayClient:
         """
         request = GetConversation(conversation=conversation, include_tools=include_tools)
         return await self._call_until_answered(gateway.GET_CONVERSATION, request)
+
+    async def context(
+        self, conversation: str, turn: str | None = None, *, texts: bool = False
+    ) -> ContextView:
+        """Return what a model was sent in a turn. Raises RemoteFault as ``Gateway.context`` does."""
+        request = GetContext(conversation=conversation, turn=turn, texts=texts)
+        return await self._call_until_answered(gateway.GET_CONTEXT, request)
 
     async def conversations(self, query: ListConversations) -> ConversationPage:
         """Return a page of conversations, newest first. Two pages are not one snapshot. Raises nothing besides the

@@ -52,6 +52,7 @@ from trunkline.contracts.gateway.messages import (
 )
 from trunkline.contracts.gateway.operation import GatewayOperation, command, query
 from trunkline.contracts.models.listing import ListModels, ModelListings
+from trunkline.contracts.turns.context_view import ContextView, GetContext
 from trunkline.contracts.turns.messages import ApprovalDecided
 from trunkline_bus import (
     BucketSpec,
@@ -82,6 +83,7 @@ GET_CONVERSATION = query(
 )
 LIST_CONVERSATIONS = query("conversations", ListConversations, ConversationPage, "A page of conversations.")
 RENAME_CONVERSATION = command("rename", RenameConversation, ConversationFound, "Give a conversation a title.")
+GET_CONTEXT = query("context", GetContext, ContextView, "What a model was sent in a turn, part by part.")
 GET_ANSWERER = query(
     "answerer", GetAnswerer, Answerer, "The model that answers in a block or a conversation."
 )

@@ -7,6 +7,7 @@ import msgspec
 
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.models.adapter import ModelRequest
+from trunkline.contracts.tools.messages import ToolSchema
 
 MIN_BYTES_PER_TOKEN = 3
 """Bytes per token in the estimate: fewer than tokenizers need in any common language (about 4 in English), so that the
@@ -44,9 +45,19 @@ def estimate_message_tokens(messages: Sequence[Message]) -> int:
     return sum(map(_message_tokens, messages))
 
 
+def estimate_text_tokens(text: str) -> int:
+    """Return an upper estimate of the tokens of a text."""
+    return _tokens(len(text.encode(errors="replace")))
+
+
+def estimate_tool_tokens(tool: ToolSchema) -> int:
+    """Return an upper estimate of the tokens of a tool's definition."""
+    return _tokens_as_json(tool)
+
+
 def _message_tokens(message: Message) -> int:
     return (
-        _tokens(len(message.content.encode(errors="replace")))
+        estimate_text_tokens(message.content)
         + TOKENS_PER_MESSAGE
         + len(message.images) * TOKENS_PER_IMAGE
         + sum(max(TOKENS_PER_IMAGE, _tokens(len(file.data))) for file in message.documents)

@@ -183,13 +183,31 @@ COMPACTION_STATUS = "compaction"
 """The name of the status that says that a conversation is or was compacted."""
 
 
+class RecordedPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of the turn's context: its source, and the length of its text in the context message. ``changing`` parts
+    are in the message with the role ``user``, the others in the first system message. Empty lines separate the parts.
+    """
+
+    source: str
+    characters: int
+    changing: bool = False
+
+
+class OfferedTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool whose definition was sent to a model. ``tokens`` is the estimated size of the definition."""
+
+    name: str
+    tokens: int
+
+
 class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     """The turn began. ``context`` is what the model receives besides the conversation, fixed for the turn; a context
     message with the role ``user`` is placed just before the person's message. ``statuses`` are the statuses shown to
     people; unset if there are none, so that older records keep their bytes. ``parallel`` is the largest number of
     tool calls that run at once; unset for no limit, as in a record of an earlier version. ``derived`` is true if the
     model adapter's answers only repeat their input; unset otherwise. ``summary_record`` is the record whose summary the
-    model receives in place of the first messages; unset for none.
+    model receives in place of the first messages; unset for none. ``parts`` are the parts of ``context`` in the order
+    of the text, the bootstrap line first; unset in a record of an earlier version.
     """
 
     request: TurnRequested
@@ -199,6 +217,7 @@ class TurnStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     parallel: int | msgspec.UnsetType = msgspec.UNSET
     derived: bool | msgspec.UnsetType = msgspec.UNSET
     summary_record: SummaryRecord | msgspec.UnsetType = msgspec.UNSET
+    parts: tuple[RecordedPart, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class TurnResumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
@@ -234,6 +253,7 @@ class ModelCallFinished(
     configured price, in millionths of a US dollar; None if the model has no price. ``reasoning_blocks`` is the part of
     the reasoning that the vendor requires back with the next step. ``summary_record`` is set if the conversation was
     compacted for this call, because the request was too long; it replaces that of ``TurnStarted`` from this call on.
+    ``tools`` are the tools that the model was offered; empty if they are those of the model call before.
     """
 
     step: int
@@ -248,11 +268,12 @@ class ModelCallFinished(
     cost: int | None = None
     reasoning_blocks: tuple[ReasoningBlock, ...] = ()
     summary_record: SummaryRecord | None = None
+    tools: tuple[OfferedTool, ...] = ()
 
 
 class ModelCallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_failed"):
     """A model call failed. ``partial`` is the text received before the failure. ``detail`` is the cause for people;
-    it contains no secrets.
+    it contains no secrets. ``tools`` are as in ``ModelCallFinished``.
     """
 
     step: int
@@ -260,6 +281,7 @@ class ModelCallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     fault: str = ""
     detail: str = ""
     partial: str = ""
+    tools: tuple[OfferedTool, ...] = ()
 
 
 class ToolPlanned(msgspec.Struct, frozen=True, kw_only=True, tag="tool_planned"):

@@ -2,11 +2,9 @@
 
 from trunkline.contracts.streams import EFFECT_STREAM, FACT_STREAM, FEED_STREAM, INBOX_STREAM, JOURNAL_STREAM
 from trunkline.contracts.tools.messages import EffectRecord
+from trunkline.contracts.turns.context_view import ContextView, GetContext
 from trunkline.contracts.turns.messages import FeedItem, InboxItem, TurnFact, TurnRecord
-from trunkline_bus import (
-    Subject,
-    Topic,
-)
+from trunkline_bus import Endpoint, Subject, Topic
 
 INBOX: Topic[InboxItem] = Topic(
     name="turn inbox",
@@ -52,3 +50,7 @@ TURN_FACT: Topic[TurnFact] = Topic(
     stream=FACT_STREAM,
     doc="A turn started, parked or finished.",
 )
+TURN_CONTEXT = Endpoint(
+    "turn.context", Subject("trunkline.cmd.turn.context"), GetContext, ContextView, root=False,
+    doc="What a model was sent in a turn, part by part.",
+)  # fmt: skip

@@ -40,6 +40,7 @@ async def register_handlers(own: Services, service: Service) -> None:
     )
     await add(gateway.GET_CONVERSATION, lambda asked: own.conversations.view(asked.data))
     await add(gateway.LIST_CONVERSATIONS, lambda asked: own.conversations.list_conversations(asked.data))
+    await add(gateway.GET_CONTEXT, lambda asked: own.conversations.context(asked.data))
     await add(gateway.RENAME_CONVERSATION, lambda asked: _rename_conversation(own, asked))
     await add(gateway.STORE_MESSAGES, lambda asked: own.conversations.store(asked.data))
     await add(gateway.LOAD_MESSAGES, lambda asked: own.conversations.load(asked.data))

@@ -27,13 +27,15 @@ from trunkline.contracts.memory.subjects import (
     MEMORY_LIST_CONVERSATIONS,
     MEMORY_LOAD_CONVERSATION,
 )
+from trunkline.contracts.turns.context_view import ContextView, GetContext
 from trunkline.contracts.turns.messages import TurnRequested
+from trunkline.contracts.turns.subjects import TURN_CONTEXT
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.block_cache import BlockCache
 from trunkline.workers.gateway.errors import InvalidField, refusal
 from trunkline.workers.gateway.ids import is_id
 from trunkline.workers.gateway.turn_lookup import TurnLookup, TurnState
-from trunkline_bus import Bus
+from trunkline_bus import Bus, RemoteFault
 
 PAGE_SIZE = 100
 """The largest page of a list. A list also considers at most this many conversations that are not stored
@@ -109,6 +111,18 @@ class ConversationService:
             messages=tuple(m for m in shown if request.include_tools or is_public(m)),
             running=states[0].request.turn if states else None,
         )
+
+    async def context(self, asked: GetContext) -> ContextView:
+        """Return what a model was sent in a turn of the conversation. Refused with ``not_found``."""
+        await self.block_of(asked.conversation)
+        if asked.turn is not None and not is_id(asked.turn):
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such turn.")
+        try:
+            return await self._bus.call(TURN_CONTEXT, asked, timeout=15.0, repeatable=True)
+        except RemoteFault as fault:
+            if fault.code != ErrorCode.NOT_FOUND:
+                raise
+            raise refusal(ErrorCode.NOT_FOUND, fault.message) from fault
 
     async def rename(self, request: RenameConversation, actor: str) -> ConversationSummary:
         """Set the title of a conversation; None restores the generated title.

@@ -57,7 +57,7 @@ class AttachmentLoader:
         """
         if not any(message.attachments for message in request.messages):
             return request
-        sent = _files_to_send(request)
+        sent = files_to_send(request.messages, request.turn)
         messages = [await self._loaded(message, sent, request, adapter) for message in request.messages]
         return replace(request, messages=tuple(messages))
 
@@ -131,14 +131,14 @@ class AttachmentLoader:
             self._size -= len(self._cached.popitem(last=False)[1])
 
 
-def _files_to_send(request: ModelRequest) -> set[str]:
+def files_to_send(messages: Sequence[Message], turn: str) -> set[str]:
     """Return the paths of the files that are sent: those of the last turns, and those that the person names now."""
-    turns = _turns_of_people(request.messages)
+    turns = _turns_of_people(messages)
     recent = set(turns[-RECENT_TURNS:])
-    said = "\n".join(one.content for one in request.messages if one.turn == request.turn).casefold()
+    said = "\n".join(one.content for one in messages if one.turn == turn).casefold()
     sent: set[str] = set()
     room = MAX_BYTES
-    for message in reversed(request.messages):
+    for message in reversed(messages):
         for file in message.attachments:
             if _turn_of(message) in recent or _names(said, file):
                 room -= 0 if file.path in sent else file.size

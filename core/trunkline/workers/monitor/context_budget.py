@@ -4,10 +4,12 @@ Parts that stay the same from turn to turn come first in a fixed order, so that 
 applies. Parts that change with every turn are placed just before the user's message.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from trunkline._util.untrusted_text import DATA_NOTE, OWNER_NOTE, wrap_context
 from trunkline.contracts.turns.context import ContextPart
+from trunkline.contracts.turns.messages import RecordedPart
 
 BYTES_PER_TOKEN = 4
 """The documented estimate of UTF-8 bytes per token. It is close for English and too low for most other
@@ -27,22 +29,49 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode(errors="surrogatepass")) // BYTES_PER_TOKEN)
 
 
-def fit_parts(bootstrap: str, parts: Sequence[ContextPart], budget: int) -> tuple[str, str]:
-    """Return the constant parts (the bootstrap line first) and the changing parts, each as one text, within
-    ``budget`` tokens together."""
+BOOTSTRAP = "bootstrap"
+"""The source of the first line."""
+
+SEPARATOR = "\n\n"
+"""The text between two parts."""
+
+
+class FittedContext(NamedTuple):
+    """The constant parts and the changing parts, each as one text, and what each text consists of."""
+
+    constant: str
+    changing: str
+    parts: tuple[RecordedPart, ...]
+
+
+def fit_parts(bootstrap: str, parts: Sequence[ContextPart], budget: int) -> FittedContext:
+    """Return the constant parts (the bootstrap line first) and the changing parts, within ``budget`` tokens
+    together."""
     parts = [part for part in parts if part.text.strip()]
     constant = [part for part in parts if not part.changing]
     room = budget - int(budget * CHANGING_SHARE)
     used, rendered = _render_parts(constant, room)
     _, changing = _render_parts([part for part in parts if part.changing], budget - used)
-    return "\n\n".join((bootstrap, *rendered)), "\n\n".join(changing)
+    rendered = [(BOOTSTRAP, bootstrap), *rendered]
+    return FittedContext(
+        SEPARATOR.join(text for _, text in rendered),
+        SEPARATOR.join(text for _, text in changing),
+        (*_recorded(rendered, changing=False), *_recorded(changing, changing=True)),
+    )
 
 
-def _render_parts(parts: Sequence[ContextPart], room: int) -> tuple[int, list[str]]:
-    """Return the tokens used and the rendered parts: by descending priority, else in the order given."""
+def _recorded(rendered: Sequence[tuple[str, str]], *, changing: bool) -> Iterator[RecordedPart]:
+    for source, text in rendered:
+        yield RecordedPart(source=source, characters=len(text), changing=changing)
+
+
+def _render_parts(parts: Sequence[ContextPart], room: int) -> tuple[int, list[tuple[str, str]]]:
+    """Return the tokens used, and the sources and texts of the parts: by descending priority, else in the order
+    given."""
     ranked = sorted(parts, key=lambda part: -part.priority)
     granted = _grant_tokens([(estimate_tokens(part.text), part.share) for part in ranked], room)
-    return sum(granted), [_render(part, tokens) for part, tokens in zip(ranked, granted, strict=True)]
+    rendered = [(part.source, _render(part, tokens)) for part, tokens in zip(ranked, granted, strict=True)]
+    return sum(granted), rendered
 
 
 def _grant_tokens(requests: Sequence[tuple[int, float]], room: int) -> list[int]:

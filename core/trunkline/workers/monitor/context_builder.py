@@ -20,7 +20,7 @@ from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
 from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.tools.messages import ToolSchema, ToolSpec
 from trunkline.contracts.turns.context import ContextGap, ContextPart, ContextSource, TurnInfo
-from trunkline.contracts.turns.messages import StatusShown, TurnRequested
+from trunkline.contracts.turns.messages import RecordedPart, StatusShown, TurnRequested
 from trunkline.policy import ActorPermissions
 from trunkline.policy.turn_permissions import initial_permissions
 from trunkline.telemetry import semconv
@@ -118,10 +118,11 @@ class TurnContext:
 
 
 class ContextMessages(NamedTuple):
-    """The messages of the context, and the statuses that are sent to clients."""
+    """The messages of the context, the statuses that are sent to clients, and the parts of the messages."""
 
     messages: tuple[Message, ...]
     statuses: tuple[StatusShown, ...] = ()
+    parts: tuple[RecordedPart, ...] = ()
 
 
 class ContextBuilder:
@@ -171,10 +172,16 @@ class ContextBuilder:
         messages: Iterable[Message],
         profile: BlockProfile,
     ) -> TurnContext:
-        profile, settings = _restricted(profile, initial_permissions(request)), self._settings
+        profile = _restricted(profile, initial_permissions(request))
         history = _without_turn(request, messages)
-        sent = history if _is_by_client(request) else shorten_old_results(history, settings.old_results)
-        return TurnContext(request, history, sent, profile, settings.discovery_threshold)
+        sent, threshold = self.sent_history(request, history), self._settings.discovery_threshold
+        return TurnContext(request, history, sent, profile, threshold)
+
+    def sent_history(self, request: TurnRequested, history: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the history as a model is sent it. The transcript that a client sent stays as it is."""
+        if request.history is not None and request.fork is None:
+            return tuple(history)
+        return shorten_old_results(history, self._settings.old_results)
 
     def info(self, context: TurnContext, model: str = "") -> TurnInfo:
         """Return the information about a turn that plugins get."""
@@ -198,11 +205,12 @@ class ContextBuilder:
         own_parts = (*_missing_tools_part(context.missing_tools), *_channel_part(context.request))
         parts = [*own_parts, *(one for one in items if isinstance(one, ContextPart))]
         budget = int(self.window(model) * settings.context_share)
-        constant, changing = fit_parts(settings.bootstrap, parts, budget)
+        constant, changing, recorded = fit_parts(settings.bootstrap, parts, budget)
         messages = [_message(turn, "system", constant), *_instructions(context.request)]
         if changing:
             messages.append(_message(turn, "user", changing))
-        return ContextMessages(tuple(messages), tuple(one for one in items if isinstance(one, StatusShown)))
+        statuses = tuple(one for one in items if isinstance(one, StatusShown))
+        return ContextMessages(tuple(messages), statuses, recorded)
 
     def window(self, model: str) -> int:
         """Return the number of tokens that a model (``adapter/model``) accepts, by the settings."""
@@ -270,11 +278,6 @@ def _without_turn(request: TurnRequested, messages: Iterable[Message]) -> tuple[
     """Return the history without this turn's own messages. Memory has them already when this turn was stored just
     before a crash."""
     return tuple(message for message in messages if message.turn != request.turn)
-
-
-def _is_by_client(request: TurnRequested) -> bool:
-    """Report whether the history is the transcript that a client sent, which the model gets as it is."""
-    return request.history is not None and request.fork is None
 
 
 def _missing_tools_part(missing: tuple[str, ...]) -> tuple[ContextPart, ...]:

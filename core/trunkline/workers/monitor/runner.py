@@ -21,8 +21,8 @@ from trunkline.contracts.conversations.messages import AppendConversation, utc_n
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.models.constraints import ToolChoice
-from trunkline.contracts.models.token_estimate import estimate_tokens
-from trunkline.contracts.tools.messages import ToolOutcome
+from trunkline.contracts.models.token_estimate import estimate_tokens, estimate_tool_tokens
+from trunkline.contracts.tools.messages import ToolOutcome, ToolSchema
 from trunkline.contracts.turns.feed_events import JournalTranslator, NumberedEvent
 from trunkline.contracts.turns.messages import (
     NOT_STORED,
@@ -31,6 +31,7 @@ from trunkline.contracts.turns.messages import (
     JournalEntry,
     ModelCallFailed,
     ModelCallFinished,
+    OfferedTool,
     SteerRecorded,
     ToolFinished,
     TurnFinished,
@@ -141,6 +142,10 @@ class TurnRunner:
             turn=context.request.turn,
         )
         self._client_tools = frozenset(tool.name for tool in context.request.client_tools)
+        self._offered: Sequence[ToolSchema] = ()
+        """The tools of the last request."""
+        self._recorded_tools: Sequence[ToolSchema] = ()
+        """The tools that this run has recorded last."""
         self._partial_text = ""
         """Text of an interrupted model call that the next call continues, or that a cancel keeps."""
 
@@ -264,7 +269,8 @@ class TurnRunner:
             self._feed, command.step, self._deps.text_flush_seconds, partial_text=partial_text
         )
         with self._cancellable():
-            await self._send.send(await self._answer(self._choice, command.step, self._text, partial_text))
+            entry = await self._answer(self._choice, command.step, self._text, partial_text)
+            await self._send.send(msgspec.structs.replace(entry, tools=self._newly_offered()))
 
     async def _answer(
         self, choice: SelectedModel, step: int, text: TextStream, partial_text: str
@@ -298,10 +304,19 @@ class TurnRunner:
         deps = self._deps
         caller = ModelCaller(deps.models.ask(choice), choice, deps.call_config)
         used = {action.call.id for step in self.turn.steps for action in step.actions}
-        entry = await caller.call(self._request(choice, partial_text, record), step, text, used)
+        request = self._request(choice, partial_text, record)
+        self._offered = request.tools
+        entry = await caller.call(request, step, text, used)
         if record == self.turn.summary_record or isinstance(entry, ModelCallFailed):
             return entry
         return msgspec.structs.replace(entry, summary_record=record)
+
+    def _newly_offered(self) -> tuple[OfferedTool, ...]:
+        """Return the tools of the last request; none if the journal has them from an earlier one."""
+        if self._offered == self._recorded_tools:
+            return ()
+        self._recorded_tools = self._offered
+        return tuple(OfferedTool(name=one.name, tokens=estimate_tool_tokens(one)) for one in self._offered)
 
     async def _count_tokens(self, choice: SelectedModel, request: ModelRequest) -> int | None:
         counted = await self._deps.models.count_tokens(choice, request)

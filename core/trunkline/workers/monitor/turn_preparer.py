@@ -88,7 +88,7 @@ class TurnPreparer:
         self, request: TurnRequested, context: TurnContext, choice: SelectedModel | ModelError
     ) -> TurnStarted:
         model = choice.label if isinstance(choice, SelectedModel) else ""
-        messages, statuses = await self._builder.context_messages(context, model)
+        messages, statuses, parts = await self._builder.context_messages(context, model)
         record = self._summary_record(context)
         return TurnStarted(
             request=request,
@@ -98,6 +98,7 @@ class TurnPreparer:
             parallel=self._parallel_calls,
             derived=_derived(choice),
             summary_record=record or msgspec.UNSET,
+            parts=parts,
         )
 
     def _summary_record(self, context: TurnContext) -> SummaryRecord | None:

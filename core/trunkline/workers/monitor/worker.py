@@ -17,6 +17,7 @@ from trunkline.contracts.models.subjects import (
     TRANSCRIBE_AUDIO,
 )
 from trunkline.contracts.turns.messages import TurnRequested
+from trunkline.contracts.turns.subjects import TURN_CONTEXT
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.home.listeners import Listener, registered_listener
@@ -39,6 +40,7 @@ from trunkline.workers.monitor.compaction_service import CompactionService
 from trunkline.workers.monitor.completion_handler import CompletionHandler
 from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.context_builder import ContextBuilder
+from trunkline.workers.monitor.context_view_handler import ContextViewHandler
 from trunkline.workers.monitor.conversation_queue import ConversationQueue
 from trunkline.workers.monitor.cost_recovery import CostRecovery
 from trunkline.workers.monitor.engine_server import EngineServer
@@ -123,6 +125,7 @@ class MonitorWorker(Worker):
         self._answerers = AnswererHandler(
             context.config, self._models, self._builder.profile, self._call_config.explainer
         )
+        self._context_views = ContextViewHandler(context.bus, self._builder)
         self._model_lists = ModelListHandler(self._models, prices)
         self._status = BlockStatusPublisher(context.bus, context.id)
         self._messages = MessageWriter(context.bus)
@@ -186,6 +189,7 @@ class MonitorWorker(Worker):
         await self.context.service.add(ANSWERER, self._answerers.get_answerer)
         await self.context.service.add(CHECK_MODEL, self._model_lists.check_model)
         await self.context.service.add(LIST_MODELS, self._model_lists.list_models)
+        await self.context.service.add(TURN_CONTEXT, self._context_views.get_context)
         limit = self._settings.concurrency
         await self.context.service.add(COMPLETE, self._completions.complete, limit=limit)
         await self.context.service.add(EMBED_TEXTS, self._abilities.embed, limit=limit)

@@ -1,4 +1,4 @@
-"""PA's Gateway API under ``/conversations``, implemented exactly."""
+"""PA's Gateway API under ``/conversations``, implemented exactly, and what a model was sent in a conversation."""
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
@@ -13,16 +13,18 @@ from trunkline.contracts.gateway.messages import (
     RenameConversation,
     SendMessage,
 )
+from trunkline.contracts.turns.context_view import ContextView, GetContext
 from trunkline.contracts.turns.feed_reader import FeedReader
 from trunkline.errors import ErrorCode
 from trunkline.workers.gateway.errors import InvalidField
 from trunkline.workers.gateway.http.app_state import app_state_of, sender_of, services_of
 from trunkline.workers.gateway.http.blocking_approvals import watch_blocking_approvals
 from trunkline.workers.gateway.http.events import encode_events, encode_waiting
-from trunkline.workers.gateway.http.request_reader import datetime_param, int_param, read_json
+from trunkline.workers.gateway.http.request_reader import bool_param, datetime_param, int_param, read_json
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline.workers.gateway.http.schemas import (
     ConversationChanges,
+    ConversationContext,
     ConversationDetail,
     ConversationItem,
     ConversationList,
@@ -76,6 +78,16 @@ async def get_conversation(request: Request) -> Response:
     return json_response(_detail(await services_of(request).conversations.view(command)))
 
 
+async def get_context(request: Request) -> Response:
+    """``GET /api/conversations/{id}/context?turn=&texts=``"""
+    command = GetContext(
+        conversation=request.path_params["id"],
+        turn=request.query_params.get("turn"),
+        texts=bool_param(request, "texts"),
+    )
+    return json_response(_context(await services_of(request).conversations.context(command)))
+
+
 async def rename(request: Request) -> Response:
     """``PATCH /conversations/{id}``"""
     owner = sender_of(request).require_owner("names conversations")
@@ -90,6 +102,7 @@ ROUTES = (
     Route("/conversations", list_conversations, methods=["GET"]),
     Route("/conversations/{id}", get_conversation, methods=["GET"]),
     Route("/conversations/{id}", rename, methods=["PATCH"]),
+    Route("/api/conversations/{id}/context", get_context, methods=["GET"]),
 )
 
 
@@ -168,6 +181,18 @@ def _detail(view: ConversationView) -> ConversationDetail:
         messages=tuple(_conversation_message(message) for message in view.messages),
         created_at=view.summary.created_at,
         updated_at=view.summary.updated_at,
+    )
+
+
+def _context(view: ContextView) -> ConversationContext:
+    return ConversationContext(
+        turn_id=view.turn,
+        step=view.step,
+        model=view.model,
+        context_window=view.window,
+        input_tokens=view.input_tokens,
+        cached_tokens=view.cached_tokens,
+        parts=view.parts,
     )
 
 

@@ -60,6 +60,10 @@ OPERATIONS: tuple[Operation, ...] = (
         own.CompactionOptions, 202, own.Accepted,
     ),
     ("delete", "/api/conversations/{id}/compact", "Withdraw the newest summary.", None, 202, own.Accepted),
+    (
+        "get", "/api/conversations/{id}/context", "What a model was sent in a turn, part by part.",
+        None, 200, own.ConversationContext,
+    ),
     ("get", "/api/models", "The models that can be asked.", None, 200, own.ModelLists),
     ("get", "/api/turns/{id}", "The state of a turn.", None, 200, own.TurnDetail),
     ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, EVENT_STREAM),

@@ -14,6 +14,7 @@ from trunkline.contracts.approvals.messages import ApprovalDetail, ApprovalScope
 from trunkline.contracts.blocks.messages import BlockConfig, BlockStatusName
 from trunkline.contracts.models.listing import AdapterListing
 from trunkline.contracts.policies.messages import Policy
+from trunkline.contracts.turns.context_view import SentPart
 from trunkline.contracts.turns.messages import FinishReason
 from trunkline.errors import ErrorCode
 
@@ -232,6 +233,22 @@ class GrantStates(Out, frozen=True, kw_only=True):
     """The grants, as policies."""
 
     grants: tuple[Policy, ...]
+
+
+class ConversationContext(Out, frozen=True, kw_only=True):
+    """The parts of what a model was sent in the last model call of a turn.
+
+    ``step`` is the number of that call, from 0. ``input_tokens`` and ``cached_tokens`` are the vendor's own counts, 0
+    if the vendor counted none. The tokens of the parts are estimates that add up to ``input_tokens`` if that is known.
+    """
+
+    turn_id: str
+    step: int
+    model: str
+    context_window: int
+    input_tokens: int
+    cached_tokens: int
+    parts: tuple[SentPart, ...]
 
 
 class TurnDetail(Out, frozen=True, kw_only=True):
