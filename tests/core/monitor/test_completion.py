@@ -172,7 +172,7 @@ async def test_a_disconnected_caller_ends_the_call() -> None:
         # a generator that is closed or cancelled where it waits
         monitor = running.instance.workers["monitor"]
         with anyio.fail_after(60):
-            await monitor._completions.drain()  # type: ignore[attr-defined]
+            await monitor._models.drain()  # type: ignore[attr-defined]
 
 
 async def test_a_deadline_ends_the_call() -> None:

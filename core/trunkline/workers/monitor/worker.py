@@ -6,52 +6,31 @@ from typing import ClassVar
 import anyio
 from msgspec.structs import replace
 
-from trunkline.contracts.models.price_list import installed_prices
-from trunkline.contracts.models.subjects import (
-    ANSWERER,
-    CHECK_MODEL,
-    COMPLETE,
-    EMBED_TEXTS,
-    LIST_MODELS,
-    SPEAK_TEXT,
-    TRANSCRIBE_AUDIO,
-)
 from trunkline.contracts.turns.messages import TurnRequested
 from trunkline.contracts.turns.subjects import TURN_CONTEXT
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.home.listeners import Listener, registered_listener
-from trunkline.runtime.ability_ledger import AbilityLedger
-from trunkline.runtime.adapter_selection import adapter_model, default_adapter
-from trunkline.runtime.cost_ledger import CostLedger
 from trunkline.runtime.http.auth import HttpAuth, load_token
 from trunkline.runtime.panic_handler import PanicHandler
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.telemetry.orphan_spans import OrphanSpanExporter
 from trunkline.telemetry.otlp_settings import is_exported
-from trunkline.workers.monitor.ability_handler import AbilityHandler
-from trunkline.workers.monitor.answerer_handler import AnswererHandler, ModelListHandler
 from trunkline.workers.monitor.approval_publisher import ApprovalPublisher
-from trunkline.workers.monitor.attachment_loader import AttachmentLoader
 from trunkline.workers.monitor.block_status import BlockStatusPublisher
 from trunkline.workers.monitor.claimed_item import ClaimedItem
 from trunkline.workers.monitor.compaction_consumer import CompactionConsumer
 from trunkline.workers.monitor.compaction_service import CompactionService
-from trunkline.workers.monitor.completion_handler import CompletionHandler
-from trunkline.workers.monitor.content_capture import ContentCapture
 from trunkline.workers.monitor.context_builder import ContextBuilder
 from trunkline.workers.monitor.context_view_handler import ContextViewHandler
 from trunkline.workers.monitor.conversation_queue import ConversationQueue
-from trunkline.workers.monitor.cost_recovery import CostRecovery
 from trunkline.workers.monitor.engine_server import EngineServer
 from trunkline.workers.monitor.feed_writer import FeedRegistry
 from trunkline.workers.monitor.inbox import Inbox
 from trunkline.workers.monitor.journal import Journal
 from trunkline.workers.monitor.membership import Membership
 from trunkline.workers.monitor.message_writer import MessageWriter
-from trunkline.workers.monitor.model_call import ModelCallConfig
-from trunkline.workers.monitor.model_errors import ModelErrorFormatter
-from trunkline.workers.monitor.model_registry import ModelRegistry
+from trunkline.workers.monitor.monitor_models import MonitorModels
 from trunkline.workers.monitor.queue_registry import QueueRegistry
 from trunkline.workers.monitor.runner import RunnerDeps
 from trunkline.workers.monitor.slots import TurnSlots
@@ -72,31 +51,7 @@ class MonitorWorker(Worker):
         super().__init__(context)
         self._settings = context.config.settings.monitor
         self.drain_seconds = self._settings.drain_timeout + 1.0
-        adapters = [owned.item for owned in context.plugins.models()]
-        middleware = [owned.item for owned in context.plugins.model_middleware()]
         self._kill_switch = KillSwitch(context.home.path)
-        capture = ContentCapture() if context.config.settings.telemetry.capture_content else None
-        default = default_adapter(context.config, context.plugins)
-        named = {adapter.name: adapter_model(context.config, adapter.name) for adapter in adapters}
-        prices = installed_prices(context.config.settings.models.prices)
-        self._ledger = CostLedger(context.bus, context.id, prices)
-        self._models = ModelRegistry(
-            adapters,
-            default,
-            named,
-            middleware,
-            self._kill_switch,
-            capture,
-            prices=prices,
-            ledger=self._ledger,
-            idle_timeout=self._settings.model_idle_timeout,
-            attachments=AttachmentLoader(context.bus),
-        )
-        self._call_config = ModelCallConfig(
-            max_answer=self._settings.max_answer,
-            prices=prices,
-            explainer=ModelErrorFormatter(context.config.redactor()),
-        )
         self._builder = ContextBuilder(
             context.bus,
             [owned.item for owned in context.plugins.context_sources()],
@@ -107,26 +62,8 @@ class MonitorWorker(Worker):
         self._compaction = (
             CompactionService(context.bus, compactor, self._builder) if compactor is not None else None
         )
-        self._completions = CompletionHandler(
-            self._models,
-            self._builder.profile,
-            context.config.settings.gateway.default_block,
-            self._call_config,
-        )
-        self._abilities = AbilityHandler(
-            context.bus,
-            self._models,
-            self._builder.profile,
-            context.config.settings.gateway.default_block,
-            self._call_config,
-            self._kill_switch,
-            AbilityLedger(self._ledger, prices, context.id),
-        )
-        self._answerers = AnswererHandler(
-            context.config, self._models, self._builder.profile, self._call_config.explainer
-        )
         self._context_views = ContextViewHandler(context.bus, self._builder)
-        self._model_lists = ModelListHandler(self._models, prices)
+        self._models = MonitorModels(context, self._kill_switch, self._builder)
         self._status = BlockStatusPublisher(context.bus, context.id)
         self._messages = MessageWriter(context.bus)
         self._approvals = ApprovalPublisher(context.bus, context.config.settings.approvals)
@@ -143,8 +80,8 @@ class MonitorWorker(Worker):
         self._engine = EngineServer(
             self._settings,
             context.config.settings.gateway.default_block,
-            self._models,
-            self._call_config,
+            self._models.registry,
+            self._models.call_config,
             self._builder,
             context.bus,
             lambda: _http_auth(context),
@@ -171,9 +108,8 @@ class MonitorWorker(Worker):
         self.resources.callback(self._builder.close)
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
-        self.resources.push_async_callback(self._models.aclose)
-        tasks.start_soon(self._ledger.run)
-        tasks.start_soon(CostRecovery(self.context.bus, self.context.id).run)
+        self.resources.push_async_callback(self._models.registry.aclose)
+        tasks.start_soon(self._models.run)
         if self._compaction is not None:
             tasks.start_soon(CompactionConsumer(self.context.bus, self._compaction).run)
         self._executor = self._make_executor(tasks)
@@ -186,15 +122,8 @@ class MonitorWorker(Worker):
         panic_handler = PanicHandler(self._kill_switch, self._stop_everything)
         tasks.start_soon(panic_handler.watch)
         await panic_handler.listen(self.context.bus, self.context.id, self.kind)
-        await self.context.service.add(ANSWERER, self._answerers.get_answerer)
-        await self.context.service.add(CHECK_MODEL, self._model_lists.check_model)
-        await self.context.service.add(LIST_MODELS, self._model_lists.list_models)
         await self.context.service.add(TURN_CONTEXT, self._context_views.get_context)
-        limit = self._settings.concurrency
-        await self.context.service.add(COMPLETE, self._completions.complete, limit=limit)
-        await self.context.service.add(EMBED_TEXTS, self._abilities.embed, limit=limit)
-        await self.context.service.add(TRANSCRIBE_AUDIO, self._abilities.transcribe, limit=limit)
-        await self.context.service.add(SPEAK_TEXT, self._abilities.speak, limit=limit)
+        await self._models.add_endpoints(self.context.service)
 
     async def serve(self) -> None:
         """Take items and run their turns."""
@@ -209,16 +138,13 @@ class MonitorWorker(Worker):
         self._inbox.close()
         with anyio.move_on_after(self._settings.drain_timeout):
             await self._queues.drain()
-            await self._completions.drain()
-            await self._abilities.drain()
-        self._completions.stop()
-        self._abilities.stop()
+            await self._models.drain()
+        self._models.stop()
 
     async def _stop_everything(self) -> None:
-        """On panic, cancel every running turn and completion."""
+        """On panic, cancel every running turn and every other call of a model."""
         self._executor.cancel_all("panic")
-        self._completions.stop()
-        self._abilities.stop()
+        self._models.stop()
 
     def _listener(self) -> Listener:
         credential = f"the token in {self.context.home.token_file}"
@@ -235,11 +161,11 @@ class MonitorWorker(Worker):
         self.resources.callback(feeds.undo)
         parallel_calls = self._settings.parallel_tool_calls
         return TurnExecutor(
-            preparer=TurnPreparer(bus, self._builder, self._models, plugins, parallel_calls),
+            preparer=TurnPreparer(bus, self._builder, self._models.registry, plugins, parallel_calls),
             deps=RunnerDeps(
-                models=self._models,
+                models=self._models.registry,
                 tool_caller=ToolCaller(bus, self._settings.tool_idle_timeout),
-                call_config=self._call_config,
+                call_config=self._models.call_config,
                 text_flush_seconds=self._settings.text_flush_seconds,
                 max_calls=self._settings.max_tool_calls,
                 compaction=self._compaction,
