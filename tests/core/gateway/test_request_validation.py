@@ -39,6 +39,7 @@ BODIES: tuple[tuple[str, str, Any, str], ...] = (
     ("post", "/api/blocks", {"name": "b", "config": {"descripton": "x"}}, "/config/descripton"),
     ("patch", "/conversations/{id}", {"title": 7}, "/title"),
     ("put", "/api/conversations/{id}/model", {"model": 7}, "/model"),
+    ("post", "/api/conversations/{id}/compact", {"focus": 7}, "/focus"),
     ("patch", "/api/blocks/{name}", {"config": {"permissions": {"plan": "yes"}}}, "/config/permissions/plan"),
     ("post", "/api/blocks/{name}/stop", {"finish": 1}, "/finish"),
     ("post", "/api/blocks/{name}/reset", {"hard": "yes"}, "/hard"),
