@@ -14,9 +14,9 @@ from trunkline.workers.gateway.http.openapi import (
     NO_CONTENT,
     ON_REQUEST,
     OPERATIONS,
-    PARAMETERS,
     PLAIN_TEXT,
 )
+from trunkline.workers.gateway.http.openapi_parameters import PARAMETERS
 from trunkline.workers.monitor import engine_server
 
 INTRODUCTION = """
@@ -113,7 +113,7 @@ def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
     if path in PUBLIC:
         lines.append("No credential is needed.")
     if parameters := PARAMETERS.get((method, path)):
-        rows = [(code(name), where, means) for where, name, means in parameters]
+        rows = [(code(one.name), one.place, one.meaning) for one in parameters]
         lines.append(table(("parameter", "in", "means"), rows))
     said = "Body: a form. " if body == FORM else f"Body: {_link(body)}. " if body is not None else ""
     others = "".join(f"; on request {_result(other)}" for other in ON_REQUEST.get((method, path), ()))

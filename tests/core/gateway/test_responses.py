@@ -244,6 +244,16 @@ async def test_only_a_background_stream_is_resumed(env: Environment) -> None:
     assert (response.status_code, error.param) == (400, "starting_after")
 
 
+@pytest.mark.parametrize("stream", ["true", "false"])
+async def test_the_number_of_an_event_is_valid(env: Environment, stream: str) -> None:
+    """A number that is none is refused, whether events are streamed or not."""
+    events = await streamed(env, input="hi", background=True)
+    id = events[0]["response"]["id"]
+    response = await env.http.get(f"/v1/responses/{id}?stream={stream}&starting_after=-1")
+    error = msgspec.json.decode(response.content, type=ErrorObject).error
+    assert (response.status_code, error.param) == (400, "starting_after")
+
+
 async def waits(turn: FakeTurn) -> None:
     await turn.say("I will write.")
     call = ToolCall(id="c1", name="write_file")

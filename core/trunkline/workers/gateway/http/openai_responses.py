@@ -77,10 +77,10 @@ async def create_response(request: Request) -> ASGIApp:
 async def get_response(request: Request) -> ASGIApp:
     """``GET /v1/responses/{id}``"""
     state = await find_response(request, request.path_params["id"])
+    after = int_param(request, "starting_after", -1, least=0, most=MAX_NUMBER)
     if not bool_param(request, "stream"):
         return json_response(await read_response(request, state))
     turn, parts = response_turn(state), app_state_of(request)
-    after = int_param(request, "starting_after", -1, least=0, most=MAX_NUMBER)
     if after >= 0 and not turn.request.background:
         raise InvalidField(
             "starting_after", "Only the stream of a response in the background can be resumed."

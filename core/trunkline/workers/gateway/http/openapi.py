@@ -15,6 +15,7 @@ from trunkline.workers.gateway.http import openai_schemas as openai
 from trunkline.workers.gateway.http import response_compaction as compaction
 from trunkline.workers.gateway.http import response_schemas as responses
 from trunkline.workers.gateway.http import schemas as own
+from trunkline.workers.gateway.http.openapi_parameters import described_parameters
 from trunkline.workers.gateway.http.response_events import RESPONSE_EVENTS
 from trunkline.workers.gateway.http.response_socket import SOCKET_EVENTS, CreateResponseEvent
 from trunkline.workers.gateway.http.responses import json_response
@@ -44,6 +45,9 @@ AUDIO = "audio"
 
 FORMS = ("/v1/audio/transcriptions", "/v1/audio/translations")
 """The paths whose body is a form with a file."""
+
+OPTIONAL = (own.CancelRequest, own.StopRequest, own.ResetRequest)
+"""The bodies that can be left out."""
 
 Operation = tuple[str, str, str, type | str | None, int, type | str]
 
@@ -126,71 +130,6 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/metrics", "Counters for Prometheus.", None, 200, PLAIN_TEXT),
 )  # fmt: skip
 
-PAGE = (
-    ("query", "limit", "the largest number of objects of the page"),
-    ("query", "order", "`asc` for the oldest first; `desc` by default"),
-    ("query", "after", "the id of the last object of the page before"),
-)
-
-PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
-    ("get", "/conversations"): (
-        ("query", "limit", "1 to 100, 20 by default"),
-        ("query", "offset", "0 by default"),
-        ("query", "search", "words of the title or the text"),
-        ("query", "from", "the earliest time of the last message, ISO 8601"),
-        ("query", "to", "the latest time of the last message, ISO 8601"),
-        ("query", "block", "only conversations of this block"),
-        (
-            "query",
-            "include",
-            "`one-shot` also lists conversations that an OpenAI client began and did not continue",
-        ),
-    ),
-    ("get", "/conversations/{id}"): (("query", "include", "`tools` also returns the tools' messages"),),
-    ("get", "/api/models"): (("query", "refresh", "`true` asks the vendors again"),),
-    ("get", "/api/turns/{id}/events"): (
-        ("query", "from", "the id of the last event that arrived"),
-        ("header", "Last-Event-ID", "the same, as browsers send it"),
-    ),
-    ("post", "/conversations/messages"): (("header", "Idempotency-Key", "makes a repeat the same turn"),),
-    ("post", "/conversations/{id}/messages"): (
-        ("header", "Idempotency-Key", "makes a repeat the same turn"),
-        ("header", "Last-Event-ID", "with a repeat: the id of the last event that arrived"),
-    ),
-    ("post", "/api/conversations/{id}/compact"): (
-        ("header", "Idempotency-Key", "makes a repeat the same turn"),
-    ),
-    ("delete", "/api/conversations/{id}/compact"): (
-        ("header", "Idempotency-Key", "makes a repeat the same turn"),
-    ),
-    ("post", "/api/turns/{id}/fork"): (("header", "Idempotency-Key", "makes a repeat the same fork"),),
-    ("get", "/api/approvals"): (
-        ("query", "block", "only those of this block"),
-        ("query", "settled", "`true` also lists those decided in the last hour"),
-    ),
-    ("get", "/api/blocks"): (("query", "archived", "`true` also lists the archives"),),
-    ("delete", "/api/blocks/{name}"): (("query", "archived", "`true` deletes the newest archive instead"),),
-    ("post", "/v1/responses"): (("header", "Idempotency-Key", "makes a repeat the same response"),),
-    ("get", "/v1/responses/{id}"): (
-        ("query", "stream", "`true` streams the events of the response, from the first one"),
-        (
-            "query",
-            "starting_after",
-            "with `stream`: the number of the last event that arrived, for a response in the background",
-        ),
-    ),
-    ("get", "/v1/responses/{id}/input_items"): PAGE,
-    ("get", "/v1/files"): (*PAGE, ("query", "purpose", "only files with this purpose")),
-    ("post", "/v1/chat/completions"): (
-        (
-            "header",
-            "X-Conversation-ID",
-            "the conversation to continue; without it the one whose transcript is sent, else a new one",
-        ),
-    ),
-}
-"""The parameters of an operation besides its path and body: place, name and meaning."""
-
 ON_REQUEST: dict[tuple[str, str], tuple[str, ...]] = {
     ("post", "/v1/chat/completions"): (EVENT_STREAM,),
     ("post", "/v1/responses"): (EVENT_STREAM,),
@@ -272,27 +211,18 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "summary": summary,
         "responses": {str(status): answer, "default": _response(error)},
     }
-    described["parameters"] = [*_path_parameters(path), *_other_parameters(method, path)]
-    if body == FORM:
-        described["requestBody"] = {"content": {"multipart/form-data": {"schema": UPLOAD_FORM}}}
-    elif isinstance(body, type):
-        kind = "multipart/form-data" if path in FORMS else "application/json"
-        described["requestBody"] = {"content": {kind: {"schema": _ref(body)}}}
+    described["parameters"] = described_parameters(method, path)
+    if body is not None:
+        described["requestBody"] = _body(path, body)
     if path in ("/healthz", "/readyz"):
         described["security"] = []
     return described
 
 
-def _path_parameters(path: str) -> list[dict[str, Any]]:
-    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
-    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
-
-
-def _other_parameters(method: str, path: str) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "in": where, "description": meaning, "schema": {"type": "string"}}
-        for where, name, meaning in PARAMETERS.get((method, path), ())
-    ]
+def _body(path: str, body: type | str) -> dict[str, Any]:
+    kind = "multipart/form-data" if body == FORM or path in FORMS else "application/json"
+    schema = _ref(body) if isinstance(body, type) else UPLOAD_FORM
+    return {"required": body not in OPTIONAL, "content": {kind: {"schema": schema}}}
 
 
 def _response(result: type | str) -> dict[str, Any]:

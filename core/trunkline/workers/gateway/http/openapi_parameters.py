@@ -1,0 +1,128 @@
+"""The parameters of the HTTP operations in queries and headers, as the OpenAPI document has them, and the names in
+paths. Bodies are structs."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from trunkline.contracts.blocks.paths import BLOCK_NAME
+
+TEXT: Mapping[str, Any] = {"type": "string"}
+BOOLEAN: Mapping[str, Any] = {"type": "boolean"}
+TIME: Mapping[str, Any] = {
+    "type": "string",
+    "anyOf": [
+        {"format": "date-time"},
+        {"format": "date"},
+        {"maxLength": 0},
+    ],  # an empty field of a form is no limit
+}
+BLOCK: Mapping[str, Any] = {"type": "string", "pattern": f"^{BLOCK_NAME}$"}
+KEY: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
+LARGEST = 999_999_999
+
+
+class Parameter(NamedTuple):
+    """A parameter of an operation, which can be left out."""
+
+    place: Literal["query", "header"]
+    name: str
+    meaning: str
+    schema: Mapping[str, Any] = TEXT
+
+
+def _one_of(*values: str) -> Mapping[str, Any]:
+    return {"type": "string", "enum": list(values)}
+
+
+def _integer(least: int, most: int = LARGEST) -> Mapping[str, Any]:
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def _page(most: int) -> tuple[Parameter, ...]:
+    return (
+        Parameter("query", "limit", "the largest number of objects of the page", _integer(1, most)),
+        Parameter("query", "order", "`asc` for the oldest first; `desc` by default", _one_of("asc", "desc")),
+        Parameter("query", "after", "the id of the last object of the page before"),
+    )
+
+
+def _repeatable(result: str) -> Parameter:
+    return Parameter("header", "Idempotency-Key", f"makes a repeat the same {result}", KEY)
+
+
+PARAMETERS: Mapping[tuple[str, str], tuple[Parameter, ...]] = {
+    ("get", "/conversations"): (
+        Parameter("query", "limit", "1 to 100, 20 by default", _integer(1, 100)),
+        Parameter("query", "offset", "0 by default", _integer(0)),
+        Parameter("query", "search", "words of the title or the text"),
+        Parameter("query", "from", "the earliest time of the last message, ISO 8601", TIME),
+        Parameter("query", "to", "the latest time of the last message, ISO 8601", TIME),
+        Parameter("query", "block", "only conversations of this block"),
+        Parameter(
+            "query",
+            "include",
+            "`one-shot` also lists conversations that an OpenAI client began and did not continue",
+            _one_of("one-shot"),
+        ),
+    ),
+    ("get", "/conversations/{id}"): (
+        Parameter("query", "include", "`tools` also returns the tools' messages", _one_of("tools")),
+    ),
+    ("get", "/api/models"): (Parameter("query", "refresh", "`true` asks the vendors again", BOOLEAN),),
+    ("get", "/api/turns/{id}/events"): (
+        Parameter("query", "from", "the id of the last event that arrived"),
+        Parameter("header", "Last-Event-ID", "the same, as browsers send it"),
+    ),
+    ("post", "/conversations/messages"): (_repeatable("turn"),),
+    ("post", "/conversations/{id}/messages"): (
+        _repeatable("turn"),
+        Parameter("header", "Last-Event-ID", "with a repeat: the id of the last event that arrived"),
+    ),
+    ("post", "/api/conversations/{id}/compact"): (_repeatable("turn"),),
+    ("delete", "/api/conversations/{id}/compact"): (_repeatable("turn"),),
+    ("post", "/api/turns/{id}/fork"): (_repeatable("fork"),),
+    ("get", "/api/approvals"): (
+        Parameter("query", "block", "only those of this block"),
+        Parameter("query", "settled", "`true` also lists those decided in the last hour", BOOLEAN),
+    ),
+    ("get", "/api/blocks"): (Parameter("query", "archived", "`true` also lists the archives", BOOLEAN),),
+    ("delete", "/api/blocks/{name}"): (
+        Parameter("query", "archived", "`true` deletes the newest archive instead", BOOLEAN),
+    ),
+    ("post", "/v1/responses"): (_repeatable("response"),),
+    ("get", "/v1/responses/{id}"): (
+        Parameter(
+            "query", "stream", "`true` streams the events of the response, from the first one", BOOLEAN
+        ),
+        Parameter(
+            "query",
+            "starting_after",
+            "with `stream`: the number of the last event that arrived, for a response in the background",
+            _integer(0),
+        ),
+    ),
+    ("get", "/v1/responses/{id}/input_items"): _page(100),
+    ("get", "/v1/files"): (*_page(10_000), Parameter("query", "purpose", "only files with this purpose")),
+    ("post", "/v1/chat/completions"): (
+        Parameter(
+            "header",
+            "X-Conversation-ID",
+            "the conversation to continue; without it the one whose transcript is sent, else a new one",
+        ),
+    ),
+}
+"""The parameters of an operation besides its path and body."""
+
+
+def described_parameters(method: str, path: str) -> list[dict[str, Any]]:
+    """Return the parameters of an operation as the document has them, those of the path first."""
+    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    in_path = [
+        {"name": name, "in": "path", "required": True, "schema": BLOCK if name == "name" else TEXT}
+        for name in names
+    ]
+    others = [
+        {"name": one.name, "in": one.place, "description": one.meaning, "schema": one.schema}
+        for one in PARAMETERS.get((method, path), ())
+    ]
+    return [*in_path, *others]
