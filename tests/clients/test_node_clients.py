@@ -57,6 +57,7 @@ async def official(served: Served, tmp_path_factory: pytest.TempPathFactory) -> 
         ("background", ["queued", "completed", "word-12"]),
         ("backgroundResumed", [True, "response.completed", "word-30"]),
         ("backgroundCancelled", "cancelled"),
+        ("socket", ["system", "user", "assistant", "user"]),
         ("models", ["main"]),
         ("files", ["beans", True]),
         ("embeddings", ["number", "number"]),

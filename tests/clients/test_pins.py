@@ -9,7 +9,7 @@ from tests.clients.environments import LOCKS, NODE
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/how-to/openai-clients.md"
 ROW = re.compile(r"^\| [^|]+ \| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
-HELPERS = ("zod", "schemathesis")
+HELPERS = ("schemathesis", "ws", "zod")
 """Packages that the tests need, and that are no clients."""
 
 

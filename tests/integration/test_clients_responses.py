@@ -187,6 +187,24 @@ async def test_instructions_hold_for_one_response(harness: Harness) -> None:
     assert [message.role for message in stored.messages] == ["user", "assistant", "user", "assistant"]
 
 
+async def test_a_chain_over_the_clients_socket(harness: Harness) -> None:
+    """The package's connection has the events of one response after the other, and the second continues the first."""
+    async with harness.client.responses.connect() as connection:
+        first = await _completed(connection, "say:one")
+        second = await _completed(connection, "roles", previous_response_id=first.id)
+    assert first.output_text == "one"
+    assert second.output_text.split() == ["system", "user", "assistant", "user"]
+
+
+async def _completed(connection: Any, input: str, **given: Any) -> Any:
+    await connection.response.create(model="main", input=input, **given)
+    async for event in connection:
+        if event.type == "response.completed":
+            return event.response
+        assert event.type != "error", event
+    raise AssertionError("the connection ended before the response")
+
+
 async def test_background_cancel(harness: Harness) -> None:
     """A response in the background is queued at once, can be polled, and ends when it is cancelled."""
     queued = await harness.ask("slow:500:50", background=True)

@@ -2,6 +2,7 @@
 
 import OpenAI, { toFile } from "openai";
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
+import { ResponsesWS } from "openai/resources/responses/ws";
 import { z } from "zod";
 import { block, collect, key, look, report, run, url } from "./cases.mjs";
 
@@ -111,6 +112,20 @@ await run({
   async backgroundCancelled() {
     const answer = await respond("slow:500:50", { background: true });
     return (await client.responses.cancel(answer.id)).status;
+  },
+
+  async socket() {
+    const socket = new ResponsesWS(client);
+    const turn = (given) =>
+      new Promise((resolve, reject) => {
+        socket.once("response.completed", (event) => resolve(event.response));
+        socket.once("error", reject);
+        socket.send({ type: "response.create", model: block, ...given });
+      });
+    const first = await turn({ input: "say:one" });
+    const second = await turn({ input: "roles", previous_response_id: first.id });
+    socket.close();
+    return second.output[0].content[0].text.split(/\s+/);
   },
 
   async models() {

@@ -216,6 +216,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
         described["requestBody"] = _body(path, body)
     if path in ("/healthz", "/readyz"):
         described["security"] = []
+    if path == "/readyz":
+        described["responses"]["503"] = {**answer, "description": "A check fails."}
     return described
 
 
