@@ -46,7 +46,7 @@ AUDIO = "audio"
 FORMS = ("/v1/audio/transcriptions", "/v1/audio/translations")
 """The paths whose body is a form with a file."""
 
-OPTIONAL = (own.CancelRequest, own.StopRequest, own.ResetRequest)
+OPTIONAL = (own.CompactionOptions, own.CancelRequest, own.StopRequest, own.ResetRequest)
 """The bodies that can be left out."""
 
 Operation = tuple[str, str, str, type | str | None, int, type | str]
