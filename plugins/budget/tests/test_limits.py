@@ -14,13 +14,25 @@ from trunkline import ErrorCode
 from trunkline.api.bus import Bus
 from trunkline.api.channel import Channel, Gateway
 from trunkline.api.costs import BUDGET_EVENT, COST, OPENED_REQUEST, BudgetEvent, CostEntry, RequestOpened
-from trunkline.api.model import BlockCompleter, Finish, ModelAdapter, ModelError, Usage
+from trunkline.api.model import (
+    Audio,
+    BlockAbilities,
+    BlockCompleter,
+    Finish,
+    ModelAdapter,
+    ModelError,
+    SpeechEvent,
+    SpeechRequest,
+    Transcription,
+    TranscriptionRequest,
+    Usage,
+)
 from trunkline.contracts.streams import BUDGET_STREAM, COST_STREAM, COUNTER_STREAM
 from trunkline.contracts.topology import topology
 from trunkline.testing.platform import Platform, TurnAnswer, platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
 from trunkline.workers.memory import log_writer
-from trunkline_budget import reconciler
+from trunkline_budget import middleware, reconciler
 from trunkline_budget.budgets import budgets_of
 from trunkline_budget.counters import BudgetCounters
 from trunkline_budget.settings import BudgetSettings
@@ -134,6 +146,61 @@ async def test_the_daily_limit_trips_before_the_next_call() -> None:
 
 async def _told(plugin: Plugin) -> bool:
     return bool(plugin.bell.told)
+
+
+class Voice(ScriptedModel):
+    """A model that begins to speak or to listen, and ends when it may."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.begun, self.may_end = 0, anyio.Event()
+
+    async def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
+        self.begun += 1
+        await self.may_end.wait()
+        async for event in super().speak(request):
+            yield event
+
+    async def transcribe(self, request: TranscriptionRequest) -> Transcription:
+        self.begun += 1
+        await self.may_end.wait()
+        return await super().transcribe(request)
+
+
+@pytest.mark.parametrize("price", [{"characters": 1_000.0}, {"minute": 60.0}, {"input": 10.0}])
+async def test_speech_and_recordings_reserve_what_they_may_cost(
+    price: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By characters, by minutes and by tokens of audio. What runs holds the budget, so another call is not sent beside
+    it; when it has ended, the rest is free again.
+    """
+    monkeypatch.setattr(middleware, "WAIT_SECONDS", 0.2)
+    plugin = Plugin(model := Voice())
+    config = {
+        "runtime.provider_adapter": "scripted",
+        "models.prices": {"scripted/*": {"input": 0.0, "output": 0.0, **price}},
+        "plugins.budget.max_daily_spend": 0.001,
+    }
+
+    async def use(running: Platform) -> None:
+        owner = BlockAbilities(running.bus, "main")
+        if "characters" in price:
+            assert [event async for event in owner.speak(SpeechRequest(text="word " * 20))]
+        else:
+            audio = Audio(media_type="audio/ogg", data=b"OggS" * 5_000)
+            await owner.transcribe(TranscriptionRequest(audio=audio))
+
+    async with platform(plugins=[plugin], config=config) as running, anyio.create_task_group() as tasks:
+        tasks.start_soon(use, running)
+        await until(lambda: _begun(model))
+        with anyio.fail_after(30), pytest.raises(trunkline.CompletionError, match="still run hold the rest"):
+            await use(running)
+        assert model.begun == 1
+        model.may_end.set()
+
+
+async def _begun(model: Voice) -> bool:
+    return model.begun > 0
 
 
 async def test_a_used_up_budget_opens_by_a_reset_and_trips_again() -> None:

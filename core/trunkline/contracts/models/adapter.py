@@ -16,6 +16,7 @@ from trunkline.contracts.models.abilities import (
     TranscriptionRequest,
 )
 from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
+from trunkline.contracts.models.media_usage import NO_MEDIA, MediaUsage
 from trunkline.contracts.models.parameters import ModelParameter
 from trunkline.contracts.tools.messages import ToolSchema
 from trunkline.errors import ErrorCode, ModelError
@@ -43,7 +44,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     ``operation`` is ``chat`` in every request that an adapter streams. The other operations are those of ``embed``,
     ``transcribe`` and ``speak``, which only middleware around requests sees: each text that the vendor receives is a
     message of its own, in the order of the texts. Those of speech are the text and the instructions, that of a
-    transcript is the prompt; the recording is not shown. The events of the answer have no text.
+    transcript is the prompt; the recording is not shown. The events of the answer have no text. ``audio_tokens`` and
+    ``media`` are upper estimates of what such a request costs beside the tokens of its texts.
     """
 
     messages: tuple[Message, ...]
@@ -61,6 +63,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     actor: str = ""
     purpose: str = "turn"
     operation: Operation = "chat"
+    audio_tokens: int = 0
+    media: MediaUsage = NO_MEDIA
     adapter: str = ""
     key: str = ""
     id: str = ""

@@ -143,18 +143,13 @@ class Rate:
 
     def cost(self, usage: Usage, media: MediaUsage = NO_MEDIA) -> int:
         """Return the cost in micro-USD of what the vendor counted. Raises nothing."""
-        units = (
-            media.images * _decimal(self.price.image) * 1_000_000
-            + _decimal(media.seconds) / 60 * _decimal(self.price.minute) * 1_000_000
-            + media.characters * _decimal(self.price.characters)
-        )
-        exact = self._tokens(usage.input_tokens).cost(usage) + units
+        exact = self._tokens(usage.input_tokens).cost(usage) + self._media_cost(media)
         return int(exact.to_integral_value(ROUND_HALF_UP))
 
     def estimate(self, request: ModelRequest) -> int:
         """Return an upper estimate in micro-USD of what the request costs without its answer. Raises nothing."""
         tokens = estimate_input_tokens(request)
-        return _ceiling(tokens * self._tokens(tokens).highest_input)
+        return _ceiling(tokens * self._tokens(tokens).highest_input + self._media_cost(request.media))
 
     def max_cost(self, request: ModelRequest) -> int:
         """Return an upper estimate in micro-USD of what the request costs with the longest answer that it permits.
@@ -163,7 +158,8 @@ class Rate:
         tokens = estimate_input_tokens(request)
         rate = self._tokens(tokens)
         answer = request.max_tokens or self.price.max_output or DEFAULT_MAX_OUTPUT
-        return _ceiling(tokens * rate.highest_input + answer * rate.highest_output)
+        media = self._media_cost(request.media)
+        return _ceiling(tokens * rate.highest_input + answer * rate.highest_output + media)
 
     def affordable_tokens(self, messages: tuple[Message, ...], max_cost: int) -> int | None:
         """Return the number of tokens that an answer may have so that question and answer cost at most ``max_cost``
@@ -184,10 +180,15 @@ class Rate:
         """
         tokens = estimate_input_tokens(request)
         rate = self._tokens(tokens)
+        left = max_cost - tokens * rate.highest_input - self._media_cost(request.media)
+        return int(left // rate.highest_output) if rate.highest_output else None
+
+    def _media_cost(self, media: MediaUsage) -> Decimal:
+        """Return the cost in micro-USD of what is not billed by tokens."""
         return (
-            int((max_cost - tokens * rate.highest_input) // rate.highest_output)
-            if rate.highest_output
-            else None
+            media.images * _decimal(self.price.image) * 1_000_000
+            + _decimal(media.seconds) / 60 * _decimal(self.price.minute) * 1_000_000
+            + media.characters * _decimal(self.price.characters)
         )
 
     def _tokens(self, input_tokens: int) -> TokenRate:

@@ -25,14 +25,17 @@ tile, Anthropic width times height divided by 750)."""
 
 
 def estimate_input_tokens(request: ModelRequest) -> int:
-    """Return an upper estimate of the request's input tokens: messages, tools, response format and partial answer."""
+    """Return an upper estimate of the request's input tokens: messages, tools, response format and partial
+    answer, and the tokens of a recording.
+    """
     format = request.response_format
     others = (
         *((tool,) for tool in request.tools),
         *(() if format is None else (format,)),
         *((request.partial,) if request.partial else ()),
     )
-    return estimate_message_tokens(request.messages) + sum(map(_tokens_as_json, others))
+    said = estimate_message_tokens(request.messages) + sum(map(_tokens_as_json, others))
+    return said + request.audio_tokens
 
 
 def estimate_tokens(request: ModelRequest) -> int:

@@ -253,6 +253,8 @@ class AbilityHandler:
             actor=asked.actor,
             purpose=asked.purpose,
             operation=operation,
+            audio_tokens=estimate.usage.input_tokens if operation == semconv.TRANSCRIPTION else 0,
+            media=estimate.media,
             adapter=choice.adapter.name,
         )
         return AbilityCall(choice.adapter.vendor, described, estimate, self._ledger)
