@@ -76,17 +76,10 @@ def _install_with_npm(place: Path) -> None:
     for file in ("package.json", "package-lock.json"):
         shutil.copy(NODE / file, place)
     npm = program.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    install = [
-        str(program),
-        str(npm),
-        "ci",
-        "--prefix",
-        str(place),
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-    ]
-    _run(install, {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"})
+    quickly = ("--fetch-retries=2", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000")
+    options = ("--prefix", str(place), "--ignore-scripts", "--no-audit", "--no-fund", *quickly)
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    _run([str(program), str(npm), "ci", *options], {**os.environ, "PATH": path})
 
 
 def _run(command: list[str], environ: dict[str, str]) -> None:
