@@ -39,7 +39,9 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     ),
     "MB-F10": done("history trimming: old results of read_file/search_files cut to 500 chars"),
     "MB-F11": done("80 % memory rule: when accumulated tokens ≥ thresholdPercent of"),
-    "MB-F12": planned(13, '"smart memory" on stop: last 10 messages (200 chars each) into memory.md'),
+    "MB-F12": done(
+        '"smart memory" on stop: not needed, since every message is stored; a stop leaves memory.md as it is (MB-D11)'
+    ),
     "MB-F13": done(
         "system prompt = first-run onboarding (monitor picks a name/emoji",
         "plugins/personality/tests/test_onboarding.py",
@@ -159,8 +161,8 @@ REQUIREMENTS: Mapping[str, Requirement] = {
     "MB-T10": done("deny → tool error result reaches the model, loop goes on"),
     "MB-T11": done("approval requested on telegram is visible and resolvable from web and CLI"),
     "MB-T12": done("discovery: first model request carries only the discovery/always-send set"),
-    "MB-T13": planned(13, "accumulate to 80 % → summary stored, message list reset, counter 0"),
-    "MB-T13b": planned(13, "two rebirths in a row: a fact told before the first one is still known after"),
+    "MB-T13": done("accumulate to 80 % → summary stored, message list reset, counter 0"),
+    "MB-T13b": done("two rebirths in a row: a fact told before the first one is still known after"),
     "MB-T14": done(
         "kill -9 during a tool call → restart resumes the conversation without",
         "tests/integration/test_kills.py::test_killed_while_a_tool_has_its_effect",

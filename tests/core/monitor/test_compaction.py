@@ -1,6 +1,6 @@
 """Compaction: when a conversation comes near the window of its model, a summary replaces its first messages."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,10 @@ from trunkline.api.model import (
 from trunkline.contracts.conversations.messages import AppendConversation, LoadConversation, Message, Usage
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.costs.subjects import COST
+from trunkline.contracts.gateway.access import Identity
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES, STORE_MESSAGES
+from trunkline.contracts.memory.files import ReadMemory, WriteMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE
 from trunkline.contracts.turns.messages import JournalEntry, ModelCallFinished, StatusShown, TurnStarted
 from trunkline.contracts.turns.subjects import FEED, JOURNAL
 from trunkline.testing.platform import BLOCK, Platform, TurnAnswer, platform
@@ -539,3 +542,98 @@ async def test_what_is_counted_passed_the_middleware() -> None:
     async with talking(model, None, Secretive()) as running:
         await say_all(running, ["hunter2 " + "x" * 30_000])
     assert len(model.counts) == 1 and "hunter2" not in str(model.counts[0].messages)
+
+
+# Rebirth -----------------------------------------------------------------------------------------------------
+
+
+async def memory_of(running: Platform) -> str:
+    """The text of the block's ``memory.md``."""
+    file = await running.bus.call(MEMORY_READ, ReadMemory(path=f"blocks/{BLOCK}/memory.md"))
+    return file.content
+
+
+async def test_a_rebirth_begins_anew_with_the_memory_of_the_block(tmp_path: Path) -> None:
+    """The summary of all messages is in ``memory.md``, which a new conversation of the block begins with, and the next
+    answer in this one knows it. A restart changes nothing of it (MB-T13, MB-F12)."""
+    model = Model()
+    async with talking(model, tmp_path) as running:
+        answer = await say_all(running, ["The code is 4711.", "Two."])
+        conversation = answer.accepted.conversation
+        said = await say_all(running, ["/rebirth the code"], conversation)
+        assert said.text.startswith("All 4 messages so far are summarised, by scripted/scripted.")
+        assert SUMMARY in await memory_of(running)
+        await say_all(running, ["What is it?"], conversation)
+        system = str([m.content for m in model.turns[-1].messages if m.role == "system"])
+        assert SUMMARY in system and contents(model.turns[-1])[1] == "/rebirth the code"
+        before = await memory_of(running)
+    async with talking(model, tmp_path) as running:
+        assert await memory_of(running) == before
+        await say_all(running, ["Hello in another conversation."])
+        assert SUMMARY in str([m.content for m in model.turns[-1].messages if m.role == "system"])
+
+
+async def test_two_rebirths_forget_nothing_said_before_the_first() -> None:
+    """The first summary is input of the second, and stays in the history of the file (MB-T13b, MB-D17)."""
+    model = Model()
+    async with talking(model) as running:
+        answer = await say_all(running, ["The code is 4711.", "/rebirth"])
+        model.summary = lambda request: "The roses are red."
+        await say_all(running, ["The roses are red.", "/rebirth"], answer.accepted.conversation)
+        assert SUMMARY in model.summaries[-1].messages[0].content
+        text = await memory_of(running)
+        assert text.index("The roses are red.") < text.index("## History") < text.index(SUMMARY)
+        model.summary = lambda request: "The tulips are late."
+        await say_all(running, ["The tulips are late.", "/rebirth"])
+        text = await memory_of(running)
+        assert all(fact in text for fact in (SUMMARY, "The roses are red.", "The tulips are late."))
+        assert "The roses are red." in model.summaries[-1].messages[0].content
+
+
+async def test_the_owner_chooses_rebirth_for_every_compaction() -> None:
+    """With ``rebirth`` in the settings the summary of a compaction in the background is in ``memory.md`` (MB-F11)."""
+    model = Model()
+    async with talking(model, **{"plugins.compaction.rebirth": True}) as running:
+        answer = await say_all(running, ["One."])
+        model.size = 9_000
+        await say_all(running, ["Two."], answer.accepted.conversation)
+        record = await compacted(running, answer.accepted.conversation)
+        assert record.count == 4 and SUMMARY in await memory_of(running)
+
+
+async def test_a_rebirth_needs_a_block_that_remembers() -> None:
+    """In a block that remembers nothing the command says so, and compacts nothing."""
+    model = Model()
+    async with talking(model) as running:
+        answer = await say_all(running, ["One.", "Two."])
+        file = f"blocks/{BLOCK}/block.toml"
+        write = WriteMemory(path=file, content="[memory]\nenabled = false\n", actor="owner")
+        await running.bus.call(MEMORY_WRITE, write)
+        said = await say_all(running, ["/rebirth"], answer.accepted.conversation)
+        assert said.text.startswith("Nothing is remembered in this block") and model.summaries == []
+
+
+async def test_a_rebirth_needs_the_permission_to_write_the_memory() -> None:
+    """A credential without ``memory:`` in its scopes cannot change ``memory.md`` by the command."""
+    model = Model()
+
+    class Guests:
+        name = "guests"
+
+        async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
+            guest = Identity(id="guest", permissions=("tools:*",))
+            return guest if headers.get("x-guest") == "ann" else None
+
+        @trunkline.hookimpl
+        def trunkline_authenticators(self) -> list[object]:
+            return [self]
+
+    async with talking(model, None, Guests()) as running:
+        answer = await say_all(running, ["One.", "Two."])
+        path = f"/api/conversations/{answer.accepted.conversation}/compact"
+        async with httpx2.AsyncClient(base_url=running.url, headers={"x-guest": "ann"}) as http:
+            reply = await http.post(path, json={"rebirth": True})
+        accepted = msgspec.structs.replace(answer.accepted, turn=reply.json()["turn"])
+        said = await running.answer(accepted)
+        assert said.text == "The permissions of this request do not include memory.md of this block."
+        assert model.summaries == []

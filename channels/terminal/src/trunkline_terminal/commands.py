@@ -31,7 +31,7 @@ CommandAction = Callable[["ChatSession", str], Awaitable[bool | None]]
 MAX_LISTED = 15
 """The largest number of conversations in a list."""
 
-AGENT_COMMANDS = ("tool", "compact")
+AGENT_COMMANDS = ("tool", "compact", "rebirth")
 """Commands that the agent carries out. They are sent as messages, so that they work in every channel."""
 
 _WORD = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+(.*))?", re.DOTALL)
@@ -109,6 +109,7 @@ async def _help(session: "ChatSession", rest: str) -> None:
 _KEYS = (
     "/tool NAME key=value runs a tool, whatever model answers; /tool lists them. //text sends /text.",
     "/compact [FOCUS] summarises the older messages for the model; /compact undo withdraws the summary.",
+    "/rebirth [FOCUS] summarises all messages into memory.md of the block, and begins anew with it.",
     "Alt-Enter or Ctrl-J begins a new line. A message typed while a turn runs waits for it.",
     "Ctrl-C ends the running turn; a second one leaves. Ctrl-D leaves.",
 )

@@ -7,6 +7,7 @@ from typing import Literal
 
 from trunkline.contracts.conversations.messages import Message
 from trunkline.contracts.conversations.summary_record import SummaryRecord
+from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.models.completer import Completer
 
 CompactionCause = Literal["automatic", "command", "overflow"]
@@ -20,6 +21,8 @@ class CompactionJob:
     ``messages`` are all stored messages, ``previous`` the record in effect. ``window`` is the number of tokens that the
     conversation's model accepts, ``summary_window`` that of the model that summarises. ``focus`` is what a person asked
     to keep. ``progress`` shows a sentence to people. ``completer`` asks models; its purpose must be ``summary``.
+    With ``rebirth`` a person asked for a rebirth: no message stays, and the summary is also written to the block's
+    ``memory.md``. ``memory`` is the memory of the block; None if nothing may be remembered there.
     """
 
     messages: tuple[Message, ...]
@@ -30,6 +33,8 @@ class CompactionJob:
     completer: Completer
     progress: Callable[[str], Awaitable[None]]
     focus: str = ""
+    rebirth: bool = False
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,4 +68,5 @@ class Compactor(ABC):
 
         Raises:
             CompletionError: no model wrote a summary. The conversation stays as it is.
+            ToolError: memory refused ``memory.md``. The conversation stays as it is.
         """

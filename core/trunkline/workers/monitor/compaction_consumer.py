@@ -12,15 +12,12 @@ import anyio
 from trunkline.contracts.streams import COMPACTION_CONSUMER
 from trunkline.contracts.turns.messages import TurnFact
 from trunkline.contracts.turns.subjects import TURN_FACT
-from trunkline.errors import TRANSIENT_CODES, CompletionError, ModelError
-from trunkline.workers.monitor.compaction_service import CompactionRequest, CompactionService
+from trunkline.errors import TRANSIENT_CODES, CompletionError, ModelError, ToolError
+from trunkline.workers.monitor.compaction_service import ACTOR, CompactionRequest, CompactionService
 from trunkline_bus import Bus, BusError, Delivery, RemoteFault
 from trunkline_bus.backoff import Backoff
 
 log = logging.getLogger(__name__)
-
-ACTOR = "compaction"
-"""The actor of compactions in the background, for the history of memory and the cost ledger."""
 
 RECONNECT_DELAY = 5.0
 """Seconds until turns are followed again after a failure."""
@@ -68,7 +65,7 @@ class CompactionConsumer:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
                 return await self._compact(fact)
-            except (BusError, CompletionError, ModelError) as error:
+            except (BusError, ToolError, ModelError) as error:
                 log.warning("conversation %s was not compacted: %s", fact.conversation, error)
                 if attempt == MAX_ATTEMPTS or not _is_transient(error):
                     return

@@ -13,12 +13,17 @@ from trunkline.contracts.conversations.messages import (
 )
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES, STORE_MESSAGES
+from trunkline.contracts.memory.bus_transport import block_memory
+from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.models.client import BlockCompleter
 from trunkline.contracts.turns.compaction import CompactionCause, CompactionJob, Compactor, SummaryDraft
 from trunkline.workers.monitor.context_builder import ContextBuilder
-from trunkline_bus import Bus, new_id
+from trunkline_bus import Bus, Scope, new_id
 
 log = logging.getLogger(__name__)
+
+ACTOR = "compaction"
+"""The actor of what a compaction writes to memory, and of compactions in the background."""
 
 LOAD_TIMEOUT, STORE_TIMEOUT = 10.0, 20.0
 """Seconds to wait for memory."""
@@ -36,7 +41,8 @@ class CompactionRequest:
     """A compaction of a conversation.
 
     ``turn`` is the turn after which, or in which, it happens: a repeated request of the same turn makes no second
-    record. ``model`` is the conversation's model. ``progress`` shows a sentence to people.
+    record. ``model`` is the conversation's model. ``progress`` shows a sentence to people. ``rebirth`` is as in
+    ``CompactionJob``.
     """
 
     block: str
@@ -46,6 +52,7 @@ class CompactionRequest:
     model: str
     cause: CompactionCause
     focus: str = ""
+    rebirth: bool = False
     progress: Callable[[str], Awaitable[None]] = show_nothing
 
 
@@ -69,7 +76,7 @@ class CompactionService:
         """Return the conversation's new summary record; None if there is nothing to summarise. Another record that was
         stored meanwhile is returned in its place.
 
-        Raises CompletionError if no model summarised, and BusError.
+        Raises CompletionError if no model summarised, ToolError if memory refused a file, and BusError.
         """
         found = await self._load(request.block, request.conversation, 0)
         previous = found.summary_record
@@ -81,6 +88,10 @@ class CompactionService:
         if draft is None:
             return None
         return await self._store(request, found, draft)
+
+    async def remembers(self, block: str) -> bool:
+        """Report whether anything may be remembered in the block. Raises BusError."""
+        return (await self._builder.profile(block)).block.memory.enabled
 
     async def withdraw(self, request: CompactionRequest, record: SummaryRecord) -> None:
         """Withdraw the record in effect, so that the one before it is in effect again. Raises BusError."""
@@ -105,7 +116,15 @@ class CompactionService:
             completer=completer,
             progress=request.progress,
             focus=request.focus,
+            rebirth=request.rebirth,
+            memory=self._memory(request) if profile.block.memory.enabled else None,
         )
+
+    def _memory(self, request: CompactionRequest) -> Memory:
+        """Return the memory of the block. Its history names the conversation and turn, so what is written there is not
+        taken for the owner's own words (ADR 23)."""
+        scope = Scope(block=request.block, conversation=request.conversation, turn=request.turn)
+        return block_memory(self._bus, request.block, ACTOR, scope)
 
     async def _store(
         self, request: CompactionRequest, found: ConversationSlice, draft: SummaryDraft

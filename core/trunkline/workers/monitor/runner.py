@@ -61,7 +61,7 @@ from trunkline.workers.monitor.turn import (
     Turn,
 )
 from trunkline.workers.monitor.turn_compaction import COMMAND as COMPACT_COMMAND
-from trunkline.workers.monitor.turn_compaction import TurnCompaction
+from trunkline.workers.monitor.turn_compaction import REBIRTH_COMMAND, TurnCompaction
 from trunkline.workers.monitor.turn_messages import (
     append_request,
     last_answer_id,
@@ -252,9 +252,10 @@ class TurnRunner:
         if (tool_command := self._command(TOOL_COMMAND)) is not None:
             await self._answer_command(tool_command, command.step)
             return
-        if (compact_command := self._command(COMPACT_COMMAND)) is not None:
-            await self._compact(compact_command, command.step)
-            return
+        for name in (COMPACT_COMMAND, REBIRTH_COMMAND):
+            if (compact_command := self._command(name)) is not None:
+                await self._compact(name, compact_command, command.step)
+                return
         if isinstance(self._choice, ModelError):
             log.warning("turn %s has no model: %s", self._scope.turn, self._choice)
             code, fault, detail = (
@@ -326,11 +327,14 @@ class TurnRunner:
         model = choice.label if isinstance(choice, SelectedModel) else ""
         return TurnCompaction(self._deps.compaction, self._context, model, self._feed.emit)
 
-    async def _compact(self, command: str, step: int) -> None:
-        """Answer ``/compact`` with what it did."""
+    async def _compact(self, name: str, command: str, step: int) -> None:
+        """Answer ``/compact`` or ``/rebirth`` with what it did."""
         with self._cancellable():
-            compaction = self._compaction(self._choice)
-            said = await compaction.answer_command(command, self.turn.summary_record)
+            compaction, used = self._compaction(self._choice), self.turn.summary_record
+            if name == REBIRTH_COMMAND:
+                said = await compaction.answer_rebirth(command, used, self.turn.permissions)
+            else:
+                said = await compaction.answer_command(command, used)
             await self._send_answer(ModelCallFinished(step=step, text=said, commanded=True))
 
     def _command(self, name: str) -> str | None:

@@ -1,24 +1,30 @@
-"""Compaction within a turn: the command ``/compact``, a request that is too long, and a request that a model refused as
-too long. Progress is shown in the turn's feed."""
+"""Compaction within a turn: the commands ``/compact`` and ``/rebirth``, a request that is too long, and a request that
+a model refused as too long. Progress is shown in the turn's feed."""
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from trunkline.contracts.conversations.summary_record import SummaryRecord
+from trunkline.contracts.memory.paths import root_path
 from trunkline.contracts.models.adapter import ModelRequest
 from trunkline.contracts.models.token_estimate import estimate_input_tokens
 from trunkline.contracts.turns.compaction import CompactionCause
 from trunkline.contracts.turns.messages import COMPACTION_STATUS, FeedEvent, StatusShown, TurnRequested
-from trunkline.errors import CompletionError, ModelError
+from trunkline.errors import ModelError, ToolError
+from trunkline.policy import ActorPermissions
 from trunkline.workers.monitor.compaction_service import CompactionRequest, CompactionService
 from trunkline.workers.monitor.context_builder import TurnContext
 from trunkline.workers.monitor.model_history import covers
 
 log = logging.getLogger(__name__)
 
-COMMAND = "/compact"
+COMMAND, REBIRTH_COMMAND = "/compact", "/rebirth"
 
 UNDO = "undo"
+
+BLOCK_MEMORY = "memory.md"
+"""The file of a block to which a rebirth writes."""
 
 NOT_INSTALLED = (
     "Conversations are not compacted here: the plugin `compaction` is not loaded. Remove it from `[plugins] disabled` "
@@ -26,6 +32,10 @@ NOT_INSTALLED = (
 )
 
 BY_CLIENT = "This client sends the whole conversation with each message, so it decides what a model receives."
+
+NOT_REMEMBERED = "Nothing is remembered in this block: its block.toml says so (`memory.enabled`)."
+
+NOT_PERMITTED = "The permissions of this request do not include memory.md of this block."
 
 NOTHING_OLD = "There is nothing to summarise: no message is older than those that stay as they are."
 
@@ -62,11 +72,38 @@ class TurnCompaction:
             return BY_CLIENT
         if command.casefold() == UNDO:
             return await self._undo(self._service, used)
+        return await self._summarise(self._service, self._request("command", command), used)
+
+    async def answer_rebirth(
+        self, command: str, used: SummaryRecord | None, permissions: ActorPermissions
+    ) -> str:
+        """Carry out the text after ``/rebirth``; return the sentence for the person. Without the permission to write
+        ``memory.md``, nothing is done.
+
+        Raises BusError while memory does not answer.
+        """
+        request = self._context.request
+        if self._service is None:
+            return NOT_INSTALLED
+        if request.history is not None:
+            return BY_CLIENT
+        if not permissions.allows_memory(f"/{root_path(request.block, BLOCK_MEMORY)}"):
+            return NOT_PERMITTED
+        if not await self._service.remembers(request.block):
+            return NOT_REMEMBERED
+        rebirth = replace(self._request("command", command), rebirth=True)
+        return await self._summarise(self._service, rebirth, used)
+
+    async def _summarise(
+        self, service: CompactionService, request: CompactionRequest, used: SummaryRecord | None
+    ) -> str:
         try:
-            record = await self._service.compact(self._request("command", command))
-        except (CompletionError, ModelError) as error:
+            record = await service.compact(request)
+        except (ToolError, ModelError) as error:
             return f"The conversation was not compacted: {error} All messages are as they were."
-        return NOTHING_OLD if record is None or record == used else _success(record)
+        if record is None or record == used:
+            return NOTHING_OLD
+        return _rebirth_success(record) if request.rebirth else _success(record)
 
     async def shorten(self, used: SummaryRecord | None, cause: CompactionCause) -> SummaryRecord | None:
         """Compact the conversation so that a request fits; return the record to use instead of ``used``. None if that
@@ -78,7 +115,7 @@ class TurnCompaction:
             return None
         try:
             record = await self._service.compact(self._request(cause))
-        except (CompletionError, ModelError) as error:
+        except (ToolError, ModelError) as error:
             log.warning("conversation %s was not compacted: %s", self._context.request.conversation, error)
             return None
         return record if record != used and covers(record, self._context.history) else None
@@ -123,6 +160,14 @@ class TurnCompaction:
 
     async def _show(self, sentence: str) -> None:
         await self._emit(StatusShown(name=COMPACTION_STATUS, text=sentence))
+
+
+def _rebirth_success(record: SummaryRecord) -> str:
+    return (
+        f"All {record.count} messages so far are summarised, by {record.model}. The summary is in memory.md of this "
+        "block, which every conversation of the block begins with; what it had before is under History. The messages "
+        "stay stored. `/compact undo` returns to them; memory.md stays."
+    )
 
 
 def _success(record: SummaryRecord) -> str:

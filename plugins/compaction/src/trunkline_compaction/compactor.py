@@ -1,14 +1,21 @@
 """The compactor: selects the messages, and has a model summarise them, piece by piece if there are many."""
 
-from trunkline import CompletionError
+from datetime import UTC, datetime
+
+from trunkline import CompletionError, Memory
+from trunkline.api.memory import read_text, update_text
 from trunkline.api.model import estimate_message_tokens
 from trunkline.api.turn import CompactionJob, Compactor, SummaryDraft
+from trunkline_compaction.memory_summary import summary_of, with_summary
 from trunkline_compaction.prompts import summary_in, summary_prompt
 from trunkline_compaction.selection import count_covered
 from trunkline_compaction.settings import CompactionSettings
 from trunkline_compaction.transcript_text import take_piece, transcript_text
 
 PURPOSE = "summary"
+
+BLOCK_MEMORY = "memory.md"
+"""The file of a block to which a rebirth writes."""
 
 PIECE_SHARE = 0.5
 """The share of the window that a piece of the conversation may fill; the rest is for instructions and summaries."""
@@ -39,14 +46,34 @@ class SummaryCompactor(Compactor):
     async def compact(self, job: CompactionJob) -> SummaryDraft | None:
         """Summarise all messages but the newest, after what the earlier summary tells. Raises CompletionError."""
         covered = job.previous.count if job.previous is not None else 0
-        settings = self._settings
-        keep = settings.keep_messages_on_command if job.cause == "command" else settings.keep_messages
-        budget = int(settings.keep_share * job.window)
+        memory = job.memory if self._is_rebirth(job) else None
+        keep, budget = self._keep(job) if memory is None else 0, int(self._settings.keep_share * job.window)
         count = count_covered(job.messages, covered, keep=keep, budget=budget)
         if count == covered or (job.cause == "automatic" and _saves_little(job, covered, count)):
             return None
         await job.progress(f"Summarising {count - covered} older messages …")
-        return await _summarise(job, covered, count)
+        told = job.previous.text if job.previous is not None else ""
+        if memory is None:
+            return await _summarise(job, covered, count, told)
+        return await _remember(memory, job, covered, count, told)
+
+    def _is_rebirth(self, job: CompactionJob) -> bool:
+        return job.rebirth or (self._settings.rebirth and job.cause == "automatic")
+
+    def _keep(self, job: CompactionJob) -> int:
+        settings = self._settings
+        return settings.keep_messages_on_command if job.cause == "command" else settings.keep_messages
+
+
+async def _remember(memory: Memory, job: CompactionJob, covered: int, count: int, told: str) -> SummaryDraft:
+    """Summarise, and write the summary to ``memory.md``. The model also gets the summary that the file has, so that the
+    new one contains what was known before this conversation."""
+    known = summary_of(await read_text(memory, BLOCK_MEMORY))
+    told = "\n\n".join(part for part in (known, told if told not in known else "") if part)
+    draft = await _summarise(job, covered, count, told)
+    at = datetime.now(UTC)
+    await update_text(memory, BLOCK_MEMORY, lambda text: with_summary(text, draft.text, at, "Memory"))
+    return draft
 
 
 def _saves_little(job: CompactionJob, covered: int, count: int) -> bool:
@@ -55,11 +82,11 @@ def _saves_little(job: CompactionJob, covered: int, count: int) -> bool:
     return estimate_message_tokens(job.messages[covered:count]) < MIN_SAVED_SHARE * job.window
 
 
-async def _summarise(job: CompactionJob, covered: int, count: int) -> SummaryDraft:
+async def _summarise(job: CompactionJob, covered: int, count: int, told: str) -> SummaryDraft:
     """Return the summary of the messages from ``covered`` to ``count``, each piece after the summary of those before
-    it. A piece that the model does not take is halved."""
+    it, and the first after ``told``. A piece that the model does not take is halved."""
     rest = list(transcript_text(job.messages[covered:count]))
-    summary, model = (job.previous.text, job.previous.model) if job.previous is not None else ("", "")
+    summary, model = told, job.previous.model if job.previous is not None else ""
     size = max(MIN_PIECE_CHARS, int(job.summary_window * PIECE_SHARE) * CHARACTERS_PER_TOKEN)
     while rest:
         piece, after = take_piece(rest, size)

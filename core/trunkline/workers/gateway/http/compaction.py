@@ -18,10 +18,11 @@ UNDO = "undo"
 
 async def compact(request: Request) -> Response:
     """``POST /api/conversations/{id}/compact``"""
-    focus = " ".join((await read_optional_json(request, CompactionOptions)).focus.split())
+    options = await read_optional_json(request, CompactionOptions)
+    focus, command = " ".join(options.focus.split()), "/rebirth" if options.rebirth else "/compact"
     if focus.casefold() == UNDO:
         raise InvalidField(("focus",), "DELETE withdraws the newest summary.")
-    return await _send(request, f"/compact {focus}".strip())
+    return await _send(request, f"{command} {focus}".strip())
 
 
 async def undo(request: Request) -> Response:

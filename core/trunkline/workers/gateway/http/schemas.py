@@ -92,9 +92,11 @@ class ConversationModel(In, frozen=True, kw_only=True):
 
 
 class CompactionOptions(In, frozen=True, kw_only=True):
-    """The options of a compaction: ``focus`` is what the summary must keep in particular, "" for nothing."""
+    """The options of a compaction: ``focus`` is what the summary must keep in particular, "" for nothing. With
+    ``rebirth`` all messages are summarised, and the summary is written to ``memory.md`` of the block."""
 
     focus: str = ""
+    rebirth: bool = False
 
 
 class BlockChanges(In, frozen=True, kw_only=True):
