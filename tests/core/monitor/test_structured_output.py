@@ -1,10 +1,12 @@
 """Answers in a response format, with an adapter whose vendor does not enforce one."""
 
 import json
+import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+import anyio
 import pytest
 
 from trunkline import Message, ToolCall
@@ -144,3 +146,38 @@ def test_hostile_schemas_cost_little() -> None:
         deep = {"properties": {"a": deep}}
     assert find_schema_problem(deep)
     assert time.perf_counter() - began < 30
+
+
+def doubled(schema: dict[str, Any], depth: int = 60) -> dict[str, Any]:
+    """Return a schema that applies ``schema`` 2 to the power of ``depth`` times."""
+    named = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(depth)}
+    return {"$defs": {**named, f"d{depth}": schema}, "$ref": "#/$defs/d0"}
+
+
+def test_a_schema_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few references describe more work than can be done. The work is ended, and no thread is left with it."""
+    monkeypatch.setattr("trunkline._util.json_schema.MAX_SECONDS", 1.0)
+    before = threading.active_count()
+    assert "too long" in find_schema_violation("x", doubled({"type": "string"}))
+    assert find_schema_violation("x", doubled({"type": "string"}, 4)) == ""
+    assert find_schema_violation(7, doubled({"type": "string"}, 4)).startswith("At $: 7 is not")
+    assert threading.active_count() == before
+
+
+def test_patterns_of_a_schema_are_limited() -> None:
+    """Each compiled expression takes time and memory, so there is a limit of their size and of their number."""
+    many = {f"p{n}": {"pattern": f"x{n}"} for n in range(101)}
+    assert "more than 100" in find_schema_problem({"properties": many})
+    assert "more than 100" in find_schema_problem({"patternProperties": many})
+    assert find_schema_problem({"pattern": "(a{1,300}){1,300}"})
+    for pattern in (r"^.{1,255}$", r"^[^@\s]+@[^@\s]+\.[^@\s]+$", r"^[a-zA-Z0-9_-]{1,64}$", r"\w{1,100}"):
+        assert find_schema_problem({"pattern": pattern}) == ""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("end", ["x", "```", "\n```x"])
+async def test_a_long_answer_of_line_breaks_is_refused_at_once(end: str) -> None:
+    """Models in a loop write them. Nothing else in the process waits for such an answer."""
+    answer = "```json\n" + "\n" * 200_000 + end
+    with anyio.fail_after(30), pytest.raises(ModelError):
+        await events_of(Model(answer, answer))

@@ -1,7 +1,6 @@
 """Answers in a response format by adapters whose vendors do not enforce one: instruction, validation, one repair."""
 
 import json
-import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
@@ -14,8 +13,8 @@ from trunkline.contracts.models.adapter import AskModel, Call, Finish, ModelEven
 from trunkline.contracts.models.constraints import ResponseFormat
 from trunkline.errors import ErrorCode, ModelError
 
-FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
-"""A JSON text that a model put into a fenced block of Markdown."""
+FENCE = "```"
+"""The beginning and the end of a block of Markdown, into which a model may put its JSON text."""
 
 MAX_PROBLEM = 300
 """Largest number of characters of the validator's message that the model receives."""
@@ -79,8 +78,11 @@ def find_problem(text: str, format: ResponseFormat) -> str:
 
 
 def _without_fence(text: str) -> str:
-    fenced = FENCE.match(text)
-    return fenced[1] if fenced else text.strip()
+    plain = text.strip()
+    first, _, rest = plain.partition("\n")
+    if first.rstrip() not in (FENCE, f"{FENCE}json") or not rest.endswith(FENCE):
+        return plain
+    return rest.removesuffix(FENCE).strip()
 
 
 def _instructed(request: ModelRequest, format: ResponseFormat) -> ModelRequest:
