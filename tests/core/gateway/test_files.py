@@ -171,3 +171,12 @@ async def test_names_are_sanitised(
     if name and not set(name) & set('\r"'):  # which the client encodes
         file: Any = await client.files.create(file=(name, b"x"), purpose="user_data")
         assert file.filename == safe
+
+
+async def test_a_message_names_few_files(env: Environment) -> None:
+    """Ids are counted before any file is looked up, whether the files exist or not."""
+    parts = [{"type": "input_file", "file_id": f"file_{number}"} for number in range(11)]
+    response = await env.http.post(
+        "/v1/responses", json={"model": "main", "input": [{"role": "user", "content": parts}]}
+    )
+    assert response.status_code == 413 and env.monitor.seen == []

@@ -90,6 +90,9 @@ CHATS: tuple[tuple[Any, str | None], ...] = (
     ({"messages": HI, "max_tokens": 0}, "max_tokens"),
     ({"messages": HI, "max_completion_tokens": 0}, "max_completion_tokens"),
     ({"messages": HI, "stream": "yes"}, "stream"),
+    ({"messages": HI * 10_001}, "messages"),
+    ({"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}] * 1_001}]}, "messages[0].content"),
+    ({"messages": HI, "tools": [{"type": "function", "function": {"name": f"t{n}"}} for n in range(1_001)]}, "tools"),
     ({"messages": HI, "metadata": {"client_message_id": 7}}, "metadata.client_message_id"),
 )  # fmt: skip
 
@@ -199,6 +202,7 @@ RESPONSES: tuple[tuple[Any, str | None], ...] = (
     ({"input": [{"type": "item_reference"}]}, "input[0].id"),
     ({"input": [{"type": "item_reference", "id": "msg_a_0"}]}, "input[0].id"),
     ({"input": [{"type": "item_reference", "id": "msg_../x_0"}]}, "input[0].id"),
+    ({"input": [USER, {"type": "item_reference", "id": "msg_a_0"}, {"type": "item_reference"}]}, "input[1].id"),
     ({"input": [USER, {"role": "assistant", "content": "x"}]}, "input[1]"),
     ({"input": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "input[0].content[0].type"),
     ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://x.org/a.png"}]}]},
@@ -226,6 +230,9 @@ RESPONSES: tuple[tuple[Any, str | None], ...] = (
     ({"input": "x", "text": {"format": {"type": "yaml"}}}, "text.format.type"),
     ({"input": "x", "text": {"format": {"type": "json_schema", "name": "a", "schema": {"type": "robot"}}}},
      "text.format.schema"),
+    ({"input": [USER] * 10_001}, "input"),
+    ({"input": [{"role": "user", "content": [{"type": "input_text", "text": "x"}] * 1_001}]}, "input[0].content"),
+    ({"input": "x", "tools": [{"type": "function", "name": f"t{n}"} for n in range(1_001)]}, "tools"),
     ({"input": "x", "temperature": 3}, "temperature"),
     ({"input": "x", "top_p": 2}, "top_p"),
     ({"input": "x", "max_output_tokens": 0}, "max_output_tokens"),

@@ -101,6 +101,12 @@ async def test_there_is_no_other_socket(env: Environment) -> None:
             assert error.code == "not_found"
 
 
+async def test_messages_are_not_compressed(env: Environment) -> None:
+    """A compressed message could be a thousand times larger than what the client sent, many times over."""
+    async with socket(env) as connection:
+        assert connection.protocol.extensions == []
+
+
 HOSTILE: tuple[tuple[str, str | None], ...] = (
     ("", None),
     ("{", None),

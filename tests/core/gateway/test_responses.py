@@ -410,7 +410,7 @@ async def test_the_request_reaches_the_turn(env: Environment, client: openai.Asy
         tool_choice={
             "type": "allowed_tools",
             "mode": "required",
-            "tools": [{"type": "function", "name": "look"}],
+            "tools": [{"type": "function", "name": "look"}] * 2,
         },
         text={"format": {"type": "json_schema", "name": "report", "schema": schema}, "verbosity": "low"},
         temperature=0.5,

@@ -100,7 +100,7 @@ def parse_tool_choice(value: Any, tools: Sequence[ToolSchema]) -> ToolChoice:
 def _allowed_tools(allowed: Mapping[str, Any]) -> ToolChoice:
     match allowed:
         case {"mode": "auto" | "required" as mode, "tools": list(tools)}:
-            return ToolChoice(mode=mode, tools=tuple(map(_function_name, tools)))
+            return ToolChoice(mode=mode, tools=tuple(dict.fromkeys(map(_function_name, tools))))
     raise InvalidField(("tool_choice",), TOOL_CHOICE_RULE)
 
 

@@ -122,11 +122,15 @@ async def load_files(
     """Return the uploaded files that these contents name, by their ids; those that do not exist are missing."""
     files, owner = services_of(request).files, sender_of(request).identity
     limits, found = services_of(request).attachments.limits, dict[str, DocumentFile]()
-    for id in dict.fromkeys(file_ids(contents)):
+    too_many = InvalidField(("attachments",), "The request names too many files.", ErrorCode.TOO_LARGE)
+    named = dict.fromkeys(file_ids(contents))
+    if len(named) > limits.files:
+        raise too_many
+    for id in named:
         if (file := await files.load(id, owner)) is not None:
             found[id] = file
-        if len(found) > limits.files or sum(len(file.data) for file in found.values()) > limits.total:
-            raise InvalidField(("attachments",), "The request names too many files.", ErrorCode.TOO_LARGE)
+        if sum(len(file.data) for file in found.values()) > limits.total:
+            raise too_many
     return found
 
 

@@ -4,7 +4,7 @@ Output has no undocumented fields. On input unknown fields are ignored, and opti
 refused.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -14,6 +14,12 @@ from trunkline.workers.gateway.http.schemas import In
 from trunkline.workers.gateway.queue_limiter import QueueFull
 
 # Requests ----------------------------------------------------------------------------------------------------
+
+Items = msgspec.Meta(max_length=10_000)
+"""The largest number of messages or items of a request. More would hold up all other requests while they are read."""
+
+Parts = msgspec.Meta(max_length=1_000)
+"""The largest number of parts of a message, of its calls, and of a client's tools."""
 
 
 class ImageUrl(In, frozen=True, kw_only=True):
@@ -64,9 +70,9 @@ class MessageIn(In, frozen=True, kw_only=True):
     """A message of the transcript."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[ContentPart] | None = None
+    content: str | Annotated[list[ContentPart], Parts] | None = None
     name: str | None = None
-    tool_calls: list[CallIn] | None = None
+    tool_calls: Annotated[list[CallIn], Parts] | None = None
     tool_call_id: str | None = None
 
 
@@ -100,10 +106,10 @@ class ChatRequest(In, frozen=True, kw_only=True):
     """``POST /v1/chat/completions``"""
 
     model: str
-    messages: list[MessageIn]
+    messages: Annotated[list[MessageIn], Items]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    tools: list[ToolIn] | None = None
+    tools: Annotated[list[ToolIn], Parts] | None = None
     tool_choice: Any = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None

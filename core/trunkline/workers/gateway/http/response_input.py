@@ -52,6 +52,7 @@ ROLES: Mapping[str | None, Role] = {
     "developer": "system",
 }
 ITEM_RULE = "It is message, function_call, function_call_output, reasoning or compaction."
+UNKNOWN_ITEM = "There is no item with this id. Send the item itself."
 INCLUDABLE = frozenset(
     {
         *("file_search_call.results", "web_search_call.results", "web_search_call.action.sources"),
@@ -138,7 +139,7 @@ def _messages(items: Sequence[InputItem], files: Mapping[str, DocumentFile]) -> 
             case "reasoning":
                 continue  # what a vendor requires back is in the journal, and only for the running turn (ADR 62)
             case "item_reference":
-                raise InvalidField((*at, "id"), "There is no item with this id. Send the item itself.")
+                raise InvalidField((*at, "id"), UNKNOWN_ITEM)
             case _:
                 raise InvalidField((*at, "type"), ITEM_RULE)
 

@@ -5,11 +5,18 @@ Output has no undocumented fields. On input unknown fields are ignored, and opti
 refused.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from trunkline.workers.gateway.http.openai_schemas import ContentPart, FullStruct, SparseStruct, ToolIn
+from trunkline.workers.gateway.http.openai_schemas import (
+    ContentPart,
+    FullStruct,
+    Items,
+    Parts,
+    SparseStruct,
+    ToolIn,
+)
 from trunkline.workers.gateway.http.schemas import In
 
 # Requests ----------------------------------------------------------------------------------------------------
@@ -22,11 +29,11 @@ class InputItem(In, frozen=True, kw_only=True):
     type: str = "message"
     id: str | None = None
     role: str | None = None
-    content: str | list[ContentPart] | None = None
+    content: str | Annotated[list[ContentPart], Parts] | None = None
     call_id: str | None = None
     name: str | None = None
     arguments: str | None = None
-    output: str | list[ContentPart] | None = None
+    output: str | Annotated[list[ContentPart], Parts] | None = None
     encrypted_content: str | None = None
 
 
@@ -54,9 +61,9 @@ class CreateResponse(In, frozen=True, kw_only=True):
     """``POST /v1/responses``"""
 
     model: str
-    input: str | list[InputItem] = ""
+    input: str | Annotated[list[InputItem], Items] = ""
     instructions: str | None = None
-    tools: list[ToolIn] | None = None
+    tools: Annotated[list[ToolIn], Parts] | None = None
     tool_choice: Any = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: int | None = None
@@ -83,7 +90,7 @@ class CompactRequest(In, frozen=True, kw_only=True):
     """``POST /v1/responses/compact``"""
 
     model: str
-    input: str | list[InputItem] | None = None
+    input: str | Annotated[list[InputItem], Items] | None = None
     instructions: str | None = None
     previous_response_id: str | None = None
 

@@ -26,6 +26,7 @@ from trunkline.workers.gateway.http.openai_messages import split_after_last_answ
 from trunkline.workers.gateway.http.openai_schemas import ContentPart
 from trunkline.workers.gateway.http.response_builder import TURN_PREFIX, ResponseBuilder, parse_item_id
 from trunkline.workers.gateway.http.response_input import (
+    UNKNOWN_ITEM,
     check_options,
     output_messages,
     parse_input,
@@ -158,13 +159,15 @@ async def _with_referenced_items(connection: HTTPConnection, request: CreateResp
         return request
     outputs: dict[str, tuple[OutputItem, ...]] = {}
     items: list[InputItem] = []
-    for item in request.input:
+    for number, item in enumerate(request.input):
         place = parse_item_id(item.id or "") if item.type == "item_reference" else None
         if place is not None:
-            turn, number = place
+            turn, at = place
             if turn not in outputs:
                 outputs[turn] = await _stored_output(connection, turn)
-            item = sent_back(outputs[turn][number]) if number < len(outputs[turn]) else item
+            if at >= len(outputs[turn]):
+                raise InvalidField(("input", number, "id"), UNKNOWN_ITEM)
+            item = sent_back(outputs[turn][at])
         items.append(item)
     return replace(request, input=items)
 

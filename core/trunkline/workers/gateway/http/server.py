@@ -56,6 +56,7 @@ class HttpServer:
             ws="websockets-sansio",
             ws_max_size=max_message,
             ws_max_queue=4,
+            ws_per_message_deflate=False,  # a few kilobytes would become megabytes before anything limits them
             log_config=None,
             log_level="warning",  # the worker logs start and end
             access_log=False,
