@@ -193,7 +193,7 @@ class StoreSuite(ContractSuite, ABC):
         message = Message(id="m1", role="user", content="hello")
         first, second = _summary("sum_1"), _summary("sum_2", previous="sum_1")
         async with self.opened(tmp_path) as store:
-            await store.append_conversation(_append((message,)))
+            await store.append_conversation(_append((message,), summary_record=first))
             for record in (first, _summary("sum_0"), second, second):
                 assert await store.append_conversation(_append((), summary_record=record)) == 1
         async with self.opened(tmp_path) as again:

@@ -26,9 +26,11 @@ from trunkline.contracts.conversations.messages import AppendConversation, LoadC
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.costs.subjects import COST
 from trunkline.contracts.gateway.access import Identity
+from trunkline.contracts.gateway.messages import ForkTurn
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES, STORE_MESSAGES
 from trunkline.contracts.memory.files import ReadMemory, WriteMemory
-from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_WRITE
+from trunkline.contracts.memory.search import SearchMemory
+from trunkline.contracts.memory.subjects import MEMORY_READ, MEMORY_SEARCH, MEMORY_WRITE
 from trunkline.contracts.turns.messages import JournalEntry, ModelCallFinished, StatusShown, TurnStarted
 from trunkline.contracts.turns.subjects import FEED, JOURNAL
 from trunkline.testing.platform import BLOCK, Platform, TurnAnswer, platform
@@ -637,3 +639,37 @@ async def test_a_rebirth_needs_the_permission_to_write_the_memory() -> None:
         said = await running.answer(accepted)
         assert said.text == "The permissions of this request do not include memory.md of this block."
         assert model.summaries == []
+
+
+# Forks and search --------------------------------------------------------------------------------------------
+
+
+async def test_a_fork_takes_the_summary_along() -> None:
+    """The forked turn is sent the request of the original, and the new conversation goes on with the same summary."""
+    model = Model()
+    async with talking(model) as running:
+        answer = await say_all(running, ["One.", "Two.", "Three.", "/compact", "Four."])
+        asked = model.turns[-1]
+        fork = await running.gateway.fork(ForkTurn(turn=answer.accepted.turn, step=0))
+        await running.answer(fork)
+        assert contents(model.turns[-1]) == contents(asked) and SUMMARY in contents(asked)[0]
+        original = await record_of(running, answer.accepted.conversation)
+        taken = await record_of(running, fork.conversation)
+        assert original is not None and taken == original
+        await say_all(running, ["Five."], fork.conversation)
+        assert contents(model.turns[-1])[: len(contents(asked))] == contents(asked)
+        await say_all(running, ["/compact undo"], fork.conversation)
+        await say_all(running, ["Six."], fork.conversation)
+        assert contents(model.turns[-1])[0] == "One."
+
+
+async def test_a_summary_is_no_evidence() -> None:
+    """A search of memory finds what was said, and not what a model made of it."""
+    model = Model("The zymurgist moved to Graz.")
+    async with talking(model) as running:
+        answer = await say_all(running, ["The brewer moved to Graz.", "Two.", "/compact"])
+        assert await record_of(running, answer.accepted.conversation) is not None
+        hits = (await running.bus.call(MEMORY_SEARCH, SearchMemory(query="zymurgist"))).hits
+        assert not [hit for hit in hits if "zymurgist" in hit.content]
+        hits = (await running.bus.call(MEMORY_SEARCH, SearchMemory(query="brewer Graz"))).hits
+        assert [hit for hit in hits if "brewer" in hit.content]

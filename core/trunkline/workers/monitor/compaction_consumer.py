@@ -43,8 +43,8 @@ class CompactionConsumer:
                 async with self._bus.pinned(COMPACTION_CONSUMER, TURN_FACT) as deliveries:
                     async for delivery in deliveries:
                         await self._handle(delivery)
-            except BusError as error:
-                log.warning("finished turns cannot be followed right now: %s", error)
+            except Exception:  # whatever it is, such as a missing consumer: the monitor has turns to answer
+                log.warning("finished turns cannot be followed right now", exc_info=True)
                 await anyio.sleep(RECONNECT_DELAY)
 
     async def _handle(self, delivery: Delivery[TurnFact]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from trunkline.contracts.conversations.messages import LoadConversation, Message
+from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.gateway.subjects import LOAD_MESSAGES
 from trunkline.contracts.turns.messages import Fork, JournalEntry, ModelCallPlanned, TurnRequested
 from trunkline.contracts.turns.subjects import JOURNAL
@@ -21,8 +22,10 @@ class JournalGone(Exception):
     """The journal of the turn to fork is no longer stored."""
 
 
-async def with_fork_history(bus: Bus, request: TurnRequested, fork: Fork) -> TurnRequested:
-    """Return the request with its history.
+async def with_fork_history(
+    bus: Bus, request: TurnRequested, fork: Fork
+) -> tuple[TurnRequested, SummaryRecord | None]:
+    """Return the request with its history, and the summary record that the turn to fork used.
 
     Raises JournalGone, DecodeError when a later version wrote that journal, and BusError kinds.
     """
@@ -37,7 +40,8 @@ async def with_fork_history(bus: Bus, request: TurnRequested, fork: Fork) -> Tur
         query = LoadConversation(block=request.block, conversation=origin.conversation)
         found = await bus.call(LOAD_MESSAGES, query, timeout=LOAD_TIMEOUT, repeatable=True)
         before = messages_before_turn(found.messages, turn.request)
-    return request_with_history(request, fork, (*before, *new_messages(turn, closing=True)))
+    transcript = (*before, *new_messages(turn, closing=True))
+    return request_with_history(request, fork, transcript), turn.summary_record
 
 
 def turn_before_step(entries: Iterable[JournalEntry], step: int) -> Turn:

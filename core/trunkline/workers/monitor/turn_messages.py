@@ -9,6 +9,7 @@ from itertools import groupby
 import msgspec
 
 from trunkline.contracts.conversations.messages import DISPLAY_ONLY, AppendConversation, Message, ToolCall
+from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.errors import ToolErrorKind
 from trunkline.workers.monitor.steps import Step, ToolAction
 from trunkline.workers.monitor.tool_selection import LOADED_TOOLS_KEY, loaded_tools
@@ -101,7 +102,15 @@ def append_request(turn: Turn) -> AppendConversation:
         turn=request.turn,
         forked_from=request.fork.origin if request.fork else None,
         one_shot=bool(request.one_shot),
+        summary_record=_forked_record(turn),
     )
+
+
+def _forked_record(turn: Turn) -> SummaryRecord | None:
+    """Return the summary record that a fork takes along, as the first one of the new conversation."""
+    if turn.request is None or turn.request.fork is None or turn.summary_record is None:
+        return None
+    return msgspec.structs.replace(turn.summary_record, previous="")
 
 
 def _as_stored(message: Message) -> Message:

@@ -1,7 +1,7 @@
 """Prepares a turn for its runner: context, model, plugin hooks and the first journal entries."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -61,10 +61,12 @@ class TurnPreparer:
 
     async def prepare(self, run: TurnRun) -> PreparedTurn:
         """Prepare the run of a new, resumed or parked turn. Raises BusError when another worker does not answer."""
-        request = run.request
+        request, forked_record = run.request, None
         if run.turn.phase is Phase.NEW and request.fork is not None:
-            request = await with_fork_history(self._bus, request, request.fork)
+            request, forked_record = await with_fork_history(self._bus, request, request.fork)
         context = await self._builder.build(request, run.messages)
+        if forked_record is not None:
+            context = replace(context, summary_record=forked_record)
         hooks = TurnHooks(self._plugins, self._builder, context)
         choice = self._choose_model(context, hooks)
         if run.turn.phase is Phase.NEW:

@@ -239,6 +239,7 @@ class AppendMessages(WriteOperation):
             forked_from=self.append.forked_from or msgspec.UNSET,
             one_shot=self.append.one_shot or msgspec.UNSET,
             model=self.append.model or msgspec.UNSET,
+            summary_records=changed_records((), self.append.summary_record, None) or msgspec.UNSET,
         )
         text = _line(header) + b"".join(map(_line, added))
 

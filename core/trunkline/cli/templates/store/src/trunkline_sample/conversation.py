@@ -48,6 +48,7 @@ class Conversation(msgspec.Struct, frozen=True):
             forked_from=append.forked_from,
             one_shot=append.one_shot,
             model=append.model or None,
+            summary_records=changed_records((), append.summary_record, None),
         )
         return cls(header, ())
 
