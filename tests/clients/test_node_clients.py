@@ -82,6 +82,7 @@ async def ai_sdk(served: Served, tmp_path_factory: pytest.TempPathFactory) -> di
     [
         ("text", ["Hello there.", "stop", True]),
         ("stream", ["word-12", True, 12]),
+        ("picture", True),
         ("tools", [LOOKED, 2]),
         ("toolsInAStream", f"I look.{LOOKED}"),
         ("object", OBJECT),
@@ -92,3 +93,9 @@ async def ai_sdk(served: Served, tmp_path_factory: pytest.TempPathFactory) -> di
 async def test_the_ai_sdk(ai_sdk: dict[str, Any], case: str, result: Any) -> None:
     """The AI SDK gets the same from the Responses API, from chat completions, and as from any compatible server."""
     assert ai_sdk[case] == {"responses": result, "chat": result, "compatible": result}
+
+
+async def test_vectors_and_speech_of_the_ai_sdk(ai_sdk: dict[str, Any]) -> None:
+    """The AI SDK gets vectors by both providers, and audio."""
+    assert ai_sdk["vectors"] == [True, True]
+    assert ai_sdk["speech"] == ["audio/mpeg", "hello"]

@@ -62,6 +62,7 @@ async def langchain(served: Served) -> dict[str, Any]:
         ("structured_output_by_call", OBJECT),
         ("structured_output_by_mode", OBJECT),
         ("vectors", [True, True, False]),
+        ("pictures", [True, True]),
     ],
 )
 async def test_langchain(langchain: dict[str, Any], case: str, result: Any) -> None:
@@ -83,6 +84,7 @@ async def pydantic_ai(served: Served) -> dict[str, Any]:
         ("stream", ["word-12", True]),
         ("tools", "weather said: rain in Ulm"),
         ("tools_in_parallel", "weather said: rain in Ulm\nweather said: rain in Bonn"),
+        ("picture", True),
         ("output_by_call", OBJECT),
         ("output_by_schema", OBJECT),
         ("output_by_prompt", OBJECT),

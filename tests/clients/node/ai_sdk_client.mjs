@@ -2,9 +2,9 @@
 
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateText, Output, stepCountIs, streamText, tool } from "ai";
+import { embedMany, generateSpeech, generateText, Output, stepCountIs, streamText, tool } from "ai";
 import { z } from "zod";
-import { block, collect, key, look, report, run, url } from "./cases.mjs";
+import { block, collect, key, look, picture, report, run, url } from "./cases.mjs";
 
 const openai = createOpenAI({ baseURL: url, apiKey: key });
 const compatible = createOpenAICompatible({
@@ -36,6 +36,23 @@ await run({
     const usage = await result.usage;
     return [pieces.join("").split(" ").at(-1), pieces.length > 3, usage.outputTokens];
   }),
+
+  picture: () => onAll(async (given) => {
+    const file = { type: "file", data: picture, mediaType: "image/png" };
+    const messages = [{ role: "user", content: [{ type: "text", text: "say:I see." }, file] }];
+    return (await generateText({ ...given, messages })).text.includes("[Attached: image-");
+  }),
+
+  async vectors() {
+    const vendors = [openai.embedding(block), compatible.embeddingModel(block)];
+    const made = await Promise.all(vendors.map((model) => embedMany({ model, values: ["beans", "boats"] })));
+    return made.map(({ embeddings }) => embeddings.every((vector) => vector.length > 0));
+  },
+
+  async speech() {
+    const { audio } = await generateSpeech({ model: openai.speech(block), text: "hello" });
+    return [audio.mediaType, Buffer.from(audio.uint8Array).toString()];
+  },
 
   tools: () => onAll(async (given) => {
     const { text, steps } = await generateText({

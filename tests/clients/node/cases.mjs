@@ -8,6 +8,12 @@ export const block = "main";
 export const look = 'say:I look. ;; call:weather {"town": "Ulm"} ;; quote';
 export const report = '{"sea": "calm", "waves": 3}';
 
+// A PNG image.
+export const picture = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFklEQVR42mP4z8CAFWEXZRiaEv///wcA+/8j3fMsMTEAAAAASUVORK5CYII=",
+  "base64",
+);
+
 export async function run(cases) {
   const results = {};
   for (const [name, ask] of Object.entries(cases)) {

@@ -19,6 +19,10 @@ LOOK = 'say:I look. ;; call:weather {"town": "Ulm"} ;; quote'
 REPORT = '{"sea": "calm", "waves": 3}'
 
 
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFklEQVR42mP4z8CAFWEXZRiaEv///wcA+/8j3fMsMTEAAAAASUVORK5CYII="
+"""A PNG image, in base64."""
+
+
 def run(*cases: Callable[[], Any]) -> None:
     """Run the cases, and print what each returns, or its traceback, as a JSON object."""
     json.dump({case.__name__: _result(case) for case in cases}, sys.stdout)

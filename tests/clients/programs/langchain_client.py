@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from cases import BLOCK, KEY, LOOK, REPORT, URL, run
+from cases import BLOCK, KEY, LOOK, PICTURE, REPORT, URL, run
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
@@ -101,6 +101,13 @@ def structured_output_by_mode() -> Any:
     return model().with_structured_output(Report, method="json_mode").invoke(f"say:{REPORT}").model_dump()
 
 
+def pictures() -> Any:
+    picture = {"type": "image", "base64": PICTURE, "mime_type": "image/png"}
+    message = HumanMessage(content=[{"type": "text", "text": "say:I see."}, picture])
+    answers = [model(responses=responses).invoke([message]).text for responses in (False, True)]
+    return ["[Attached: image-" in answer for answer in answers]
+
+
 def vectors() -> Any:
     client = OpenAIEmbeddings(model=BLOCK, base_url=URL, api_key=KEY, check_embedding_ctx_length=False)
     one, other, again = client.embed_documents(["beans", "boats", "beans"])
@@ -108,7 +115,7 @@ def vectors() -> Any:
 
 
 run(
-    vectors, answer, answer_by_responses, stream, stream_by_responses, tools, tools_by_responses,
+    pictures, vectors, answer, answer_by_responses, stream, stream_by_responses, tools, tools_by_responses,
     tools_by_responses_with_server_state, tools_in_a_stream, structured_output_by_schema,
     structured_output_by_schema_and_responses, structured_output_by_call, structured_output_by_mode,
 )  # fmt: skip

@@ -1,11 +1,12 @@
 """pydantic-ai on both APIs."""
 
 import asyncio
+import base64
 from typing import Any, Literal
 
-from cases import BLOCK, KEY, LOOK, REPORT, URL, run
+from cases import BLOCK, KEY, LOOK, PICTURE, REPORT, URL, run
 from pydantic import BaseModel
-from pydantic_ai import Agent, NativeOutput, PromptedOutput
+from pydantic_ai import Agent, BinaryContent, NativeOutput, PromptedOutput
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -78,6 +79,15 @@ def tools_in_parallel() -> Any:
     return _on_both(ask)
 
 
+def picture() -> Any:
+    content = BinaryContent(data=base64.b64decode(PICTURE), media_type="image/png")
+
+    async def ask(model: Model) -> Any:
+        return "[Attached: image-" in (await Agent(model).run(["say:I see.", content])).output
+
+    return _on_both(ask)
+
+
 def output_by_call() -> Any:
     async def ask(model: Model) -> Any:
         return (await Agent(model, output_type=Report).run(f"call:final_result {REPORT}")).output.model_dump()
@@ -101,4 +111,14 @@ def output_by_prompt() -> Any:
     return _on_both(ask)
 
 
-run(answer, history, stream, tools, tools_in_parallel, output_by_call, output_by_schema, output_by_prompt)
+run(
+    picture,
+    answer,
+    history,
+    stream,
+    tools,
+    tools_in_parallel,
+    output_by_call,
+    output_by_schema,
+    output_by_prompt,
+)
