@@ -77,14 +77,21 @@ def test_counters_of_different_owners_differ() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("max_daily_spend = 0", "max_daily_spend must be a number > 0"),
-        ("max_daily_spend = -1.5", "max_daily_spend must be a number > 0"),
+        ("max_daily_spend = 0", "max_daily_spend must be a number >= 0.0001"),
+        ("max_daily_spend = -1.5", "max_daily_spend must be a number >= 0.0001"),
+        ("max_daily_spend = inf", "max_daily_spend must be a number <= 1000000000"),
+        ("max_turn_spend = 1e300", "max_turn_spend must be a number <= 1000000000"),
+        ("max_turn_spend = 1e-9", "max_turn_spend must be a number >= 0.0001"),
+        (
+            "max_loops_per_hour = 1000000000000000000000",
+            "max_loops_per_hour must be a whole number <= 1000000000",
+        ),
         ("max_loops_per_hour = 0", "max_loops_per_hour must be a whole number >= 1"),
         ("max_turn_loops = 1.5", "max_turn_loops must be a whole number"),
         ('currency = "EUR"', "currency cannot be 'EUR'"),
         ('time_zone = "Atlantis/Capital"', "there is no such time zone"),
         ("max_spend = 1", "max_spend is not a setting"),
-        ("blocks.main.max_daily_spend = 0", "max_daily_spend must be a number > 0"),
+        ("blocks.main.max_daily_spend = 0", "max_daily_spend must be a number >= 0.0001"),
     ],
 )
 @pytest.mark.anyio

@@ -1,9 +1,13 @@
 """Circuits that several processes share over a real server."""
 
+import math
+import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 
 import anyio
+import msgspec
 import pytest
 
 from trunkline import LifespanContext
@@ -72,6 +76,25 @@ async def test_a_monitor_that_starts_later_knows_the_open_circuits(nats_server: 
         async with shared(nats_server) as later:
             await opened(later)
             assert not await later.claim_probe("a/big", lasting)
+
+
+@pytest.mark.parametrize("after", [1e9, 1e15, math.inf])
+async def test_a_pause_without_bound_does_not_close_a_model_forever(after: float) -> None:
+    """A vendor that asks for a pause of years is asked again within an hour."""
+    circuits = CircuitBreaker()
+    for _ in range(2):
+        await circuits.record_failure("a/big", "rate_limited", after, SETTINGS)
+    until = circuits.open_until("a/big")
+    assert until is not None and until - datetime.now(UTC) <= timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    "line", ["open_seconds = inf", "max_wait = 1e300", "attempts = 1000000000000000000000"]
+)
+def test_settings_without_bound_are_refused(line: str) -> None:
+    """No circuit is open forever, and no call is repeated forever."""
+    with pytest.raises(msgspec.ValidationError, match="<="):
+        msgspec.convert(tomllib.loads(line), FailoverSettings)
 
 
 async def test_without_a_bus_circuits_hold_in_the_process() -> None:

@@ -1,6 +1,8 @@
 """Requests with keys of a pool: which key is sent, what happens when a vendor refuses one, and who is told to wait."""
 
+import math
 import os
+import tomllib
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
@@ -208,6 +210,41 @@ def test_a_variable_that_is_named_twice_is_refused() -> None:
     """One key would be counted as two."""
     with pytest.raises(ConfigError, match="twice"):
         KeysSettings(pools={"a": msgspec.convert({"keys": (KEYS[0], KEYS[0])}, PoolSettings)})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "max_wait = inf",
+        "limited_rest = inf",
+        "refused_rest = 1e300",
+        "pools.a.concurrent = 1000000000000000000000",
+    ],
+)
+def test_numbers_without_bound_are_refused(line: str) -> None:
+    """A key that rests forever could not be stored on the bus."""
+    with pytest.raises(msgspec.ValidationError, match="<="):
+        msgspec.convert(tomllib.loads(line), KeysSettings)
+
+
+@pytest.mark.parametrize("after", [0.0, -5.0, 0.000_001, 0.02])
+async def test_a_storm_of_short_pauses_ends(after: float) -> None:
+    """A vendor that limits every key and names a pause of nothing is asked once with each key. Failover decides what
+    follows."""
+    limits = failed("rate_limited", after)
+    (middleware, _), vendor = pooled(), Vendor({"POOL_KEY_1": limits, "POOL_KEY_2": limits})
+    with anyio.fail_after(20), pytest.raises(ModelError) as raised:
+        await answer(middleware, vendor)
+    assert raised.value.fault == "rate_limited" and sorted(vendor.asked) == ["POOL_KEY_1", "POOL_KEY_2"]
+
+
+@pytest.mark.parametrize("after", [math.inf, 1e300])
+async def test_no_key_rests_forever(after: float) -> None:
+    """A pause without bound counts as a day."""
+    (middleware, pool), vendor = pooled(), Vendor({"POOL_KEY_1": failed("rate_limited", after)})
+    assert (await answer(middleware, vendor))[0] == Text("POOL_KEY_2")
+    resting = next(key for key in pool.state.keys if key.fault)
+    assert resting.rests_until - pool.state.changed_at.timestamp() <= 86_400.0
 
 
 async def _until(true: Callable[[], bool]) -> None:

@@ -228,11 +228,18 @@ def test_tables_under_names_of_the_writers_own(tmp_path):
     rows = {row.key: row.value for row in config.describe() if row.key.startswith("models.prices")}
     assert rows == {"models.prices.openai/x.1.input": "0.1", "models.prices.openai/x.1.output": "2"}
     with pytest.raises(InvalidConfig) as caught:
-        load(tmp_path, "[models.prices]\na = { input = -1, output = 1 }\nb = { inptu = 1 }\nc = 3\n")
+        load(
+            tmp_path,
+            "[models.prices]\na = { input = -1, output = 1 }\nb = { inptu = 1 }\nc = 3\n"
+            "d = { input = 1e300, output = inf, max_output = 1000000000000000000000 }\n",
+        )
     assert [problem.key for problem in caught.value.problems] == [
         "models.prices.a.input",
         "models.prices.b.inptu",
         "models.prices.b.input",
         "models.prices.b.output",
         "models.prices.c",
+        "models.prices.d.input",
+        "models.prices.d.output",
+        "models.prices.d.max_output",
     ]

@@ -132,4 +132,5 @@ def _reason(error: Mapping[str, Any]) -> str:
 
 def _retry_delay(error: Mapping[str, Any]) -> float | None:
     delays = (str(one.get("retryDelay")) for one in _details(error) if one.get("@type") == RETRY_INFO)
-    return next((float(delay[:-1]) for delay in delays if re.fullmatch(r"\d+(\.\d+)?s", delay)), None)
+    seconds = next((delay[:-1] for delay in delays if re.fullmatch(r"\d+(\.\d+)?s", delay)), "")
+    return retry_after({"retry-after": seconds})

@@ -20,8 +20,8 @@ DEFAULT_MAX_OUTPUT = 32_000
 OWN_PRICES = "trunkline.toml"
 """The version of the prices that the owner sets in ``[models.prices]``."""
 
-Dollars = Annotated[float, msgspec.Meta(ge=0)]
-Tokens = Annotated[int, msgspec.Meta(ge=1)]
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
+Tokens = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -20,6 +20,9 @@ from trunkline.errors import ErrorCode, ModelError, ModelFault
 MAX_DETAIL = 500
 """Largest number of characters of an error's detail."""
 
+MAX_PAUSE = 86_400.0
+"""Largest number of seconds that a vendor's pause counts as."""
+
 
 def parse_arguments(text: str) -> dict[str, Any]:
     """Return the arguments of a tool call from their JSON text.
@@ -92,11 +95,12 @@ def with_cure(
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Return the seconds after which a server accepts another request, by its headers ``retry-after-ms`` or
-    ``retry-after`` (seconds or a date); None if they do not say. ``now`` is the time in seconds since the epoch.
+    ``retry-after`` (seconds or a date); None if they do not say. At most ``MAX_PAUSE``. ``now`` is the time in seconds
+    since the epoch.
     """
     given = headers.get("retry-after", "")
     seconds: float | None = None
-    with suppress(ValueError):
+    with suppress(ValueError, OverflowError):
         date = parsedate_to_datetime(given)
         date = date.replace(tzinfo=date.tzinfo or UTC)
         seconds = date.timestamp() - (time.time() if now is None else now)
@@ -104,7 +108,7 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
         seconds = float(given)
     with suppress(ValueError):
         seconds = float(headers.get("retry-after-ms", "")) / 1000
-    return max(0.0, seconds) if seconds is not None and math.isfinite(seconds) else None
+    return min(max(0.0, seconds), MAX_PAUSE) if seconds is not None and math.isfinite(seconds) else None
 
 
 def os_error_text(error: BaseException | None) -> str:

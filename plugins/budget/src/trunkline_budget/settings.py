@@ -7,8 +7,8 @@ import msgspec
 
 from trunkline import ConfigError
 
-Dollars = Annotated[float, msgspec.Meta(gt=0)]
-Loops = Annotated[int, msgspec.Meta(ge=1)]
+Dollars = Annotated[float, msgspec.Meta(ge=0.000_1, le=1_000_000_000)]
+Loops = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
 
 
 class BlockLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -20,6 +20,9 @@ WRITE_SECONDS = 2.0
 POLL_SECONDS = 1.0
 """Seconds between two readings of the circuits. A monitor may read the bucket, but not follow it with a consumer."""
 
+LONGEST_NAMED_PAUSE = 3_600.0
+"""Seconds for which a vendor's own pause opens a circuit at most. A probe after that costs one request."""
+
 
 class CircuitBreaker:
     """Opens and closes circuits. A circuit that cannot be stored on the bus holds in this process only."""
@@ -68,7 +71,8 @@ class CircuitBreaker:
         failures = before.failures + 1 if before is not None else 1
         until = before.open_until if before is not None else None
         if failures >= settings.open_after:
-            until = now + timedelta(seconds=max(settings.open_seconds, retry_after or 0.0))
+            named = min(retry_after or 0.0, LONGEST_NAMED_PAUSE)
+            until = now + timedelta(seconds=max(settings.open_seconds, named))
             if before is None or before.open_until is None:
                 log.warning(
                     "the circuit of %s opens until %s after %d failures (%s)", model, until, failures, fault

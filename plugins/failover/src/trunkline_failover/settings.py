@@ -6,8 +6,8 @@ import msgspec
 
 from trunkline import ConfigError
 
-PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
+PositiveInt = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
 ANY_MODEL = "*"
 """The key of the fallbacks of every model that has none of its own."""

@@ -18,6 +18,10 @@ from trunkline.api.model import (
 from trunkline_keys.key_pool import KeyLease, SharedKeyPool
 from trunkline_keys.settings import KeysSettings
 
+SHORTEST_REST, LONGEST_REST = 1.0, 86_400.0
+"""Bounds in seconds of the rest that a vendor names. A shorter one would let a storm of refusals go on, and a longer one
+would take a key away for good."""
+
 
 class KeyMiddleware:
     """Sends each request with a key that is free. A key that the vendor limits or refuses rests, and the request is
@@ -38,15 +42,16 @@ class KeyMiddleware:
                 async for event in events:
                     yield event
             return
-        again = True
-        while again:
-            again = False
+        for others in reversed(range(len(self._settings.pools[request.adapter].variables))):
             try:
                 async with aclosing(self._attempt(request, proceed, pool)) as events:  # type: ignore[type-var]
                     async for event in events:
                         yield event
-            except _KeyRestsError:
-                again, request = True, replace(request, id=new_id("request"))  # another request to the vendor
+                return
+            except _KeyRestsError as resting:
+                if not others:  # as many requests as there are keys
+                    raise resting.error from None
+                request = replace(request, id=new_id("request"))  # another request to the vendor
 
     async def _attempt(
         self, request: ModelRequest, proceed: AskModel, pool: SharedKeyPool
@@ -70,7 +75,7 @@ class KeyMiddleware:
                     yield event
         except ModelError as error:
             if lease is not None and await self._rest(pool, lease, error) and not began:
-                raise _KeyRestsError from error
+                raise _KeyRestsError(error) from error
             raise
         finally:
             if lease is not None:
@@ -82,7 +87,8 @@ class KeyMiddleware:
             return False
         match error.fault:
             case "rate_limited":
-                seconds = error.retry_after or self._settings.limited_rest
+                named = error.retry_after or self._settings.limited_rest
+                seconds = min(max(named, SHORTEST_REST), LONGEST_REST)
             case "authentication":
                 seconds = self._settings.refused_rest
             case _:
@@ -98,4 +104,8 @@ class KeyMiddleware:
 
 
 class _KeyRestsError(Exception):
-    """The request failed because of its key, before any event, and another key is free."""
+    """The request failed with ``error`` because of its key, before any event, and another key is free."""
+
+    def __init__(self, error: ModelError) -> None:
+        super().__init__(str(error))
+        self.error = error

@@ -6,8 +6,8 @@ import msgspec
 
 from trunkline import ConfigError, Secret
 
-PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
+PositiveInt = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
 
 class PoolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
