@@ -36,7 +36,7 @@ from trunkline_budget import middleware, reconciler
 from trunkline_budget.budgets import budgets_of
 from trunkline_budget.counters import BudgetCounters
 from trunkline_budget.settings import BudgetSettings
-from trunkline_budget.state import BudgetState, budget_states, reset_budgets
+from trunkline_budget.state import BudgetState, budget_states, reset_budgets, reset_event
 from trunkline_bus import apply
 from trunkline_bus.streams.jetstream import request_api as jetstream
 
@@ -368,6 +368,10 @@ async def test_the_limit_holds_after_the_bus_lost_its_files(
         refused(await running.say("four"))
         assert len(plugin.model.requests) == 1
         assert (await state(running.bus, **limits)).used == 8 * CENTS
+        await reset_budgets(
+            running.bus, BudgetSettings(**limits), "", "owner"
+        )  # one more than before the loss
+        assert (await state(running.bus, **limits)).used == 0
 
 
 async def _lines_in_memory(home: Path, count: int) -> bool:
@@ -377,6 +381,75 @@ async def _lines_in_memory(home: Path, count: int) -> bool:
 def count_lines(home: Path) -> int:
     files = [*home.glob("memory/costs/*.jsonl"), *home.glob("memory/budgets/*.jsonl")]
     return sum(len(file.read_text().splitlines()) for file in files)
+
+
+async def test_resets_at_the_same_time_take_back_once() -> None:
+    """What was used is given back once, however many owners press the key: the limit is not raised by the others."""
+    limits: dict[str, Any] = {"max_daily_spend": 0.05}
+    async with limited([cents(5), cents(5), cents(5)], **limits) as (running, plugin):
+        await running.say("one")
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(reset_budgets, running.bus, BudgetSettings(**limits), "", "owner")
+        assert (await state(running.bus, **limits)).used == 0
+        assert (await running.say("two")).text == "done"
+        refused(await running.say("three"))
+        assert len(plugin.model.requests) == 2
+        resets = [one.used for one in await events(running.bus) if one.event == "reset"]
+        assert sum(resets) == 5 * CENTS
+
+
+async def test_a_reset_that_was_killed_is_completed_by_the_next() -> None:
+    """The event is stored and nothing is subtracted. The next reset gives back all that was used, and no more."""
+    limits: dict[str, Any] = {"max_daily_spend": 0.05}
+    async with limited([cents(5), cents(5), cents(1)], **limits) as (running, _):
+        await running.say("one")
+        now = datetime.now(UTC)
+        (budget,) = budgets_of(BudgetSettings(**limits), "spend", "", "", now)
+        event = await reset_event(BudgetCounters(running.bus), budget, "owner", now)
+        await running.bus.append(BUDGET_EVENT, event, expect=0, event=event.id)
+        await reset_budgets(running.bus, BudgetSettings(**limits), "", "owner")
+        assert (await state(running.bus, **limits)).used == 0
+
+
+async def test_the_call_after_a_crash_waits_for_the_reservation_of_the_dead() -> None:
+    """A killed monitor held all that was left. The takeover is not refused: the ledger has the request of the dead
+    monitor soon, and its reservation becomes what it cost."""
+    limits: dict[str, Any] = {"max_daily_spend": 0.10, "max_turn_spend": 0.10}
+    async with limited([cents(1)], **limits) as (running, plugin):
+        bus, now = running.bus, datetime.now(UTC)
+        await until(lambda: _is_used(bus, 0, max_daily_spend=0.10))
+        entry = CostEntry(
+            id="request_1",
+            at=now,
+            adapter="scripted",
+            status="interrupted",
+            worker="monitor_dead",
+            cost=CENTS,
+        )
+        opened = RequestOpened(entry=entry, input_cost=CENTS, token_cost=10.0, max_cost=2 * CENTS)
+        budgets = budgets_of(BudgetSettings(**limits), "spend", "", "", now)
+        await BudgetCounters(bus).reserve(entry.id, budgets, 1, 10 * CENTS, 0)
+        await bus.append(OPENED_REQUEST, opened, worker="monitor_dead", id=entry.id)
+        assert (await running.say("one")).text == "done"
+        assert len(plugin.model.requests) == 1
+        assert CENTS < (await state(bus, max_daily_spend=0.10)).used <= 3 * CENTS
+
+
+async def test_a_budget_of_a_turn_holds_over_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a turn spent two days ago, before it waited for an approval, still counts. No settled cost counts as the
+    reservation of a killed process."""
+    monkeypatch.setattr(reconciler, "OPENED_AFTER", timedelta(0))
+    settings = BudgetSettings(max_turn_spend=0.05)
+    async with limited([], max_turn_spend=0.05) as (running, _):
+        bus, then = running.bus, datetime.now(UTC) - timedelta(days=2)
+        budgets = budgets_of(settings, "spend", "main", "turn_1", then)
+        counters = BudgetCounters(bus)
+        amount = await counters.reserve("request_1", budgets, 1, 5 * CENTS, 0)
+        await counters.settle("request_1", budgets, amount, 5 * CENTS)
+        context = trunkline.LifespanContext("monitor", bus, "trunkline-budget")
+        await reconciler.Reconciler(settings, context).reconcile()
+        assert await counters.number("reserved", budgets[0]) == 5 * CENTS
 
 
 async def test_what_a_killed_process_left_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,11 @@ class BudgetBreaker:
             log.warning("%s (the event could not be published: %s)", text, error)
         raise ModelError(ErrorCode.PROVIDER_ERROR, "over_budget", text)
 
+    def hurry(self) -> None:
+        """Look soon for reservations of killed processes."""
+        if self._reconciler is not None:
+            self._reconciler.hurry()
+
     def refuse_busy(self, budget: BudgetLimit) -> NoReturn:
         """Raise ModelError for a budget of which calls that still run hold the rest."""
         owner = budget_owner(budget.block, budget.turn)

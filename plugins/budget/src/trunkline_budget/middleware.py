@@ -32,8 +32,9 @@ log = logging.getLogger(__name__)
 SMALLEST_ANSWER = 1_000
 """Tokens of an answer that the smallest reservation of a call pays for. A shorter answer is rarely worth its input."""
 
-WAIT_SECONDS = 15.0
-"""Seconds that a call waits for the reservations of other calls, if those are all that is left of a budget."""
+WAIT_SECONDS = 30.0
+"""Seconds that a call waits for the reservations of other calls, if those are all that is left of a budget. The
+reservation of a killed process is released sooner, so the turn that takes over is not refused."""
 
 PAUSE = 0.25
 
@@ -113,6 +114,7 @@ class SpendLimit:
                     await self._breaker.refuse(budget, spent)
                 if anyio.current_time() > deadline:
                     self._breaker.refuse_busy(budget)
+            self._breaker.hurry()
             attempt += 1
             await anyio.sleep(PAUSE)
 

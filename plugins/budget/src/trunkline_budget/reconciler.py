@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 INTERVAL = 20.0
 """Seconds between two comparisons."""
 
+SHORTEST_INTERVAL = 2.0
+"""Seconds between two comparisons while a call waits for the reservations of others."""
+
 FIRST_PAUSE = 0.5
 """Seconds before a first comparison that failed is tried again: other workers may start at the same time."""
 
@@ -44,6 +47,8 @@ SETTLED_AFTER = timedelta(seconds=15)
 
 OPENED_AFTER = timedelta(seconds=60)
 """Age from which a reservation without a request is released. A request is sent within a shorter time, or never."""
+
+READ_COUNTERS: tuple[CounterName, ...] = (*SPEND_COUNTERS, "resets")
 
 Place = tuple[str, str]
 """The window and the owner of a budget."""
@@ -65,6 +70,7 @@ class Reconciler:
 
     def __init__(self, settings: BudgetSettings, context: LifespanContext) -> None:
         self.ready = anyio.Event()
+        self._wanted = anyio.Event()
         self._settings = settings
         self._context = context
         self._bus = context.bus
@@ -87,11 +93,18 @@ class Reconciler:
                 log.info("the costs of today cannot be read yet: %s", error)
                 await anyio.sleep(FIRST_PAUSE)
         while True:
-            await anyio.sleep(INTERVAL)
+            await anyio.sleep(SHORTEST_INTERVAL)
+            with anyio.move_on_after(INTERVAL - SHORTEST_INTERVAL):
+                await self._wanted.wait()
+            self._wanted = anyio.Event()
             try:
                 await self.reconcile()
             except BusError as error:
                 log.warning("the counters of budgets cannot be compared with the ledger now: %s", error)
+
+    def hurry(self) -> None:
+        """Compare soon, because a call waits for a reservation that may be that of a killed process."""
+        self._wanted.set()
 
     async def reconcile(self) -> None:
         """Correct every difference that is old enough. Raises BusError."""
@@ -101,15 +114,18 @@ class Reconciler:
         for place, label, cost in self._expected(now):
             for name in SPEND_COUNTERS:
                 await self._correct(name, place, label, cost)
-        for label, place, reservation in self._orphans(opened, now):
+            if label in self._resets:
+                await self._correct("resets", place, label, 1)
+        for label, place in self._orphans(opened, now):
             log.info("a reservation of a killed process is released (%s)", label)
-            await self._add("reserved", place, label, -reservation.amount, reservation)
+            await self._correct("reserved", place, label, self._spent(place, label))
 
     def _expected(self, now: datetime) -> Iterator[tuple[Place, str, int]]:
         """Yield what the ledger says: the place of a counter, the label, and the sum that its increments must have."""
         windows = (self._today(now).key, TURN_WINDOW)
         for entry in self._costs.values():
-            if self._is_due(entry.id, entry.at + timedelta(seconds=entry.seconds), now):
+            ended = entry.at + timedelta(seconds=entry.seconds)
+            if entry.status == "interrupted" or self._is_due(entry.id, ended, now):  # its process is dead
                 for budget in budgets_of(self._settings, "spend", entry.block, entry.turn, entry.at):
                     if budget.window.key in windows:
                         yield budget.place, entry.id, entry.cost or 0
@@ -121,15 +137,19 @@ class Reconciler:
         """Report whether no process settles this any more."""
         return id in self._only_in_memory or now - ended >= SETTLED_AFTER
 
-    def _orphans(self, opened: set[str], now: datetime) -> list[tuple[str, Place, _LabelSum]]:
+    def _orphans(self, opened: set[str], now: datetime) -> list[tuple[str, Place]]:
         """Return the reservations of requests that were never sent, or not recorded."""
         return [
-            (label, place, one)
+            (label, place)
             for (name, place), labels in self._sums.items()
             for label, one in labels.items()
-            if name == "reserved" and one.amount > 0 and now - one.last > OPENED_AFTER
+            if name == "reserved" and one.amount > self._spent(place, label) and now - one.last > OPENED_AFTER
             if label not in opened and label not in self._costs and label not in self._resets
         ]
+
+    def _spent(self, place: Place, label: str) -> int:
+        """Return what a request was settled with. Of a turn that lasts for days the ledger of today does not say it."""
+        return self._sums.get(("spent", place), {}).get(label, _LabelSum()).amount
 
     async def _correct(self, name: CounterName, place: Place, label: str, cost: int) -> None:
         known = self._sums.get((name, place), {}).get(label, _LabelSum())
@@ -157,7 +177,7 @@ class Reconciler:
             self._only_in_memory.discard(event.data.id)
         async for one in self._bus.increments(BUDGET_COUNTER, after=self._increments_read):
             self._increments_read = one.seq
-            for name in SPEND_COUNTERS:
+            for name in READ_COUNTERS:
                 if name == one.keys["measure"]:
                     place = one.keys["window"], one.keys["of"]
                     known = self._sums.setdefault((name, place), {}).setdefault(one.label, _LabelSum())

@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from trunkline import new_id
-from trunkline.api.bus import Bus
+from trunkline.api.bus import Bus, SequenceConflict, key_of
 from trunkline.api.costs import BUDGET_COUNTER, BUDGET_EVENT, BudgetEvent, BudgetMeasure
 from trunkline_budget.budgets import BudgetLimit, budgets_of, day_window, hour_window
 from trunkline_budget.counters import SPEND_COUNTERS, BudgetCounters, CounterName
@@ -83,25 +82,52 @@ async def reset_budgets(bus: Bus, settings: BudgetSettings, block: str, by: str)
     return tuple(events)
 
 
-async def _reset(
-    bus: Bus, counters: BudgetCounters, budget: BudgetLimit, by: str, now: datetime
-) -> BudgetEvent:
-    used = await counters.used(budget)
-    event = BudgetEvent(
-        id=new_id("reset"),
+async def reset_event(counters: BudgetCounters, budget: BudgetLimit, by: str, now: datetime) -> BudgetEvent:
+    """Return the next reset of a budget. Its id has the number of resets before it, so that of several resets at the
+    same time one can be stored.
+    """
+    resets = await counters.number(
+        "resets", budget
+    )  # read first: what was used before this reset is taken back then
+    return BudgetEvent(
+        id=key_of("reset", budget.measure, *budget.place, str(resets)),
         at=now,
         event="reset",
         measure=budget.measure,
         window=budget.window.key,
         block=budget.block,
-        used=used,
+        used=await counters.used(budget),
         limit=budget.limit,
         opens_at=budget.window.end,
         by=by,
     )
-    await bus.append(BUDGET_EVENT, event, msg_id=event.id, event=event.id)
+
+
+async def _reset(
+    bus: Bus, counters: BudgetCounters, budget: BudgetLimit, by: str, now: datetime
+) -> BudgetEvent:
+    while True:
+        event = await reset_event(counters, budget, by, now)
+        try:
+            await bus.append(BUDGET_EVENT, event, expect=0, event=event.id)
+        except (
+            SequenceConflict
+        ):  # another reset is under way, or was killed: it is completed, and the next one made
+            earlier = await bus.last(BUDGET_EVENT, event=event.id)
+            await _take_back(bus, counters, budget, event if earlier is None else earlier.data)
+        else:
+            await _take_back(bus, counters, budget, event)
+            return event
+
+
+async def _take_back(bus: Bus, counters: BudgetCounters, budget: BudgetLimit, event: BudgetEvent) -> None:
+    """Subtract what a reset gives back, unless it was subtracted before."""
     names: tuple[CounterName, ...] = SPEND_COUNTERS if budget.measure == "spend" else ("loops",)
-    for name in names:
-        await counters.add(name, budget, -used, event.id, "reset")
-    await counters.add("resets", budget, 1, event.id, "reset")
-    return event
+    amounts: dict[CounterName, int] = {**dict.fromkeys(names, -event.used), "resets": 1}
+    window, of = budget.place
+    for name, amount in amounts.items():
+        labels = {
+            one.label async for one in bus.increments(BUDGET_COUNTER, measure=name, window=window, of=of)
+        }
+        if event.id not in labels:
+            await counters.add(name, budget, amount, event.id, "reset")

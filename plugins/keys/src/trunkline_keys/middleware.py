@@ -19,8 +19,8 @@ from trunkline_keys.key_pool import KeyLease, SharedKeyPool
 from trunkline_keys.settings import KeysSettings
 
 SHORTEST_REST, LONGEST_REST = 1.0, 86_400.0
-"""Bounds in seconds of the rest that a vendor names. A shorter one would let a storm of refusals go on, and a longer one
-would take a key away for good."""
+"""Bounds in seconds of the rest that a vendor names. A shorter one would let a storm of refusals go on, and a longer
+one would take a key away for good."""
 
 
 class KeyMiddleware:
