@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import trunkline
+from trunkline._util.untrusted_text import wrap_tool_result
 from trunkline.api.model import (
     AskModel,
     Finish,
@@ -22,7 +23,13 @@ from trunkline.api.model import (
     ModelRequest,
     Text,
 )
-from trunkline.contracts.conversations.messages import AppendConversation, LoadConversation, Message, Usage
+from trunkline.contracts.conversations.messages import (
+    AppendConversation,
+    LoadConversation,
+    Message,
+    ToolCall,
+    Usage,
+)
 from trunkline.contracts.conversations.summary_record import SummaryRecord
 from trunkline.contracts.costs.subjects import COST
 from trunkline.contracts.gateway.access import Identity
@@ -229,6 +236,32 @@ async def test_the_journal_names_the_summary_that_a_turn_used() -> None:
         last = await say_all(running, ["Four."], conversation)
         started = next(one for one in await journal(running, last) if isinstance(one, TurnStarted))
         assert started.summary_record == record
+
+
+async def test_a_summary_is_made_of_the_results_as_the_model_knew_them() -> None:
+    """Old results of tools are as short as in a turn's request, because whole ones would cost more than they tell."""
+    model = Model()
+    result = wrap_tool_result("read_file", "a line of the file\n" * 400)
+    async with talking(model) as running:
+        answer = await say_all(running, ["One."])
+        conversation = answer.accepted.conversation
+        for number in range(5):
+            call = ToolCall(id=f"c{number}", name="read_file")
+            turn = (
+                Message(id=f"u{number}", turn=f"t{number}", role="user", content="Read."),
+                Message(id=f"a{number}", turn=f"t{number}", role="assistant", content="", tool_calls=(call,)),
+                Message(
+                    id=f"r{number}", turn=f"t{number}", role="tool", content=result, tool_call_id=call.id
+                ),
+            )
+            append = AppendConversation(block=BLOCK, conversation=conversation, messages=turn, actor="test")
+            await running.bus.call(STORE_MESSAGES, append)
+        model.size = 9_000
+        await say_all(running, ["Go on."], conversation)
+        await compacted(running, conversation)
+        asked = "".join(request.messages[-1].content for request in model.summaries)
+        assert asked.count("An old result, shortened") >= 3
+        assert asked.count("a line of the file") < 2 * 400
 
 
 async def test_the_context_view_shows_the_summary() -> None:

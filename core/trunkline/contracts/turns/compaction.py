@@ -18,11 +18,12 @@ CompactionCause = Literal["automatic", "command", "overflow"]
 class CompactionJob:
     """A conversation to compact.
 
-    ``messages`` are all stored messages, ``previous`` the record in effect. ``window`` is the number of tokens that the
-    conversation's model accepts, ``summary_window`` that of the model that summarises. ``focus`` is what a person asked
-    to keep. ``progress`` shows a sentence to people. ``completer`` asks models; its purpose must be ``summary``.
-    With ``rebirth`` a person asked for a rebirth: no message stays, and the summary is also written to the block's
-    ``memory.md``. ``memory`` is the memory of the block; None if nothing may be remembered there.
+    ``messages`` are all stored messages, with old results of tools shortened as in a request. ``previous`` is the
+    record in effect. ``window`` is the number of tokens that the conversation's model accepts, ``summary_window`` that
+    of the model that summarises. ``focus`` is what a person asked to keep. ``progress`` shows a sentence to people.
+    ``completer`` asks models; its purpose must be ``summary``. With ``rebirth`` a person asked for a rebirth: no
+    message stays, and the summary is also written to the block's ``memory.md``. ``memory`` is the memory of the block;
+    None if nothing may be remembered there.
     """
 
     messages: tuple[Message, ...]

@@ -108,7 +108,9 @@ class CompactionService:
         )
         summariser = profile.preferred_model(None, SUMMARY) or request.model
         return CompactionJob(
-            messages=found.messages,
+            messages=self._builder.shortened(
+                found.messages
+            ),  # as the model knew them; whole ones cost much more
             previous=found.summary_record,
             window=self._builder.window(request.model),
             summary_window=self._builder.window(summariser),

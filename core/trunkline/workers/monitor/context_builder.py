@@ -181,7 +181,11 @@ class ContextBuilder:
         """Return the history as a model is sent it. The transcript that a client sent stays as it is."""
         if request.history is not None and request.fork is None:
             return tuple(history)
-        return shorten_old_results(history, self._settings.old_results)
+        return self.shortened(history)
+
+    def shortened(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the messages of a conversation with old results shortened."""
+        return shorten_old_results(messages, self._settings.old_results)
 
     def info(self, context: TurnContext, model: str = "") -> TurnInfo:
         """Return the information about a turn that plugins get."""
