@@ -57,6 +57,17 @@ def test_the_tokens_of_many_tools_are_counted() -> None:
     assert sum(0 < place <= 20 for place in found["places"]) > 0.9 * len(found["places"])
 
 
+def test_the_tokens_of_a_long_conversation_are_counted() -> None:
+    """As shipped, with whole results and in a naive loop, which bills more; every fact is answered in each way."""
+    found = figures("benchmarks.compaction", "--turns", "60")
+    assert set(found) == {"as shipped", "whole results", "naive loop", "ratios"}
+    ways = [found[way] for way in ("as shipped", "whole results", "naive loop")]
+    assert all(way["answered"] == way["facts"] == sum(way["sources"].values()) for way in ways)
+    assert all(0 < way["cached"] < way["tokens"] and way["billed"] < way["tokens"] for way in ways)
+    assert found["as shipped"]["billed"] < found["naive loop"]["billed"]
+    assert found["as shipped"]["too_long_from"] is None
+
+
 def test_memory_is_watched_over_many_turns() -> None:
     """The size of each process at each tenth, and a verdict for each over the second half."""
     lines = printed("benchmarks.turn", "--turns", "40").splitlines()
