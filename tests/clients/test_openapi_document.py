@@ -43,6 +43,8 @@ CHECKS = (
 )
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 async def test_every_operation_answers_as_the_document_says(tmp_path: Path) -> None:
     """No generated request, valid or not, is a failure of the server, and each answer has a status, a type of content
     and a form of the document. Requests that the document does not allow are refused. Every operation is asked."""
