@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trunkline._util.toml import read_toml
-from trunkline.config import Config, Secret, load_config
+from trunkline.config import Config, InvalidConfig, Secret, load_config
 from trunkline.config.editor import write_settings
 from trunkline.errors import ConfigError
 from trunkline.home.paths import Home
@@ -144,10 +144,22 @@ class InitSettings:
         before = self.file.read_bytes()
         write_settings(self.file, changes)
         try:
-            self.config()
+            self._check_adapters(self.config(), changes)
         except ConfigError:
             self.file.write_bytes(before)
             raise
+
+    def _check_adapters(self, config: Config, changes: dict[str, Any]) -> None:
+        """Raise ConfigError if a change makes an adapter's section invalid: while it is in the file, most commands
+        fail. Settings that are still missing do not count.
+        """
+        changed = {key.split(".")[1] for key in changes if key.startswith("adapters.")}
+        for one in (one for one in self._adapter_sections if one.name in changed) if changed else ():
+            try:
+                config.section("adapters", one.name, one.type)
+            except InvalidConfig as error:
+                if any(problem.key in changes for problem in error.problems):
+                    raise
 
     # Summary -------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import msgspec
 from trunkline.config.checker import VARIABLE_REFERENCE, SettingsChecker, with_absolute_paths
 from trunkline.config.origins import Key, LayeredValues, ValueOrigin
 from trunkline.config.plugin_host import HOST_KEYS, PluginHostSettings
-from trunkline.config.problems import ConfigProblem, InvalidConfig, did_you_mean
+from trunkline.config.problems import ConfigProblem, InvalidConfig, did_you_mean, is_misspelling
 from trunkline.config.secret import Secret
 from trunkline.config.settings import PLUGIN_TABLES, Settings
 
@@ -113,6 +113,11 @@ class Config:
                 found.append(ConfigProblem(".".join(key), self.sources.describe_location(key), what, hint))
         return tuple(found)
 
+    def misspelled(self, claimed: Iterable[tuple[str, str]]) -> tuple[ConfigProblem, ...]:
+        """Return the problems of ``unclaimed`` whose section has almost the name of a claimed one."""
+        claims = list(claimed)
+        return tuple(one for one in self.unclaimed(claims) if _is_near_a_claim(one.key, claims))
+
     def describe(self) -> tuple[SettingRow, ...]:
         """Return every setting with its value and origin. Plugin settings are shown as written."""
         rows: list[SettingRow] = []
@@ -177,3 +182,8 @@ def _references(value: Any) -> Iterator[str]:
 
 def _fields(struct: msgspec.Struct) -> Iterator[tuple[str, Any]]:
     return ((name, getattr(struct, name)) for name in struct.__struct_fields__)
+
+
+def _is_near_a_claim(key: str, claims: Iterable[tuple[str, str]]) -> bool:
+    table, _, name = key.partition(".")
+    return is_misspelling(name, (other for owner, other in claims if owner == table))

@@ -6,6 +6,9 @@ from difflib import get_close_matches
 
 from trunkline.errors import ConfigError
 
+MISSPELLING = 0.85
+"""The similarity from which a word counts as misspelled. The names of no two bundled plugins are so similar."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
@@ -37,6 +40,11 @@ class InvalidConfig(ConfigError):
 def closest_matches(word: str, known: Iterable[str], many: int = 1) -> list[str]:
     """Return the known words that are similar to the word, the most similar first."""
     return get_close_matches(word, sorted(known), n=many, cutoff=0.6)
+
+
+def is_misspelling(word: str, known: Iterable[str]) -> bool:
+    """Report whether the word differs from a known word as a typing error does: by a letter or two of many."""
+    return bool(get_close_matches(word, list(known), n=1, cutoff=MISSPELLING))
 
 
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:

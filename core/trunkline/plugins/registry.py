@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 from trunkline.config import Config, ConfigProblem, InvalidConfig
 from trunkline.config.problems import did_you_mean
+from trunkline.config.settings import PLUGIN_TABLES
 from trunkline.contracts.workers.messages import WorkerKind
-from trunkline.errors import PluginError
+from trunkline.errors import ConfigError, PluginError
 from trunkline.plugins import discovery, file_plugins
 from trunkline.plugins.activity_log import ActivityKind, ActivityLog
 from trunkline.plugins.hook_rules import HOOK_RULES
@@ -120,18 +121,28 @@ class Plugins:
 
     def config_problems(self) -> tuple[ConfigProblem, ...]:
         """Return the problems with the plugins' sections and with the names in ``[plugins]``."""
-        config, report = self._relay.config, self._relay.report
+        config = self._relay.config
         problems: list[ConfigProblem] = []
         for owned in self.config_sections():
             try:
                 config.section(owned.item.table, owned.item.name, owned.item.type)
             except InvalidConfig as error:
                 problems += error.problems
+            except ConfigError as error:  # of the section's own check
+                problems.append(_problem_of(config, owned.item, error))
+        return (*problems, *config.unclaimed(self._claimed_sections()), *self._unknown_names())
+
+    def misspelled_sections(self) -> tuple[ConfigProblem, ...]:
+        """Return a problem for each section that belongs to no plugin and has almost the name of one that does."""
+        return self._relay.config.misspelled(self._claimed_sections())
+
+    def _claimed_sections(self) -> list[tuple[str, str]]:
+        """Return the table and the name of each section that an installed plugin may have."""
+        report = self._relay.report
         claimed = [(owned.item.table, owned.item.name) for owned in self.config_sections()]
         claimed += [("plugins", state.name) for state in report.loaded]
         asleep = [state.name for state in report.plugins if state.status != "loaded"]
-        claimed += [(table, name) for name in asleep for table in ("plugins", "adapters", "channels")]
-        return (*problems, *config.unclaimed(claimed), *self._unknown_names())
+        return claimed + [(table, name) for name in asleep for table in PLUGIN_TABLES]
 
     def _unknown_names(self) -> list[ConfigProblem]:
         config = self._relay.config
@@ -327,3 +338,11 @@ def _missing_reason(report: LoadReport) -> str:
 
 def _broken_turn_cap(owner: str) -> str:
     return f"the plugin {owner}, which bounds turns, is broken"
+
+
+def _problem_of(config: Config, section: "ConfigSection", error: ConfigError) -> ConfigProblem:
+    """Return the problem that a section's own check reports. Its sentence usually begins with the setting's key."""
+    place = f"{section.table}.{section.name}"
+    first, _, rest = error.sentence.rstrip(".").partition(" ")
+    key, what = (first, rest) if first.startswith(f"{place}.") else (place, error.sentence.rstrip("."))
+    return ConfigProblem(key, config.sources.describe_location(tuple(key.split("."))), what, error.hint)

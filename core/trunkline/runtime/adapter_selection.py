@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from trunkline.config import Config, Secret
+from trunkline.config import Config, InvalidConfig, Secret
 from trunkline.errors import ConfigError
 from trunkline.plugins import Plugins
 from trunkline.plugins.discovery import bundled_distributions, find_candidates
@@ -92,12 +92,16 @@ def adapter_model(config: Config, adapter: str) -> str:
 def check_adapters(config: Config, extra: Iterable[object]) -> None:
     """Check that every plugin's section is valid and that the configured model adapter exists.
 
-    A section that belongs to no plugin is only logged: a plugin may be removed at any time (SWAP-3).
+    A section that belongs to no plugin is only logged: a plugin may be removed at any time (SWAP-3). If its name is a
+    misspelling, such as ``[plugins.budgets]``, a budget or redaction would silently have no effect, so it is refused.
 
     Raises:
-      ConfigError: a section has an unknown or invalid setting, there is no such adapter, or it lacks a key.
+      ConfigError: a section is misspelled or has an unknown or invalid setting, there is no such adapter, or it
+        lacks a key.
     """
     plugins = Plugins.load(config, extra=extra)
+    if misspelled := plugins.misspelled_sections():
+        raise InvalidConfig(misspelled)
     for owned in plugins.config_sections():
         config.section(owned.item.table, owned.item.name, owned.item.type)
     for problem in plugins.config_problems():

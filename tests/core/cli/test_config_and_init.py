@@ -140,6 +140,29 @@ def test_init_sets_what_an_adapter_needs_by_flags(trunkline: Run, home: Path) ->
     assert (home / "trunkline.toml").read_text() == text
 
 
+def test_an_address_that_is_no_url_is_refused_and_the_file_unchanged(trunkline: Run, home: Path) -> None:
+    """Other commands would fail as long as it is in the file."""
+    arguments = ("init", "--yes", "--adapter", "openai", "--model", "tiny", "--base-url")
+    assert trunkline(*arguments, "http://127.0.0.1:9/v1").returncode == 0
+    before = (home / "trunkline.toml").read_text()
+    done = trunkline(*arguments, "127.0.0.1:9/v1")
+    assert done.returncode == 1 and "which is not a web address" in done.stderr
+    assert (home / "trunkline.toml").read_text() == before
+
+
+def test_config_shows_the_settings_although_an_address_is_invalid(trunkline: Run, home: Path) -> None:
+    """It is a warning with the line. Doctor reports it as a failed check, beside the others."""
+    home.mkdir(exist_ok=True)
+    (home / "trunkline.toml").write_text('[adapters.openai]\nbase_url = "127.0.0.1:9/v1"\n')
+    done = trunkline("config", "adapters")
+    assert done.returncode == 0 and "adapters.openai.base_url" in done.stdout
+    assert "adapters.openai.base_url is '127.0.0.1:9/v1', which is not a web address" in done.stderr
+    assert "trunkline.toml, line 2" in done.stderr
+    checked = trunkline("doctor")
+    assert checked.returncode == 1 and "home.writable" in checked.stdout
+    assert "ERROR    config.valid" in checked.stdout and "line 2" in checked.stdout
+
+
 def test_an_invalid_block_name_is_refused_and_the_file_unchanged(trunkline: Run, home: Path) -> None:
     """The result is checked before it counts."""
     trunkline("init", "--yes", "--block", "garden")

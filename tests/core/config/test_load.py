@@ -220,6 +220,28 @@ def test_sections_without_an_owner_are_refused(tmp_path):
     assert problem.hint == "Did you mean adapters.openai?"
 
 
+@pytest.mark.parametrize(
+    ("written", "misspelled"),
+    [
+        ("plugins.budgets", True),
+        ("plugins.redacton", True),
+        ("adapters.opnai", True),
+        ("adapters.ollama", False),
+        ("plugins.gone", False),
+    ],
+)
+def test_a_section_with_almost_the_name_of_another_is_a_misspelling(tmp_path, written, misspelled):
+    """A plugin that was removed is none, even if a name that begins with its own remains."""
+    config = load(tmp_path, f"[{written}]\n")
+    claimed = [
+        ("plugins", "budget"),
+        ("plugins", "redaction"),
+        ("adapters", "openai"),
+        ("adapters", "ollama-v1"),
+    ]
+    assert [problem.key for problem in config.misspelled(claimed)] == [written] * misspelled
+
+
 def test_tables_under_names_of_the_writers_own(tmp_path):
     """Each model's price is a table of its own: read, checked key by key, and listed as it is written."""
     text = '[models.prices]\n"openai/x.1" = { input = 0.1, output = 2 }\n'

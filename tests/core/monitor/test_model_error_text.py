@@ -34,6 +34,11 @@ def why(detail: str) -> str:
     )
 
 
+def test_the_text_after_an_address_stays_apart_from_it() -> None:
+    """The adapter's own advice follows the vendor's text after a semicolon."""
+    assert "See [address]; check api_key" in why("See https://vendor.example/keys; check api_key")
+
+
 @pytest.mark.parametrize("detail", HIDDEN)
 def test_no_address_path_or_key_is_shown(detail: str) -> None:
     """This holds for any top-level domain, with blanks, and beyond the length that is searched."""

@@ -16,7 +16,7 @@ from trunkline.config import load_config
 from trunkline.contracts.models.adapter import ModelAdapter, ModelEvent, ModelRequest
 from trunkline.errors import ConfigError
 from trunkline.plugins import Plugins
-from trunkline.runtime.adapter_selection import default_adapter, describe_default_adapter
+from trunkline.runtime.adapter_selection import check_adapters, default_adapter, describe_default_adapter
 from trunkline.testing.platform import clean_environ
 
 
@@ -111,6 +111,14 @@ def test_an_unusable_adapter_choice_is_an_error(
     with pytest.raises(ConfigError) as refused:
         asked(tmp_path, toml, monkeypatch, AcmePlugin())
     assert said in refused.value.sentence and refused.value.hint
+
+
+def test_a_misspelled_section_stops_the_start(tmp_path: Path) -> None:
+    """A budget or a redaction under a wrong name would have no effect, and nobody would notice it."""
+    (tmp_path / "trunkline.toml").write_text("[plugins.budgets]\nmax_daily_spend = 5\n")
+    with pytest.raises(ConfigError, match=r"plugins\.budgets belongs to no plugin .*line 1") as refused:
+        check_adapters(load_config(tmp_path, environ=clean_environ()), ())
+    assert refused.value.hint == "Did you mean plugins.budget?"
 
 
 @pytest.mark.parametrize("command", [["say", "hello"], ["doctor"]])

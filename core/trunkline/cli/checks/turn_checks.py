@@ -63,7 +63,7 @@ async def models_circuits(context: CheckContext) -> HealthResult | None:
     circuits = [entry.value for entry in entries if entry.value is not None]
     failing = sorted(f"{one.model} ({one.fault})" for one in circuits if one.open_until is not None)
     if failing:
-        hint = "`trunkline logs` has the reasons. The fallbacks of [plugins.failover] answer meanwhile."
+        hint = "The log has the reasons. The fallbacks of [plugins.failover] answer meanwhile."
         return warning(f"These models fail and their circuits are open: {', '.join(failing)}", hint)
     return ok("No model's circuit is open")
 
@@ -84,7 +84,7 @@ async def models_keys(context: CheckContext) -> HealthResult | None:
         if key.rests_until > now
     ]
     if resting:
-        hint = "The other keys are used meanwhile. `trunkline logs` names the variable of a key that rests."
+        hint = "The other keys are used meanwhile. The log names the variable of a key that rests."
         return warning(f"These keys rest: {', '.join(sorted(resting))}", hint)
     return ok("No key of a pool rests")
 
