@@ -10,6 +10,8 @@ from trunkline.api.model import ModelAdapter, ModelInfo
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_model import ScriptedModel
 
+from .test_block_changes import Guests
+
 pytestmark = pytest.mark.anyio
 
 
@@ -45,8 +47,11 @@ async def test_a_client_lists_models_and_chooses_one_for_a_conversation() -> Non
 
 
 async def test_a_client_reads_what_the_model_was_sent() -> None:
-    """The parts of the last turn or of a named one, with the texts if asked for. Only with a credential."""
-    async with platform(plugins=[Models()], config={"runtime.provider_adapter": "listing"}) as running:
+    """The parts of the last turn or of a named one, with the texts if the owner asks for them: they include files of
+    memory. Only with a credential.
+    """
+    config = {"runtime.provider_adapter": "listing"}
+    async with platform(plugins=[Models(), Guests()], config=config) as running:
         headers = {"Authorization": f"Bearer {running.token}"}
         async with httpx2.AsyncClient(base_url=running.url, headers=headers) as http:
             first = await running.say("hello")
@@ -63,5 +68,9 @@ async def test_a_client_reads_what_the_model_was_sent() -> None:
             assert named["parts"][-1]["text"] == "hello"
             assert (await http.get(url, params={"turn": "turn_1"})).status_code == 404
             assert (await http.get(url, params={"texts": "maybe"})).status_code == 400
+            guest = {"Authorization": "", "x-guest": "yes"}
+            assert (await http.get(url, headers=guest)).json() == last
+            refused = await http.get(url, params={"texts": "true"}, headers=guest)
+            assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
             assert (await http.get("/api/conversations/conv_unknown/context")).status_code == 404
             assert (await http.get(url, headers={"Authorization": ""})).status_code == 401

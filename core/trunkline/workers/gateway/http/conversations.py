@@ -80,11 +80,11 @@ async def get_conversation(request: Request) -> Response:
 
 async def get_context(request: Request) -> Response:
     """``GET /api/conversations/{id}/context?turn=&texts=``"""
-    command = GetContext(
-        conversation=request.path_params["id"],
-        turn=request.query_params.get("turn"),
-        texts=bool_param(request, "texts"),
-    )
+    texts = bool_param(request, "texts")
+    if texts:  # they include files of memory and recalled passages, which are no part of the conversation
+        sender_of(request).require_owner("reads the texts of a context")
+    turn = request.query_params.get("turn")
+    command = GetContext(conversation=request.path_params["id"], turn=turn, texts=texts)
     return json_response(_context(await services_of(request).conversations.context(command)))
 
 
