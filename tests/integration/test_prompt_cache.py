@@ -200,6 +200,30 @@ async def test_old_results_change_the_beginning_rarely(vendor: str, tmp_path: Pa
         assert json.dumps(bodies[-1]).count("The secret of file 0.") > 500
 
 
+@pytest.mark.parametrize("vendor", VENDORS)
+async def test_a_summary_changes_the_beginning_once(vendor: str, tmp_path: Path) -> None:
+    """At the turn that first uses the summary; tools and system stay. Afterwards, through a tool step and a restart,
+    each request begins with the one before it again."""
+    with ScriptedProvider() as provider:
+        talk = Talk(provider)
+        async with talking(vendor, tmp_path, provider) as running:
+            await running.say("say:Who are you?")
+            provider.forget()
+            for text in ("say:One.", "say:Two.", "say:Three.", "/compact", "say:Four."):
+                await talk.say(running, text)
+            await talk.say(running, "call:current_time {} ;; say:Now.")
+        async with talking(vendor, tmp_path, provider) as running:
+            await talk.say(running, "say:Here again.")
+        answered = [request.body for request in provider.answer_requests]
+        assert "Summarise the conversation below" in json.dumps(answered.pop(3))
+        requests = [WireRequest(body, ended=True) for body in answered]
+        assert len(answered) == 7
+        changed = [n for n in range(1, len(requests)) if not requests[n].begins_with(requests[n - 1])]
+        assert changed == [3]
+        assert (requests[3].tools, requests[3].system) == (requests[2].tools, requests[2].system)
+        assert "summary of the first" in json.dumps(answered[3])
+
+
 async def test_what_the_cache_saved_is_in_the_usage_and_on_the_span() -> None:
     """By the names of OpenTelemetry's conventions; `trunkline trace` and the line of a turn show it."""
     usage = Usage(input_tokens=100, output_tokens=2, cached_tokens=90, cache_write_tokens=7)

@@ -449,6 +449,14 @@ async def test_the_command_says_why_nothing_was_compacted() -> None:
         assert said.ended.reason == "stop" and await record_of(running, conversation) is None
 
 
+async def test_an_adapter_that_only_repeats_memory_writes_no_summary() -> None:
+    """The offline adapter answers, and the command says what to configure."""
+    async with talking(Model(), **{"runtime.provider_adapter": "offline"}) as running:
+        said = await say_all(running, ["One.", "Two.", "Three.", "/compact"])
+        assert said.text.startswith("The conversation was not compacted: offline writes no summaries")
+        assert await record_of(running, said.accepted.conversation) is None
+
+
 async def test_the_command_names_the_plugin_that_is_not_loaded() -> None:
     """With the setting that enables it."""
     model = Model()

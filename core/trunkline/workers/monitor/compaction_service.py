@@ -17,13 +17,20 @@ from trunkline.contracts.memory.bus_transport import block_memory
 from trunkline.contracts.memory.client import Memory
 from trunkline.contracts.models.client import BlockCompleter
 from trunkline.contracts.turns.compaction import CompactionCause, CompactionJob, Compactor, SummaryDraft
+from trunkline.errors import CompletionError, ErrorCode
 from trunkline.workers.monitor.context_builder import ContextBuilder
+from trunkline.workers.monitor.model_registry import ModelRegistry
 from trunkline_bus import Bus, Scope, new_id
 
 log = logging.getLogger(__name__)
 
 ACTOR = "compaction"
 """The actor of what a compaction writes to memory, and of compactions in the background."""
+
+NO_MODEL = (
+    "{adapter} writes no summaries, because it only repeats what memory has. Name a model for the purpose `summary` in "
+    "preferences.toml, or configure one for everything."
+)
 
 LOAD_TIMEOUT, STORE_TIMEOUT = 10.0, 20.0
 """Seconds to wait for memory."""
@@ -59,8 +66,11 @@ class CompactionRequest:
 class CompactionService:
     """Compacts conversations with the compactor of a plugin. It changes no message."""
 
-    def __init__(self, bus: Bus, compactor: Compactor, builder: ContextBuilder) -> None:
+    def __init__(
+        self, bus: Bus, compactor: Compactor, builder: ContextBuilder, models: ModelRegistry
+    ) -> None:
         self._bus = bus
+        self._models = models
         self._compactor = compactor
         self._builder = builder
 
@@ -106,14 +116,16 @@ class CompactionService:
             conversation=request.conversation,
             turn=request.turn,
         )
-        summariser = profile.preferred_model(None, SUMMARY) or request.model
+        summariser = self._models.choose(profile.preferred_model(None, SUMMARY))
+        if summariser.adapter.derived:
+            raise CompletionError(ErrorCode.PROVIDER_ERROR, NO_MODEL.format(adapter=summariser.label))
         return CompactionJob(
             messages=self._builder.shortened(
                 found.messages
             ),  # as the model knew them; whole ones cost much more
             previous=found.summary_record,
             window=self._builder.window(request.model),
-            summary_window=self._builder.window(summariser),
+            summary_window=self._builder.window(summariser.label),
             cause=request.cause,
             completer=completer,
             progress=request.progress,

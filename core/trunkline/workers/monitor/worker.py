@@ -58,12 +58,14 @@ class MonitorWorker(Worker):
             self._settings,
             context.config.settings.models.context_windows,
         )
-        compactor = context.plugins.compactor()
-        self._compaction = (
-            CompactionService(context.bus, compactor, self._builder) if compactor is not None else None
-        )
         self._context_views = ContextViewHandler(context.bus, self._builder)
         self._models = MonitorModels(context, self._kill_switch, self._builder)
+        compactor = context.plugins.compactor()
+        self._compaction = (
+            CompactionService(context.bus, compactor, self._builder, self._models.registry)
+            if compactor is not None
+            else None
+        )
         self._status = BlockStatusPublisher(context.bus, context.id)
         self._messages = MessageWriter(context.bus)
         self._approvals = ApprovalPublisher(context.bus, context.config.settings.approvals)
