@@ -72,13 +72,14 @@ def test_no_grant_is_a_whole_plane() -> None:
         whole, _, rest = subject.rpartition(".>")
         assert rest == "" or ">" not in subject
         if whole:
-            acks = r"\$JS\.ACK\.(INBOX\.\*|FACTS\.learner|TIMERS\.deadlines)"
+            acks = r"\$JS\.ACK\.(INBOX\.\*|FACTS\.(?:learner|compaction)|TIMERS\.deadlines)"
             assert re.fullmatch(rf"_INBOX_[a-z-]+|{acks}|\$SRV\.[A-Z]+", whole), subject
         if subject.startswith("$JS.API."):
             inbox = subject.replace(".INBOX.*", ".INBOX.N").removesuffix(".*")
             named = (
                 "INBOX.*.trunkline.turn.part.",
                 "FACTS.learner.trunkline.evt.turn.*.finished",
+                "FACTS.compaction.trunkline.evt.turn.*.finished",
                 "TIMERS.deadlines.trunkline.turn.due.",
             )
             made = tuple(f"$JS.API.CONSUMER.CREATE.{consumer}" for consumer in named)
