@@ -16,7 +16,7 @@ from trunkline.contracts.models.media_usage import NO_MEDIA, MediaUsage
 from trunkline.contracts.models.prices import PriceTable
 from trunkline.contracts.models.token_estimate import MIN_BYTES_PER_TOKEN
 from trunkline.errors import ModelError
-from trunkline.runtime.cost_ledger import CostLedger
+from trunkline.runtime.cost_ledger import CostLedger, short_model_name
 from trunkline_bus import new_id
 
 AUDIO_BYTES_PER_SECOND = 2_000
@@ -85,9 +85,8 @@ class AbilityRecord:
 
     def finish(self, model: str, counted: Amount) -> CostEntry:
         """Note the end of a successful request, and return its entry with the cost."""
-        self._end = self._priced(
-            replace(self._entry, status="finished", estimated=False, model=model), counted
-        )
+        entry = replace(self._entry, status="finished", estimated=False, model=short_model_name(model))
+        self._end = self._priced(entry, counted)
         return self._end
 
     async def __aexit__(

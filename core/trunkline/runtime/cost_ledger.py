@@ -10,6 +10,7 @@ dies leaves its opened records behind; ``cost_recovery`` writes their entries.
 
 import logging
 from collections import deque
+from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Protocol
@@ -18,6 +19,7 @@ import anyio
 from msgspec.structs import replace
 from opentelemetry import trace
 
+from trunkline._util.text import printable
 from trunkline.contracts.conversations.messages import Usage
 from trunkline.contracts.costs.estimate import Progress, opened_request, unfinished_entry
 from trunkline.contracts.costs.messages import CostEntry, RequestOpened, RequestStatus
@@ -25,7 +27,7 @@ from trunkline.contracts.costs.subjects import COST, OPENED_REQUEST
 from trunkline.contracts.models.adapter import AnswerSource, Finish, ModelEvent, ModelRequest
 from trunkline.contracts.models.prices import PriceTable
 from trunkline.errors import ModelError
-from trunkline_bus import Bus, BusError, new_id
+from trunkline_bus import Bus, BusError, SequenceConflict, new_id
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +86,8 @@ class CostLedger:
         self._prices = prices
         self._ended: deque[tuple[CostEntry | None, int]] = deque()
         """The entries that are not stored yet (None for a stored one), each with the sequence of the opened record."""
+        self._unsent: deque[RequestOpened] = deque()
+        """The opened records of requests that were not sent, which the server may store nevertheless."""
         self._some = anyio.Event()
 
     def request(self, request: ModelRequest, source: AnswerSource) -> RequestRecord:
@@ -120,7 +124,17 @@ class CostLedger:
                 await self._settle_all()
 
     async def open(self, opened: RequestOpened) -> int:
-        """Store an opened record and return its sequence. Raises BusError."""
+        """Store an opened record and return its sequence. Raises BusError. If it raises, also because the caller was
+        cancelled, nothing may be sent, and the record is deleted in the background if the server has it.
+        """
+        try:
+            return await self._append_opened(opened)
+        except BaseException:
+            self._unsent.append(opened)
+            self._some.set()
+            raise
+
+    async def _append_opened(self, opened: RequestOpened) -> int:
         ack = await self._bus.append(
             OPENED_REQUEST,
             opened,
@@ -146,6 +160,10 @@ class CostLedger:
 
     async def _settle_all(self) -> bool:
         """Settle the ended requests in order. Report whether all are settled."""
+        while self._unsent:
+            if not await self._discard(self._unsent[0]):
+                return False
+            self._unsent.popleft()
         while self._ended:
             entry, opened = self._ended[0]
             try:
@@ -157,6 +175,19 @@ class CostLedger:
                 log.warning("an ended request cannot be recorded now: %s", error)
                 return False
             self._ended.popleft()
+        return True
+
+    async def _discard(self, opened: RequestOpened) -> bool:
+        """Delete the opened record of a request that was not sent. Report whether it is deleted."""
+        try:
+            with suppress(SequenceConflict):
+                await self._append_opened(opened)  # arrives after the first one, if that was still under way
+            stored = await self._bus.last(OPENED_REQUEST, worker=self._worker, id=opened.entry.id)
+            if stored is not None:
+                await self._bus.delete(OPENED_REQUEST, stored.seq, missing_ok=True)
+        except BusError as error:
+            log.warning("the record of a request that was not sent cannot be deleted now: %s", error)
+            return False
         return True
 
 
@@ -198,11 +229,11 @@ class _LedgerRequest:
             finish.usage == Usage() and self._opened.max_cost
         ):  # the vendor billed something, and does not say what
             entry = unfinished_entry(self._opened, "finished", self._progress, self._seconds)
-            return replace(entry, model=finish.model[:MODEL_NAME_LIMIT])
+            return replace(entry, model=finish.model)
         return replace(
             self._opened.entry,
             status="finished",
-            model=finish.model[:MODEL_NAME_LIMIT],
+            model=finish.model,
             usage=finish.usage,
             cost=finish.cost,
             price=finish.price_version,
@@ -237,6 +268,11 @@ class _Unrecorded:
 
     async def finish(self, finish: Finish) -> Finish:
         return finish
+
+
+def short_model_name(name: str) -> str:
+    """Return the name of a model, which a vendor sends, without control characters and not too long."""
+    return printable(name[:MODEL_NAME_LIMIT])
 
 
 async def append_entry(bus: Bus, entry: CostEntry, *, only: bool = False, timeout: float = 10.0) -> None:

@@ -1,6 +1,7 @@
 """The cost ledger: one entry for each request to a model, whatever happens to the request or to the worker."""
 
 import json
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,17 +25,20 @@ from trunkline.api.model import (
 from trunkline.contracts.conversations.messages import utc_now
 from trunkline.contracts.costs.messages import CostEntry, RequestOpened
 from trunkline.contracts.costs.subjects import COST, OPENED_REQUEST
+from trunkline.contracts.models.adapter import AnswerSource
+from trunkline.contracts.models.prices import PriceTable
 from trunkline.contracts.streams import REQUEST_STREAM
 from trunkline.contracts.topology import topology
 from trunkline.errors import ErrorCode
 from trunkline.runtime import cost_ledger
-from trunkline.runtime.cost_ledger import append_entry
+from trunkline.runtime.cost_ledger import CostLedger, append_entry
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
 from trunkline.workers.memory import log_writer
 from trunkline.workers.monitor import cost_recovery
 from trunkline.workers.monitor.cost_recovery import CostRecovery
 from trunkline_bus import Bus, apply
+from trunkline_bus.server.child_process import send_signal
 from trunkline_bus.streams.jetstream import request_api as jetstream
 
 pytestmark = pytest.mark.anyio
@@ -236,3 +240,37 @@ def lines(home: Path) -> list[dict[str, Any]]:
 
 async def _has_lines(home: Path, count: int) -> bool:
     return len(lines(home)) >= count
+
+
+async def test_the_name_of_a_model_may_be_any_text() -> None:
+    """A name that no message can carry, or that moves a terminal's cursor, loses no entry and no answer."""
+    async with running_with([["a", Finish(usage=USAGE, model="\ud800\x1b[2Jm")]]) as running:
+        assert (await running.say("hello")).text == "a"
+        await until(lambda: settled(running.bus))
+        (entry,) = await entries(running.bus)
+        assert (entry.model, entry.cost) == ("\ufffd␛[2Jm", COST_OF_USAGE)
+
+
+async def test_a_request_that_was_not_sent_leaves_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server got the opened record while it did not answer, and the caller gave up. When the worker is dead, nobody
+    takes the record for a request that a vendor bills."""
+    monkeypatch.setattr(cost_recovery, "INTERVAL", 3_600.0)
+    monkeypatch.setattr(cost_recovery, "FIRST_HEARTBEAT", cost_recovery.FIRST_HEARTBEAT * 0)
+    async with running_with([]) as running:
+        server = running.instance.server
+        assert server is not None
+        ledger = CostLedger(running.bus, "monitor_dead", PriceTable({}))
+        source = AnswerSource(adapter="scripted", vendor="", requested="")
+        record = ledger.request(ModelRequest(messages=(), adapter="scripted", id="request_1"), source)
+        async with anyio.create_task_group() as worker:
+            worker.start_soon(ledger.run)
+            send_signal(server.pid, signal.SIGSTOP)
+            try:
+                with anyio.move_on_after(0.5) as given_up:
+                    await record.__aenter__()
+            finally:
+                send_signal(server.pid, signal.SIGCONT)
+            assert given_up.cancelled_caught
+            worker.cancel_scope.cancel()
+        await CostRecovery(running.bus, "monitor_other").recover()
+        assert await settled(running.bus) and await entries(running.bus) == []

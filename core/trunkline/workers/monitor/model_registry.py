@@ -24,7 +24,7 @@ from trunkline.contracts.models.adapter import (
 from trunkline.contracts.models.prices import PriceTable
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.home.kill_switch import STOPPED_SENTENCE, KillSwitch
-from trunkline.runtime.cost_ledger import NoLedger, RequestLedger
+from trunkline.runtime.cost_ledger import NoLedger, RequestLedger, short_model_name
 from trunkline.runtime.model_middleware import wrap_with_middleware
 from trunkline.workers.monitor.attachment_loader import AttachmentLoader
 from trunkline.workers.monitor.content_capture import ContentCapture
@@ -209,6 +209,7 @@ class ModelRegistry:
         async with ledger.request(request, source) as record, aclosing(adapter.stream(request)) as events:  # type: ignore[type-var]
             while (event := await self._next(events)) is not None:
                 if isinstance(event, Finish):
+                    event = replace(event, model=short_model_name(event.model))
                     event = await record.finish(self._priced(event, source))
                 else:
                     record.add(event)
