@@ -71,6 +71,18 @@ class RootGroup(LazyGroup):
         """Import and return the command; None when there is none of that name."""
         return super().get_command(ctx, cmd_name) or plugin_commands().get(cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command. With a configuration that cannot be read plugins have no commands: for an unknown name
+        the reason is raised (ConfigError), because "no such command" would hide it.
+        """
+        if args and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            from trunkline.config import load_config
+
+            load_config()
+        return super().resolve_command(ctx, args)
+
     def help_lines(self) -> list[tuple[str, str]]:
         """Return the names, each with its help line."""
         plugins = plugin_commands()

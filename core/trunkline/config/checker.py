@@ -101,7 +101,21 @@ class SettingsChecker:
             return self.section(key, plain)
         if (named := _named_structs(plain)) is not None and isinstance(raw, dict):
             return {name: self._value((*key, name), named, inner) for name, inner in raw.items()}
+        if typing.get_args(plain)[:1] == (Secret,) and isinstance(raw, list):
+            return self._secrets(key, kind, raw)
         return self._plain(key, kind, plain, raw)
+
+    def _secrets(self, key: Key, kind: Any, raw: list[Any]) -> Any:
+        """Return a list of references, each written as a single one is."""
+        references = [_as_reference(item) for item in raw]
+        if any(isinstance(item, str) for item in references):
+            self.note(
+                key,
+                "has a secret that is written out",
+                f'Put the value into an environment variable and write {key[-1]} = [{{ env = "ITS_NAME" }}].',
+            )
+            return None
+        return self._plain(key, kind, _unwrapped(kind), references)
 
     def _secret(self, key: Key, raw: Any) -> Secret | None:
         origin = self.sources.origin(key)
@@ -157,6 +171,12 @@ def _unwrapped(kind: Any) -> Any:
         members = [arg for arg in typing.get_args(kind) if arg is not type(None)]
         return _unwrapped(members[0]) if len(members) == 1 else kind
     return kind
+
+
+def _as_reference(raw: Any) -> Any:
+    """Return ``$NAME`` as a table of a reference, and anything else as it is."""
+    found = VARIABLE_REFERENCE.match(raw) if isinstance(raw, str) else None
+    return raw if found is None else {"env": found.group(1)}
 
 
 def _named_structs(kind: Any) -> type[msgspec.Struct] | None:

@@ -32,6 +32,23 @@ def test_a_secret_that_is_written_out_is_refused(tmp_path):
     assert VALUE not in str(caught.value) + caught.value.hint
 
 
+def test_a_list_of_references_is_written_as_a_single_one(tmp_path):
+    """Each with a dollar sign or as a table. A literal in a list is refused and not repeated."""
+
+    class Pool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+        keys: tuple[Secret, ...] = ()
+
+    good = config(tmp_path, '[plugins.pool]\nkeys = ["$ONE", { env = "TWO" }]\n')
+    assert good.section("plugins", "pool", Pool).keys == (Secret("ONE"), Secret("TWO"))
+    for literal in (f'"{VALUE}"', f'["$ONE", "{VALUE}"]', "[3]"):
+        with pytest.raises(InvalidConfig, match=r"plugins\.pool\.keys") as caught:
+            config(tmp_path, f"[plugins.pool]\nkeys = {literal}\n").section("plugins", "pool", Pool)
+        assert VALUE not in str(caught.value) + caught.value.hint and "line 2" in str(caught.value)
+    with pytest.raises(InvalidConfig) as caught:
+        config(tmp_path, f'[plugins.pool]\nkeys = ["{VALUE}"]\n').section("plugins", "pool", Pool)
+    assert 'write keys = [{ env = "ITS_NAME" }]' in caught.value.hint
+
+
 @pytest.mark.parametrize(
     "written", ["3", "{ file = 'x' }", "{ env = 'A', extra = 1 }", "{ env = 'a b' }", "[]"]
 )

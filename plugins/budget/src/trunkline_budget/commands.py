@@ -45,7 +45,7 @@ def budget_group(settings: PluginSettings) -> click.Group:
         if as_json:
             print_json({"budgets": states})
         else:
-            _print_states(states)
+            _print_states(states, limits)
 
     @budget.command("history", examples="trunkline budget history\ntrunkline budget history --json")
     @click.option("--json", "as_json", is_flag=True, help="Print JSON; amounts of money are micro-USD.")
@@ -80,10 +80,14 @@ def budget_group(settings: PluginSettings) -> click.Group:
 def _nothing_to_reset(block: str) -> Exception:
     from trunkline import ConfigError
 
-    whose = f"Block {block} has no budget of its own" if block else "There is no budget of all blocks"
+    whose = (
+        f"Block {block} has no budget of its own, or used nothing of it"
+        if block
+        else "There is no budget of all blocks"
+    )
     where = f"[plugins.budget.blocks.{block}]" if block else "[plugins.budget]"
     return ConfigError(
-        f"{whose}, so nothing was reset.",
+        f"{whose}: nothing was reset.",
         hint=f'"trunkline budget" lists the budgets; {where} of trunkline.toml sets them.',
     )
 
@@ -94,15 +98,22 @@ async def _events(bus: "Bus") -> "list[BudgetEvent]":
     return [stored.data async for stored in bus.history(BUDGET_EVENT)]
 
 
-def _print_states(states: "Sequence[BudgetState]") -> None:
+def _print_states(states: "Sequence[BudgetState]", limits: BudgetSettings) -> None:
     from trunkline.api.cli import print_table
     from trunkline.api.costs import budget_owner, format_amount
     from trunkline.api.text import format_local_time
+    from trunkline_budget.health import described_limits
 
-    if not states:
+    if not limits.limits_spend and not limits.limits_loops:
         click.echo(
             "No budget is set: models may be called without limit. [plugins.budget] sets one.", err=True
         )
+        return
+    if (
+        not states or limits.max_turn_spend or limits.max_turn_loops
+    ):  # a turn's budget and an unused one have no row
+        click.echo(f"Limits: {'; '.join(described_limits(limits))}.", err=True)
+    if not states:
         return
     rows = []
     for one in states:

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from trunkline import HealthResult
+from trunkline.api.costs import format_amount
+from trunkline_budget.budgets import MICRO
 from trunkline_budget.settings import BudgetSettings
 
 
@@ -10,7 +12,7 @@ def limits_check(settings: BudgetSettings) -> Callable[[], Awaitable[HealthResul
     """Return the check."""
 
     async def check() -> HealthResult:
-        limits = list(_described(settings))
+        limits = described_limits(settings)
         if not limits:
             return HealthResult("ok", "No budget is set: models may be called without limit.")
         return HealthResult("ok", "; ".join(limits) + ".")
@@ -18,7 +20,8 @@ def limits_check(settings: BudgetSettings) -> Callable[[], Awaitable[HealthResul
     return check
 
 
-def _described(settings: BudgetSettings) -> list[str]:
+def described_limits(settings: BudgetSettings) -> list[str]:
+    """Return the limits that are set, each as words."""
     pairs = (
         ("all blocks", "a day", settings.max_daily_spend),
         ("each block", "a day", settings.per_block.max_daily_spend),
@@ -31,6 +34,10 @@ def _described(settings: BudgetSettings) -> list[str]:
         *((f"block {name}", "an hour", own.max_loops_per_hour) for name, own in settings.blocks.items()),
         ("each turn", "in all", settings.max_turn_loops),
     )
-    spend = [f"{owner} at most ${most:,.2f} {window}" for owner, window, most in pairs if most is not None]
+    spend = [
+        f"{owner} at most {format_amount('spend', round(most * MICRO))} {window}"
+        for owner, window, most in pairs
+        if most is not None
+    ]
     loops = [f"{owner} at most {most} loops {window}" for owner, window, most in counts if most is not None]
     return spend + loops

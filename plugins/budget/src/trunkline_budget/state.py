@@ -69,11 +69,14 @@ async def _blocks_with_counters(bus: Bus, settings: BudgetSettings, now: datetim
 
 
 async def reset_budgets(bus: Bus, settings: BudgetSettings, block: str, by: str) -> tuple[BudgetEvent, ...]:
-    """Begin the present windows of a block ("" for all blocks together) anew, and return what was reset.
+    """Begin the present windows of a block ("" for all blocks together) anew, and return what was reset: nothing for a
+    block that has no limits of its own and has used nothing, such as a misspelt one.
 
     The event is stored first, so that a reset which is killed in the middle is completed by the monitors.
     """
     now, counters = datetime.now(UTC), BudgetCounters(bus)
+    if block and block not in {*settings.blocks, *await _blocks_with_counters(bus, settings, now)}:
+        return ()
     events = []
     for measure in MEASURES:
         for budget in budgets_of(settings, measure, block, "", now):
