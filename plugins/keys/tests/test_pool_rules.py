@@ -44,6 +44,18 @@ def test_keys_are_used_in_turn() -> None:
     assert used == ["k1", "k2", "k3"] * 2
 
 
+def test_a_clock_that_is_set_back_takes_no_key_away() -> None:
+    """What was counted an hour ahead limits nobody for an hour: requests, tokens, leases and places in the line."""
+    settings = PoolSettings(requests_per_minute=1, tokens_per_minute=10, concurrent=1)
+    pool = ask(EMPTY, 10_000.0, settings, tokens=10, digests=("k1",)).pool
+    waiting = ask(pool, 10_000.0, settings, ticket="other", lease="l2", digests=("k1",))
+    assert waiting.digest is None
+    assert ask(waiting.pool, 6_400.0, settings, lease="l3", digests=("k1",)).digest == "k1"
+    assert (
+        ask(waiting.pool, 9_990.0, settings, lease="l3", digests=("k1",)).digest is None
+    )  # clocks may differ
+
+
 def test_no_minute_has_more_requests_or_tokens_than_the_limit() -> None:
     """Whenever requests arrive, and wherever the minute begins; and the limit is nearly used up."""
     settings = PoolSettings(requests_per_minute=20, tokens_per_minute=5_000)

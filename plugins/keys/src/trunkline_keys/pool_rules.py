@@ -22,6 +22,10 @@ LEASE_SECONDS = 30.0
 TICKET_SECONDS = 5.0
 """Seconds after which a place in the line is lost unless renewed."""
 
+CLOCK_TOLERANCE = 60.0
+"""Seconds by which the clocks of monitors may differ. What lies further ahead was written before a clock was set back.
+"""
+
 POLL_SECONDS = 0.2
 """Seconds after which a request that waits for others to end asks again."""
 
@@ -133,13 +137,19 @@ def _pruned(pool: KeyPool, digests: Sequence[str], now: float) -> KeyPool:
     known = {key.digest: _without_past(key, now) for key in pool.keys}
     keys = {digest: known.get(digest, PooledKey(digest=digest)) for digest in digests}
     foreign = {digest: key for digest, key in known.items() if digest not in keys and _is_in_use(key, now)}
-    waiting = tuple(ticket for ticket in pool.waiting if ticket.expires > now)
+    latest = now + TICKET_SECONDS + CLOCK_TOLERANCE
+    waiting = tuple(ticket for ticket in pool.waiting if now < ticket.expires <= latest)
     return replace(pool, keys=(*keys.values(), *foreign.values()), waiting=waiting)
 
 
 def _without_past(key: PooledKey, now: float) -> PooledKey:
-    slots = {second: used for second, used in key.slots.items() if second > now - WINDOW_SECONDS}
-    running = {id: expires for id, expires in key.running.items() if expires > now}
+    slots = {
+        second: used
+        for second, used in key.slots.items()
+        if now - WINDOW_SECONDS < second <= now + CLOCK_TOLERANCE
+    }
+    latest = now + LEASE_SECONDS + CLOCK_TOLERANCE
+    running = {id: expires for id, expires in key.running.items() if now < expires <= latest}
     rests = key.rests_until > now
     return replace(
         key,
