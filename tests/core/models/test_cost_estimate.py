@@ -55,8 +55,17 @@ def test_the_text_that_arrived_counts() -> None:
     progress = Progress()
     progress.add(Text("x" * 30), 0.0)
     error = ModelError(ErrorCode.PROVIDER_ERROR, "unavailable")
-    entry = unfinished_entry(opened(), "cancelled", progress, 60.0, error)
+    entry = unfinished_entry(opened(), "cancelled", progress, 1.0, error)
     assert (entry.cost, entry.usage.output_tokens) == (200 + 10 * 10, 10)
+
+
+def test_a_stall_in_mid_answer_counts_as_silence() -> None:
+    """A model may think on after its first word, where nobody sees it, and the vendor bills that."""
+    progress = Progress()
+    for seconds in (0.0, 1.0, 5.0):  # a short pause, and one of 4 seconds
+        progress.add(Text("x" * 15), seconds)
+    entry = unfinished_entry(opened(max_tokens=5_000), "failed", progress, 15.0)
+    assert entry.usage.output_tokens == 15 + (4 + 10) * 150
 
 
 def test_an_estimate_does_not_exceed_the_longest_answer() -> None:

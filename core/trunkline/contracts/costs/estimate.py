@@ -15,6 +15,9 @@ HIDDEN_TOKENS_PER_SECOND = 150
 """Tokens that a model may produce in a second without showing them: reasoning, or an answer that nobody received. Fast
 vendors of large models produce about as many."""
 
+SHORT_PAUSE = 2.0
+"""Seconds between two parts of an answer in which a model is taken to produce nothing but the next part."""
+
 UNBILLED_FAULTS = frozenset({"authentication", "rate_limited", "refused", "unavailable"})
 """Faults with which a vendor refuses a request instead of answering it. Vendors bill no tokens for these."""
 
@@ -35,16 +38,23 @@ def opened_request(entry: CostEntry, request: ModelRequest, rate: Rate | None) -
 
 
 class Progress:
-    """The part of an answer that has arrived: its bytes, and the seconds before the first of them."""
+    """The part of an answer that has arrived: its bytes, and the seconds of silence before and between them."""
 
     def __init__(self) -> None:
         self.size = 0
-        self.silence: float | None = None
+        self.began = False
+        self._silence = 0.0
+        self._last = 0.0
+
+    def silence(self, seconds: float) -> float:
+        """Return the seconds of silence until ``seconds`` after the request was sent."""
+        pause = seconds - self._last
+        return self._silence + (pause if pause > SHORT_PAUSE or not self.began else 0.0)
 
     def add(self, event: ModelEvent, seconds: float) -> None:
         """Count an event that arrived ``seconds`` after the request was sent."""
-        if self.silence is None:
-            self.silence = seconds
+        self._silence = self.silence(seconds)
+        self.began, self._last = True, seconds
         match event:
             case Text(text) | Reasoning(text):
                 self.size += len(text.encode(errors="replace"))
@@ -63,11 +73,11 @@ def unfinished_entry(
     entry = replace(
         opened.entry, status=status, fault=error.fault if error else "", seconds=round(seconds, 3)
     )
-    if progress.silence is None and error is not None and _is_unbilled(error):
+    if not progress.began and error is not None and _is_unbilled(error):
         free = None if entry.cost is None else 0
         return replace(entry, usage=Usage(), cost=free, estimated=False)
-    silence = seconds if progress.silence is None else progress.silence
-    tokens = -(-progress.size // MIN_BYTES_PER_TOKEN) + int(silence * HIDDEN_TOKENS_PER_SECOND)
+    hidden = int(progress.silence(seconds) * HIDDEN_TOKENS_PER_SECOND)
+    tokens = -(-progress.size // MIN_BYTES_PER_TOKEN) + hidden
     return _with_answer(entry, opened, tokens)
 
 
