@@ -217,7 +217,9 @@ class Reader:
     def _real(self, text: str) -> str:
         """The text with this run's addresses and ids in place of those that the page shows."""
         if PROVIDER in text and PROVIDER not in self._addresses:
-            self._addresses[PROVIDER] = self._stack.enter_context(ScriptedProvider()).url
+            self._addresses[PROVIDER] = self._stack.enter_context(
+                ScriptedProvider(models=("scripted", "llama3.2"))
+            ).url
         for shown, real in (*self._addresses.items(), *self._ids.items()):
             text = text.replace(shown, real)
         return text

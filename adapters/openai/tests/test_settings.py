@@ -12,6 +12,7 @@ import pytest
 
 from trunkline import ConfigError, ErrorCode, Message, Secret
 from trunkline.api.model import ModelError, ModelRequest
+from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_openai import plugin
 from trunkline_openai.adapter import OpenAIAdapter
 from trunkline_openai.errors import from_status
@@ -144,6 +145,17 @@ async def test_the_health_check_gives_a_hint() -> None:
     assert "base_url" in result.hint
     [unused] = plugin.trunkline_health_checks(settings=Given(OpenAISettings()))
     assert (await unused.check()).status == "ok"
+
+
+@pytest.mark.anyio
+async def test_the_health_check_warns_about_an_unlisted_model() -> None:
+    """It is refused when it is asked; the name may be misspelled."""
+    with ScriptedProvider(models=("small:latest", "big")) as provider:
+        for model, status in (("big", "ok"), ("small", "ok"), ("bgi", "warning"), ("", "ok")):
+            section = OpenAISettings(base_url=provider.url, model=model)
+            [check] = plugin.trunkline_health_checks(settings=Given(section))
+            result = await check.check()
+            assert (result.status, "'bgi'" in result.summary) == (status, model == "bgi"), result
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,9 @@ _KINDS = {
     "object": "a table",
     "null": "nothing",
 }
+PURPOSES_HINT = "Models by purpose stand in the table models of preferences.toml or block.toml, in memory."
+"""The hint about a table of the same name in another file, which a person may have meant."""
+
 VARIABLE_REFERENCE = re.compile(r"^\$([A-Za-z_][A-Za-z0-9_]*)$")
 
 
@@ -68,7 +71,10 @@ class SettingsChecker:
             self.note(key, f"is now called {'.'.join(renamed)}", self._rename_hint(key, renamed))
             return
         prefix = "".join(f"{part}." for part in key[:-1])
-        self.note(key, "is not a setting", did_you_mean(key[-1], known, prefix))
+        hint = did_you_mean(key[-1], known, prefix)
+        if prefix == "models." and not hint.startswith("Did you mean"):
+            hint = f"{hint} {PURPOSES_HINT}"
+        self.note(key, "is not a setting", hint)
 
     def _rename_hint(self, key: Key, renamed: Key) -> str:
         origin = self.sources.origin(key)

@@ -1,8 +1,9 @@
 """Formats a trace as a tree of lines with times, tokens and errors. Pure; the caller prints the lines."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from trunkline.contracts.workers.messages import SpanRecord
 from trunkline.telemetry import semconv
@@ -57,7 +58,8 @@ def _walk(
 
 
 def span_notes(span: SpanRecord) -> str:
-    """Return the notes to show beside the name of a span: step, tokens, first token, omitted context and error."""
+    """Return the notes to show beside the name of a span: step, tokens, first token, retries, fallbacks, omitted
+    context and error."""
     found = span.attributes
     notes = []
     if semconv.STEP in found:
@@ -71,9 +73,7 @@ def span_notes(span: SpanRecord) -> str:
     first = next((event["time"] for event in span.events if event["name"] == semconv.FIRST_TOKEN), None)
     if first is not None:
         notes.append(f"first token {(first - span.start) / 1e6:.0f} ms")
-    for event in span.events:
-        if event["name"] == semconv.CONTEXT_LEFT_OUT:
-            notes.append(f"without {event.get(semconv.CONTEXT_SOURCE)}: {event.get(semconv.REASON)}")
+    notes += [note for event in span.events if (note := _event_note(event))]
     if found.get(semconv.EPOCH, 1) != 1:
         notes.append(f"owner {found[semconv.EPOCH]}")
     if found.get(semconv.REPEATED):
@@ -84,6 +84,19 @@ def span_notes(span: SpanRecord) -> str:
     if span.status == "error":
         notes.append(f"error: {span.message or found.get(semconv.ERROR_TYPE, '')}".rstrip(": "))
     return ", ".join(notes)
+
+
+def _event_note(event: Mapping[str, Any]) -> str:
+    """Return the note about an event, "" for an event without one."""
+    match event["name"]:
+        case semconv.MODEL_RETRY:
+            return f"repeated ({event.get(semconv.MODEL_FAULT)})"
+        case semconv.MODEL_FALLBACK:
+            return f"fallback to {event.get(semconv.MODEL_LABEL)}"
+        case semconv.CONTEXT_LEFT_OUT:
+            return f"without {event.get(semconv.CONTEXT_SOURCE)}: {event.get(semconv.REASON)}"
+        case _:
+            return ""
 
 
 def span_title(span: SpanRecord) -> str:

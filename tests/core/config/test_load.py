@@ -220,6 +220,13 @@ def test_sections_without_an_owner_are_refused(tmp_path):
     assert problem.hint == "Did you mean adapters.openai?"
 
 
+def test_a_purpose_in_the_wrong_file_is_answered_with_the_right_one(tmp_path):
+    """``[models]`` of trunkline.toml has prices and windows, ``[models]`` of preferences.toml has the purposes."""
+    with pytest.raises(InvalidConfig) as caught:
+        load(tmp_path, '[models]\nsummary = "openai/tiny"\n')
+    assert "preferences.toml" in caught.value.hint
+
+
 @pytest.mark.parametrize(
     ("written", "misspelled"),
     [

@@ -53,6 +53,17 @@ def test_a_span_exported_while_open_is_replaced_by_its_end() -> None:
     assert "not ended" in killed[0].notes
 
 
+def test_retries_and_fallbacks_of_a_model_call_are_noted() -> None:
+    """A person sees that another model answered, and why."""
+    events = (
+        {"name": "trunkline.model.retry", "trunkline.model": "a/big", "trunkline.fault": "unavailable"},
+        {"name": "trunkline.model.fallback", "trunkline.model": "b/small"},
+        {"name": "an event of a plugin"},
+    )
+    (line,) = tree_lines([span("chat big", "1", None, 0, 9, events=events)])
+    assert line.notes == "repeated (unavailable), fallback to b/small"
+
+
 def test_tokens_first_token_owner_and_errors_are_noted() -> None:
     """These notes of interest stand beside the name."""
     attributes = {"gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2, "trunkline.turn.epoch": 2}

@@ -1,6 +1,6 @@
 """The plugin: declares the sections, the adapters that are usable, and health checks that say why one is not."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from trunkline import ConfigSection, HealthCheck, HealthResult, PluginSettings, hookimpl
@@ -85,7 +85,16 @@ async def _check(section: OpenAISettings) -> HealthResult:
         )
     finally:
         await adapter.aclose()
-    return HealthResult("ok", f"{section.url} answers and lists {len(models)} models.")
+    said = f"{section.url} answers and lists {len(models)} models"
+    if section.model and models and not _is_listed(section.model, [one.id for one in models]):
+        hint = f"Check model in [{section.place}]; `trunkline models --refresh` lists the names."
+        return HealthResult("warning", f"{said}, but not {section.model!r}.", hint)
+    return HealthResult("ok", f"{said}.")
+
+
+def _is_listed(model: str, listed: Sequence[str]) -> bool:
+    """Report whether the model is listed, by its whole name or without the tag after a colon."""
+    return model in listed or model.partition(":")[0] in {name.partition(":")[0] for name in listed}
 
 
 async def _check_sagemaker(section: SageMakerSettings) -> HealthResult:
