@@ -322,6 +322,76 @@ async def test_parameters_of_a_request_are_redacted() -> None:
     assert left["seed"] == 7 and "KD-" not in json.dumps(left) and set(left) == set(parameters)
 
 
+@pytest.mark.parametrize("word", ["properties", "description", "additionalProperties", "password", "type"])
+async def test_a_text_cannot_break_the_tools(word: str) -> None:
+    """A page that says ``password: properties`` is redacted; the schemas of tools and formats keep their words, and so
+    do parameters. A vendor would refuse every request of the conversation otherwise."""
+    schema = {
+        "type": "object",
+        "properties": {"secret": {"type": "string", "format": "password", "description": "x"}},
+        "required": ["secret"],
+        "additionalProperties": False,
+    }
+    tool, vendor = ToolSchema(name="t", description="", parameters=schema), Vendor()
+    page = user(f'{{"password": "{word}", "token": "low"}} password: {word}')
+    await exchange(
+        request_of(
+            page,
+            tools=(tool,),
+            response_format=ResponseFormat(schema=schema),
+            parameters={"reasoning_effort": "low", "truncation": word},
+        ),
+        vendor,
+    )
+    (request,) = vendor.requests
+    assert request.tools == (tool,) and request.response_format == ResponseFormat(schema=schema)
+    assert request.parameters == {"reasoning_effort": "low", "truncation": word}
+
+
+async def test_escaped_texts_are_redacted() -> None:
+    """Many tools return JSON in which letters are escaped, and addresses escape them otherwise."""
+    settings = RedactionSettings(enabled=True, patterns={"person": "Jürgen Müller|🦊 Fox"})
+    secret = "pä$s+wörd99"
+    messages = (
+        user(json.dumps({"name": "Jürgen Müller", "nick": "🦊 Fox", "note": '\u0022 "'})),
+        user(f"password: {secret}"),
+        user(json.dumps(f"It is {secret}")),
+        user("https://x.org/?p=p%C3%A4%24s%2Bw%C3%B6rd99"),
+        user(r"C:\users\u00e4"),
+    )
+    vendor = Vendor()
+    await exchange(request_of(*messages), vendor, settings)
+    name, plain, escaped, address, path = (message.content for message in vendor.requests[0].messages)
+    read = json.loads(name)
+    assert read["name"].startswith("PERSON_") and read["nick"].startswith("PERSON_")
+    assert read["note"] == '\u0022 "'
+    assert escaped == f'"It is {plain.removeprefix("password: ")}"' and "rd99" not in escaped
+    assert "rd99" not in address and path == messages[-1].content
+
+
+async def test_an_answer_in_json_stays_json() -> None:
+    """What a placeholder stands for is escaped there, so that the text is in the format that was requested."""
+    quoted = 'Grace "Amazing" Hopper\\'
+    settings = RedactionSettings(enabled=True, patterns={"person": 'Grace "Amazing" Hopper\\\\'})
+    keys = KeySource()
+    name = placeholder(RequestRedactor(settings, keys.key), quoted)
+    assert name.startswith("PERSON_")
+    for format in (ResponseFormat(), None):
+        vendor = Vendor((Text(f'{{"name": "{name[:9]}'), Text(f'{name[9:]}"}}'), Finish()))
+        events = await exchange(request_of(user(quoted), response_format=format), vendor, settings, keys)
+        if format is None:
+            assert said(events) == f'{{"name": "{quoted}"}}'
+        else:
+            assert json.loads(said(events)) == {"name": quoted}
+
+
+async def test_a_secret_that_looks_like_a_placeholder_is_redacted() -> None:
+    """Only the labels of this installation make placeholders."""
+    vendor = Vendor()
+    await exchange(request_of(user("password: BACKUP_0123456789ab")), vendor)
+    assert "BACKUP" not in vendor.requests[0].messages[0].content
+
+
 @pytest.mark.parametrize(
     ("patterns", "reason"),
     [

@@ -10,11 +10,13 @@ from trunkline_redaction.placeholders import Placeholders, RestoringStream
 
 
 class RestoredAnswer:
-    """Puts back the placeholders of one answer. Blocks of reasoning stay as they are: the vendor has them back."""
+    """Puts back the placeholders of one answer, whose text is JSON if ``in_json``. Blocks of reasoning stay as they
+    are: the vendor has them back.
+    """
 
-    def __init__(self, placeholders: Placeholders) -> None:
+    def __init__(self, placeholders: Placeholders, *, in_json: bool = False) -> None:
         self._placeholders = placeholders
-        self._text = RestoringStream(placeholders)
+        self._text = RestoringStream(placeholders.in_json() if in_json else placeholders)
         self._reasoning = RestoringStream(placeholders)
 
     def feed(self, event: ModelEvent) -> Iterator[ModelEvent]:

@@ -19,7 +19,7 @@ class RedactionMiddleware:
     async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
         """Yield the events of the answer with the placeholders put back."""
         redacted, placeholders = self._redactor.redact(request)
-        restoring = RestoredAnswer(placeholders)
+        restoring = RestoredAnswer(placeholders, in_json=request.response_format is not None)
         async with aclosing(proceed(redacted)) as events:  # type: ignore[type-var]
             async for event in events:
                 for restored in restoring.feed(event):

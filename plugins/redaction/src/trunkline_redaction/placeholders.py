@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,8 +22,10 @@ class Placeholders:
     in code. Without the key nobody can guess the placeholder of a text, or a text by its placeholder.
     """
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, labels: Iterable[str] = ()) -> None:
         self._key = key
+        self._labels = frozenset(labels)
+        """The labels of placeholders that stay as they are."""
         self._values: dict[str, str] = {}
         self._names: dict[str, str] = {}
         self._prefixes: set[str] | None = None
@@ -45,6 +48,16 @@ class Placeholders:
         self._names[value] = placeholder
         self._prefixes = None
 
+    def add_spelling(self, placeholder: str, text: str) -> None:
+        """Add another spelling of what a placeholder stands for. The placeholder is put back as it was added."""
+        self._names.setdefault(text, placeholder)
+
+    def in_json(self) -> "Placeholders":
+        """Return the placeholders for a JSON text, in which some characters are escaped."""
+        escaped = Placeholders(self._key, self._labels)
+        escaped.update((name, json.dumps(value, ensure_ascii=False)[1:-1]) for name, value in self.items())
+        return escaped
+
     def placeholder_of(self, value: str) -> str | None:
         """Return the placeholder of a text, None if it has none."""
         return self._names.get(value)
@@ -56,9 +69,9 @@ class Placeholders:
 
     def replace(self, label: str, text: str) -> str:
         """Return the placeholder of a text. Placeholders inside of the text are put back first. What looks like a
-        placeholder as a whole stays: it is one that was sent before, and no secret.
+        placeholder with a known label as a whole stays: it is one that was sent before, and no secret.
         """
-        if _PLACEHOLDER.fullmatch(text):
+        if _PLACEHOLDER.fullmatch(text) and text[: -DIGEST_CHARS - 1] in self._labels:
             return text
         value = self.restore(text)
         mac = hmac.new(self._key, f"{label}:{value}".encode(errors="surrogatepass"), hashlib.sha256)

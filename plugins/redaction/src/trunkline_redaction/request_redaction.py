@@ -39,7 +39,9 @@ class RequestRedaction:
         and for vectors while the shared key of placeholders is not known.
         """
         redacted, placeholders = self._redactor.redact(self._admitted(request))
-        restoring = RestoredAnswer(placeholders if request.operation == "chat" else Placeholders(b""))
+        if request.operation != "chat":
+            placeholders = Placeholders(b"")
+        restoring = RestoredAnswer(placeholders, in_json=request.response_format is not None)
         async with aclosing(proceed(redacted)) as events:  # type: ignore[type-var]
             async for event in events:
                 for restored in restoring.feed(event):

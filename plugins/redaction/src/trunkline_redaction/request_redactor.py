@@ -2,9 +2,11 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
@@ -33,6 +35,57 @@ CACHED_LONG_TEXTS = 16
 MIN_EVERYWHERE = 8
 """The length from which a secret is replaced wherever it stands, and not only beside its name."""
 
+FIXED_WORDS = frozenset(
+    {
+        *("additionalItems", "additionalProperties", "contentEncoding", "contentMediaType", "contentSchema"),
+        *(
+            "definitions",
+            "dependencies",
+            "dependentRequired",
+            "dependentSchemas",
+            "deprecated",
+            "description",
+        ),
+        *("detailed", "disabled", "discriminator", "examples", "exclusiveMaximum", "exclusiveMinimum"),
+        *(
+            "hostname",
+            "idn-email",
+            "idn-hostname",
+            "iri-reference",
+            "json-pointer",
+            "maxContains",
+            "maxItems",
+        ),
+        *(
+            "maxLength",
+            "maxProperties",
+            "minContains",
+            "minItems",
+            "minLength",
+            "minProperties",
+            "multipleOf",
+        ),
+        *(
+            "nullable",
+            "password",
+            "patternProperties",
+            "prefixItems",
+            "priority",
+            "properties",
+            "propertyNames",
+        ),
+        *("readOnly", "relative-json-pointer", "required", "standard", "unevaluatedItems"),
+        *("unevaluatedProperties", "uniqueItems", "uri-reference", "uri-template", "writeOnly", "date-time"),
+        *("$anchor", "$comment", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$vocabulary"),
+    }
+)
+"""Words of JSON Schema and of parameters that a vendor requires as they are. A text that says ``password: properties``
+must not break every tool of its conversation.
+"""
+
+_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+"""Escaped characters of JSON."""
+
 MAX_TEXT_WORD = 64
 """Characters of a word in a text at most. A longer one in a block of reasoning is a signature or encrypted."""
 
@@ -53,19 +106,29 @@ class RequestRedactor:
 
     def redact(self, request: ModelRequest) -> tuple[ModelRequest, Placeholders]:
         """Return the request with placeholders, and what they stand for."""
-        found = Placeholders(self._key)
+        found = self._placeholders()
         for text in _texts(request):
             found.update(self._scan(text)[1])
         for call in (call for message in request.messages for call in message.tool_calls):
             self._scan_arguments(call.arguments, found)
+        for placeholder, value in found.items():
+            for spelling in _spellings(value):
+                found.add_spelling(placeholder, spelling)
         everywhere = found.pattern(MIN_EVERYWHERE)
 
-        def clean(text: str) -> str:
-            if (known := found.placeholder_of(text)) is not None:
-                return known
+        def clean_part(text: str) -> str:
             return everywhere.sub(lambda one: found.placeholder_of(one[0]) or one[0], self._scan(text)[0])
 
-        return _cleaned(request, clean), found
+        def clean(text: str) -> str:
+            return found.placeholder_of(text) or clean_part(text)
+
+        def clean_schema(text: str) -> str:
+            return text if text in FIXED_WORDS else clean_part(text)
+
+        return _cleaned(request, clean, clean_schema), found
+
+    def _placeholders(self) -> Placeholders:
+        return Placeholders(self._key, (SECRET, *(label for label, _ in self._patterns)))
 
     def _scan_arguments(self, arguments: dict[str, Any], found: Placeholders) -> None:
         """Find values of arguments that stand beside a name. In JSON some characters are escaped."""
@@ -81,8 +144,18 @@ class RequestRedactor:
         return self._scan_short(text) if len(text) < LONG_TEXT else self._scan_long(text)
 
     def _scan_text(self, text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-        """Return a text with placeholders, and what they stand for."""
-        found = Placeholders(self._key)
+        """Return a text with placeholders, and what they stand for. Escaped characters are written out if only that
+        shows what must not leave.
+        """
+        plain = _ESCAPES.sub(_unescaped, text)
+        scanned = self._scan_plain(text)
+        if plain == text:
+            return scanned
+        scanned_plain = self._scan_plain(plain)
+        return scanned if scanned[1] == scanned_plain[1] else scanned_plain
+
+    def _scan_plain(self, text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+        found = self._placeholders()
         for label, pattern in self._patterns:
             text = pattern.sub(partial(_substitute, found, label), text)
         if self._redactor is not None:
@@ -122,18 +195,35 @@ def _leaves(value: Any) -> Iterator[str]:
             yield from _leaves(one)
 
 
-def _cleaned(request: ModelRequest, clean: Clean) -> ModelRequest:
+def _spellings(value: str) -> Iterator[str]:
+    """Yield a text as it is written within JSON, with and without letters of all languages, and within an address."""
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    yield quote(value, safe="", errors="replace")
+
+
+def _unescaped(escapes: re.Match[str]) -> str:
+    """Return escaped letters written out; as they are if one of them has a meaning in JSON, or is half of a letter."""
+    text = str(json.loads(f'"{escapes[0]}"'))
+    return text if all("\x80" <= one < "\ud800" or one > "\udfff" for one in text) else escapes[0]
+
+
+def _cleaned(request: ModelRequest, clean: Clean, clean_schema: Clean) -> ModelRequest:
     format = request.response_format
     return replace(
         request,
         messages=tuple(_cleaned_message(message, clean) for message in request.messages),
         tools=tuple(
-            replace(tool, description=clean(tool.description), parameters=_mapped(tool.parameters, clean))
+            replace(
+                tool, description=clean(tool.description), parameters=_mapped(tool.parameters, clean_schema)
+            )
             for tool in request.tools
         ),
         response_format=format
-        and replace(format, description=clean(format.description), schema=_mapped(format.schema, clean)),
-        parameters={name: _mapped(value, clean) for name, value in request.parameters.items()},
+        and replace(
+            format, description=clean(format.description), schema=_mapped(format.schema, clean_schema)
+        ),
+        parameters={name: _mapped(value, clean_schema) for name, value in request.parameters.items()},
         partial=clean(request.partial),
     )
 
