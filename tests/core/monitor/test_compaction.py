@@ -457,6 +457,31 @@ async def test_an_adapter_that_only_repeats_memory_writes_no_summary() -> None:
         assert await record_of(running, said.accepted.conversation) is None
 
 
+async def test_half_a_summary_is_no_summary() -> None:
+    """A summary that breaks off is asked for again with more room. If it breaks off again, or the vendor filters it,
+    the conversation stays as it is: what the summary left out would be lost."""
+    model, rooms = Model(), list[int]()
+
+    def cut(request: ModelRequest) -> ReplyItems:
+        rooms.append(request.max_tokens or 0)
+        reason = "stop" if len(rooms) == reached else "max_tokens"
+        return [Text(SUMMARY), Finish(reason=reason, model="scripted")]
+
+    model.summary, reached = cut, 2
+    async with talking(model) as running:
+        said = await say_all(running, ["One.", "Two.", "Three.", "/compact"])
+        assert said.text.startswith("The first 4 messages are summarised") and rooms[1] > rooms[0]
+        record = await record_of(running, said.accepted.conversation)
+        reached = 0
+        said = await say_all(running, ["Four.", "/compact"], said.accepted.conversation)
+        assert "The summary breaks off" in said.text
+        filtered = [Text(SUMMARY), Finish(reason="content_filter", model="scripted")]
+        model.summary = lambda request: filtered
+        said = await say_all(running, ["/compact"], said.accepted.conversation)
+        assert "The summary breaks off" in said.text
+        assert await record_of(running, said.accepted.conversation) == record
+
+
 async def test_the_command_names_the_plugin_that_is_not_loaded() -> None:
     """With the setting that enables it."""
     model = Model()

@@ -32,6 +32,9 @@ MIN_SAVED_SHARE = 0.05
 MIN_SUMMARY_TOKENS, MAX_SUMMARY_TOKENS, SUMMARY_SHARE = 512, 8_000, 0.125
 """The largest number of tokens of a summary is this share of the conversation's window, within the two limits."""
 
+LIMIT_FACTORS = (1, 4)
+"""The limit of each attempt at a summary. A model that thinks first may use up the first one."""
+
 
 class SummaryCompactor(Compactor):
     """Summarises the first messages of a conversation by a model."""
@@ -102,11 +105,17 @@ async def _summarise(job: CompactionJob, covered: int, count: int, told: str) ->
 
 
 async def _ask(job: CompactionJob, previous: str, piece: str) -> tuple[str, str]:
-    """Return the summary and the model that wrote it. Raises CompletionError, also for an answer without a summary."""
+    """Return the summary and the model that wrote it. Raises CompletionError, also for an answer without a summary, and
+    for one that breaks off: what it leaves out would be lost to the conversation."""
     limit = min(MAX_SUMMARY_TOKENS, max(MIN_SUMMARY_TOKENS, int(job.window * SUMMARY_SHARE)))
     prompt = summary_prompt(previous, piece, job.focus)
-    answer = await job.completer.complete(prompt, purpose=PURPOSE, max_tokens=limit)
+    for factor in LIMIT_FACTORS:
+        answer = await job.completer.complete(prompt, purpose=PURPOSE, max_tokens=factor * limit)
+        if answer.finish_reason != "max_tokens":
+            break
     text = summary_in(answer.text)
     if not text:
         raise CompletionError("provider_error", "The model wrote no summary.")
+    if answer.finish_reason != "stop":
+        raise CompletionError("provider_error", "The summary breaks off.")
     return text, f"{answer.adapter}/{answer.model}"
