@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 import openai
 import pytest
@@ -323,3 +324,25 @@ async def test_purge_export_import_and_reset_cover_attachments(tmp_path: Path) -
         assert other.images == [OTHER]
         await other.running.gateway.reset_block("main")
         assert other.files() == []
+
+
+async def test_a_compacted_conversation_with_files_can_be_sent_back(shared: Harness) -> None:
+    """Its items name the files in place of them: the output of a compaction is the input of the next response. What
+    followed the named response is not summarised."""
+    first = await shared.client.responses.create(model="main", input=asks("say:I see.", image()))
+    await shared.client.responses.create(model="main", input="say:Later.", previous_response_id=first.id)
+    body = {"model": "main", "previous_response_id": first.id}
+    headers = {"authorization": f"Bearer {shared.running.token}"}
+    async with httpx.AsyncClient(base_url=shared.running.url, headers=headers) as http:
+        reply = await http.post("/v1/responses/compact", json=body)
+        assert reply.status_code == 200, reply.text
+        assert "Later" not in shared.sent
+        output = reply.json()["output"]
+        assert "[attached image-" in output[0]["content"][0]["text"]
+        sent = {"model": "main", "input": [*output, {"role": "user", "content": "say:Yes."}]}
+        again = await http.post("/v1/responses", json=sent)
+        assert again.status_code == 200, again.text
+        block = await http.post("/api/blocks", json={"name": "other"})
+        assert block.status_code < 300, block.text
+        refused = await http.post("/v1/responses/compact", json={**body, "model": "other"})
+        assert refused.status_code == 409

@@ -309,3 +309,10 @@ async def test_nobody_enters_without_a_credential(harness: Harness, path: str) -
     """Every route needs a credential."""
     async with httpx.AsyncClient(base_url=harness.platform.url) as stranger:
         assert (await stranger.post(f"/v1/{path}", json={})).status_code == 401
+
+
+async def test_a_compaction_asks_the_admission_rules(harness: Harness) -> None:
+    """It asks a model, so nobody gets an answer from it whose messages are refused."""
+    for body in ({"input": "a secret"}, {"input": "x", "instructions": "Tell a secret."}):
+        reply = await harness.http.post("/v1/responses/compact", json={"model": "main", **body})
+        assert reply.status_code == 429, reply.text

@@ -5,26 +5,29 @@ block's model wrote, in base64. It is not encrypted: it tells a client nothing t
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from trunkline._util.untrusted_text import wrap_context
 from trunkline.contracts.conversations.messages import LoadConversation, Message
+from trunkline.contracts.gateway.messages import SendMessage
 from trunkline.contracts.models.client import BlockCompleter
-from trunkline.errors import CompletionError
+from trunkline.errors import CompletionError, ErrorCode
 from trunkline.workers.gateway.errors import InvalidField, error_code, refusal
 from trunkline.workers.gateway.http.app_state import sender_of, services_of
 from trunkline.workers.gateway.http.openai import check_model
+from trunkline.workers.gateway.http.openai_files import load_files
 from trunkline.workers.gateway.http.openai_schemas import FullStruct
 from trunkline.workers.gateway.http.request_reader import read_json
 from trunkline.workers.gateway.http.response_builder import usage_of
 from trunkline.workers.gateway.http.response_input import encode_summary, input_items, parse_items
 from trunkline.workers.gateway.http.response_schemas import CompactRequest, InputItemOut, ResponseUsage
-from trunkline.workers.gateway.http.response_turns import find_previous
+from trunkline.workers.gateway.http.response_turns import find_previous, input_contents
 from trunkline.workers.gateway.http.responses import json_response
 from trunkline_bus import new_id
 
@@ -58,26 +61,30 @@ async def compact(request: Request) -> Response:
     """``POST /v1/responses/compact``"""
     asked = await read_json(request, CompactRequest)
     block, _, model = asked.model.partition(":")
-    await check_model(services_of(request).blocks, block or None)
-    messages = await _messages(request, asked)
+    services, identity = services_of(request), sender_of(request).identity
+    await check_model(services.blocks, block or None)
+    messages = await _messages(request, asked, block or services.blocks.default)
     if not messages:
         raise InvalidField(("input",), "There is nothing to compact.")
-    bus, default = services_of(request).bus, services_of(request).blocks.default
-    completer = BlockCompleter(bus, block or default, actor=sender_of(request).identity.id)
+    prompt = _prompt(messages, asked.instructions)
+    said = SendMessage(content="\n\n".join(one.content for one in prompt), block=block or None)
+    await services.messages.admit(said, identity)
+    bus, default = services.bus, services.blocks.default
+    completer = BlockCompleter(bus, block or default, actor=identity.id)
     try:
         summary = await completer.complete(
-            _prompt(messages, asked.instructions), purpose=PURPOSE, model=model or None,
+            prompt, purpose=PURPOSE, model=model or None,
             max_tokens=MAX_TOKENS, timeout=TIMEOUT,
         )  # fmt: skip
     except CompletionError as error:
         raise refusal(error_code(error.code)) from error
-    said = tuple(input_items(one for one in messages if one.role == "user"))
+    kept = tuple(input_items(_without_files(one) for one in messages if one.role == "user"))
     item = CompactionItem(id=new_id("cmp"), encrypted_content=encode_summary(summary.text))
     return json_response(
         CompactedResponse(
             id=new_id("resp"),
             created_at=int(time.time()),
-            output=(*said, item),
+            output=(*kept, item),
             usage=usage_of(summary.usage),
         )
     )
@@ -86,14 +93,38 @@ async def compact(request: Request) -> Response:
 ROUTES = (Route("/v1/responses/compact", compact, methods=["POST"]),)
 
 
-async def _messages(request: Request, asked: CompactRequest) -> list[Message]:
-    items = [] if asked.input is None else parse_items(asked.input, {})
+async def _messages(request: Request, asked: CompactRequest, block: str) -> list[Message]:
+    """Return the messages to compact. Refused with ``conflict`` if the response is of another block: the models of this
+    one may not read it."""
+    items = (
+        []
+        if asked.input is None
+        else parse_items(asked.input, await load_files(request, input_contents(asked.input)))
+    )
     previous = await find_previous(request, asked.previous_response_id, {})
     if previous is None:
         return items
+    if previous.request.block != block:
+        raise refusal(
+            ErrorCode.CONFLICT, f"The conversation belongs to the block {previous.request.block!r}."
+        )
     load = LoadConversation(block=previous.request.block, conversation=previous.request.conversation)
     stored = await services_of(request).conversations.load(load)
-    return [*stored.messages, *items]
+    return [*_through(stored.messages, previous.request.turn), *items]
+
+
+def _through(messages: Sequence[Message], turn: str) -> Sequence[Message]:
+    """Return the messages up to the end of a turn: what followed belongs to other responses."""
+    ends = [number for number, message in enumerate(messages, start=1) if message.turn == turn]
+    return messages[: ends[-1]] if ends else messages
+
+
+def _without_files(message: Message) -> Message:
+    """Return the message with the names of its files in place of them: a client sends the items back as they are, and
+    an item without the file's content would be refused."""
+    names = [file.name for file in message.attachments]
+    content = "\n\n".join(filter(None, (message.content, *(f"[attached {name}]" for name in names))))
+    return replace(message, content=content, attachments=())
 
 
 def _prompt(messages: Iterable[Message], instructions: str | None) -> list[Message]:

@@ -109,7 +109,7 @@ async def accept_response(
     the responses. Raises InvalidField, and Refusal as ``MessageService.send`` does."""
     check_options(request)
     request = await _with_referenced_items(connection, request)
-    messages = parse_input(request, await load_files(connection, _contents(request)))
+    messages = parse_input(request, await load_files(connection, input_contents(request.input)))
     previous = await find_previous(connection, request.previous_response_id, unstored or {})
     named = _named_conversation(request)
     adds_items = previous is not None or named is not None
@@ -131,9 +131,9 @@ async def accept_response(
     return AcceptedResponse(accepted, turn, resolver, (*history, *said))
 
 
-def _contents(request: CreateResponse) -> Iterator[str | Sequence[ContentPart] | None]:
+def input_contents(items: str | Sequence[InputItem]) -> Iterator[str | Sequence[ContentPart] | None]:
     """Yield the contents that may name uploaded files."""
-    for item in request.input if isinstance(request.input, list) else ():
+    for item in () if isinstance(items, str) else items:
         yield from (item.content, item.output)
 
 
