@@ -100,6 +100,7 @@ ModelFault = Literal[
     "unavailable",
     "timeout",
     "bad_response",
+    "wrong_format",
     "interrupted",
     "refused",
     "over_budget",

@@ -26,6 +26,7 @@ FAULTS = {
     "bad_response": "the response does not follow the provider's protocol",
     "interrupted": "the stream ended before the response was complete",
     "refused": "the provider or a guard refused the request",
+    "wrong_format": "the answer is not in the requested format, also after one repair",
     "over_budget": "a budget of the owner is used up, and no request was sent",
 }
 

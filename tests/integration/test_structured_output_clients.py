@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+import anyio
 import openai
 import pydantic
 import pytest
@@ -132,3 +133,27 @@ async def test_every_tool_choice_reaches_the_model(choice: Any, sent: ToolChoice
     assert request.tool_choice == sent
     assert {"look", "listen"} & {tool.name for tool in request.tools} == offered
     assert answer.choices[0].finish_reason == ("tool_calls" if sent.mode == "required" else "stop")
+
+
+async def test_a_model_that_never_keeps_the_format_is_asked_twice() -> None:
+    """The answer and one repair: nothing else repeats the call, and the client learns the reason."""
+    model = ScriptedModel(["Calm."] * 9)
+    async with serving(model) as (_, client):
+        with pytest.raises(openai.InternalServerError) as failed:
+            await client.chat.completions.create(
+                model="main", messages=ASK, response_format={"type": "json_object"}
+            )
+    assert "not in the response format" in str(failed.value)
+    assert len(model.requests) == 2 and model.requests[1].tool_choice.mode == "none"
+
+
+async def test_without_a_model_a_format_ends_with_an_error() -> None:
+    """The offline adapter answers in sentences. It does not search again and again for a better answer."""
+    async with (
+        platform() as running,
+        openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, max_retries=0) as client,
+    ):
+        with anyio.fail_after(60), pytest.raises(openai.InternalServerError):
+            await client.chat.completions.create(
+                model="main", messages=ASK, response_format={"type": "json_object"}
+            )

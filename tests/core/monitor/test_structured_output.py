@@ -93,7 +93,7 @@ async def test_a_second_invalid_answer_is_an_error() -> None:
     """A client that asked for a format never gets anything else as a finished answer."""
     with pytest.raises(ModelError) as raised:
         await events_of(Model("Calm.", '{"sea": "wet"}'))
-    assert raised.value.fault == "bad_response" and "$['sea']" in raised.value.detail
+    assert raised.value.fault == "wrong_format" and "$['sea']" in raised.value.detail
 
 
 @pytest.mark.anyio

@@ -89,7 +89,7 @@ def _quote_result(message: Message) -> str:
 
 def _search(request: ModelRequest, text: str, since: tuple[Message, ...]) -> Answer:
     words = keywords(text)
-    if SEARCH not in {tool.name for tool in request.tools}:
+    if request.tool_choice.mode == "none" or SEARCH not in {tool.name for tool in request.tools}:
         return _with_how_to("I cannot search memory: no search tool is offered to me here."), ()
     if not words:
         return _with_how_to(HELP), ()

@@ -23,6 +23,7 @@ FAULT_TEXT: dict[ModelFault, str] = {
     "unavailable": "the provider cannot be reached or does not work",
     "timeout": "the provider did not answer in time",
     "bad_response": "the provider's answer cannot be read",
+    "wrong_format": "the answer is not in the response format, also after one repair",
     "interrupted": "the answer broke off",
     "refused": "the provider refused the request",
     "over_budget": "a budget is used up",

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from trunkline._util.json_schema import find_schema_violation
 from trunkline.contracts.conversations.messages import Message, Usage
 from trunkline.contracts.models.adapter import AskModel, Call, Finish, ModelEvent, ModelRequest, Text
-from trunkline.contracts.models.constraints import ResponseFormat
+from trunkline.contracts.models.constraints import ResponseFormat, ToolChoice
 from trunkline.errors import ErrorCode, ModelError
 
 FENCE = "```"
@@ -28,7 +28,7 @@ async def ask_in_format(request: ModelRequest, ask: AskModel) -> AsyncIterator[M
     those of both answers.
 
     Raises:
-        ModelError: as ``ask``; with ``bad_response`` if the second answer is invalid, too.
+        ModelError: as ``ask``; with ``wrong_format`` if the second answer is invalid, too.
     """
     format = request.response_format
     assert format is not None
@@ -60,9 +60,7 @@ async def ask_in_format(request: ModelRequest, ask: AskModel) -> AsyncIterator[M
             yield done
             return
         asked = _with_repair(asked, text, problem)
-    raise ModelError(
-        ErrorCode.PROVIDER_ERROR, "bad_response", f"the answer is not in the response format: {problem}"
-    )
+    raise ModelError(ErrorCode.PROVIDER_ERROR, "wrong_format", problem)
 
 
 def find_problem(text: str, format: ResponseFormat) -> str:
@@ -99,9 +97,12 @@ def _instructed(request: ModelRequest, format: ResponseFormat) -> ModelRequest:
 
 
 def _with_repair(request: ModelRequest, text: str, problem: str) -> ModelRequest:
+    """Return the request for the corrected answer. It permits no call: a model that calls a tool again after each wrong
+    answer would never end its turn.
+    """
     said = "Your answer is not valid. Answer again with the corrected JSON object and nothing else."
     messages: list[Message] = [*request.messages]
     if text.strip():
         messages.append(Message(id="response_format_answer", role="assistant", content=text))
     messages.append(Message(id="response_format_repair", role="user", content=f"{said} {problem}"))
-    return replace(request, messages=tuple(messages))
+    return replace(request, messages=tuple(messages), tool_choice=ToolChoice(mode="none"))

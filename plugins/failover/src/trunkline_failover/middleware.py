@@ -21,6 +21,9 @@ from trunkline.api.model import (
 from trunkline_failover.circuits import CircuitBreaker
 from trunkline_failover.settings import FailoverSettings
 
+UNCOUNTED = frozenset({"refused", "over_budget", "wrong_format"})
+"""Faults that say nothing about whether the vendor works."""
+
 RETRIED = frozenset({"rate_limited", "unavailable", "timeout", "interrupted", "bad_response"})
 """Faults after which the same model may answer the same request. ``authentication`` and ``refused`` stay as they are,
 so only another model can help."""
@@ -129,7 +132,7 @@ class FailoverMiddleware:
 
     async def _count(self, model: FallbackModel, error: ModelError) -> None:
         """Count the failure in the model's circuit, unless the request is at fault, or the owner's budget."""
-        if error.code is ErrorCode.PROVIDER_ERROR and error.fault not in ("refused", "over_budget"):
+        if error.code is ErrorCode.PROVIDER_ERROR and error.fault not in UNCOUNTED:
             await self._circuits.record_failure(model.label, error.fault, error.retry_after, self._settings)
 
     def _pause(self, attempt: int, error: ModelError) -> float:
