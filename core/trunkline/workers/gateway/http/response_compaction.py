@@ -128,10 +128,15 @@ def _without_files(message: Message) -> Message:
 
 
 def _prompt(messages: Iterable[Message], instructions: str | None) -> list[Message]:
-    """Return the question. The conversation is data in it, so that no message of it is answered or obeyed."""
-    lines = "\n\n".join(f"{one.role}: {one.content}" for one in messages if one.content)
+    """Return the question. The conversation is data in it, so that no message of it is answered or obeyed. Further
+    lines of a message are indented, so that no message can seem to be another one."""
+    lines = "\n\n".join(f"{one.role}: {_indented(one.content)}" for one in messages if one.content)
     asked = "\n\n".join(filter(None, (INSTRUCTIONS, instructions)))
     return [
         Message(id=new_id("msg"), role="system", content=asked),
         Message(id=new_id("msg"), role="user", content=wrap_context("conversation", lines)),
     ]
+
+
+def _indented(text: str) -> str:
+    return "\n  ".join(text.splitlines())
