@@ -1,9 +1,12 @@
 """Why a model did not answer, for everyone who may see the turn: nothing that belongs to others is in it."""
 
 import time
+from base64 import b64encode
+from urllib.parse import quote
 
 import pytest
 
+from trunkline._util.secrets import REDACTION_MARK
 from trunkline._util.secrets.log_redactor import LogRedactor
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.workers.monitor.model_errors import MAX_LINE_CHARS, ModelErrorFormatter
@@ -32,6 +35,21 @@ def why(detail: str) -> str:
     return ModelErrorFormatter(LogRedactor({})).describe(
         ModelError(ErrorCode.PROVIDER_ERROR, "refused", detail), "openai/m"
     )
+
+
+@pytest.mark.parametrize("before", [b"", b"u", b"me", b"user:"])
+def test_a_key_is_hidden_in_each_form_that_a_vendor_quotes(before: bytes) -> None:
+    """As it is, as a part of a URL, and in the header of Basic authentication."""
+    key = "zq7/ocean kettle+harbour=ä?>"
+    redactor = LogRedactor({"MODEL_KEY": key, "OTHER_KEY": "\udcff" * 9})
+    basic = b64encode(before + key.encode()).decode()
+    text = (
+        f"key {key} url {quote(key)} {quote(key, safe='')} basic {basic} {basic.translate({43: 45, 47: 95})}"
+    )
+    shown = redactor.redact(text)
+    assert "ocean" not in shown and "kettle" not in shown
+    assert basic[4:-6] not in shown
+    assert all(len(word.replace(REDACTION_MARK, "")) <= 12 for word in shown.partition("basic")[2].split())
 
 
 def test_the_text_after_an_address_stays_apart_from_it() -> None:
