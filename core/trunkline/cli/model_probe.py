@@ -57,11 +57,26 @@ async def probe_model(config: Config) -> ModelProbeResult:
     except TimeoutError:
         return ModelProbeResult(name, problem=f"no answer within {PROBE_TIMEOUT:.0f} s")
     except ModelError as error:
-        return ModelProbeResult(name, problem=_FAULTS.get(error.fault, error.fault))
+        unset = _unset_key(config, plugins, name) if error.fault == "authentication" else ""
+        problem = (
+            f"it wants a key, and {unset} is not set" if unset else _FAULTS.get(error.fault, error.fault)
+        )
+        return ModelProbeResult(name, problem=problem)
     except ConfigError as error:
         return ModelProbeResult(name, problem=error.sentence)
     finally:
         await adapter.aclose()
+
+
+def _unset_key(config: Config, plugins: Plugins, adapter: str) -> str:
+    """Return the usual variable of the adapter's key if no key was sent, because neither the section names a variable
+    nor a usual one is set; else ""."""
+    sections = (one.item for one in plugins.config_sections() if one.item.table == "adapters")
+    setup = next((one.setup for one in sections if one.name == adapter), None)
+    named = config.sources.get(("adapters", adapter, "api_key")) is not None
+    if setup is None or named or any(config.environ.get(key) for key in setup.keys):
+        return ""
+    return next(iter(setup.keys), "")
 
 
 def answering_model(config: Config) -> str:

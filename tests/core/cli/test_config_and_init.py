@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from trunkline.testing.script import Refuse
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -119,6 +120,26 @@ def test_init_shows_the_models_first_answer_on_request(trunkline: Run) -> None:
     away = trunkline("init", "--yes", "--test")
     assert away.returncode == 1 and "openai did not answer: nothing answers at its address" in away.stderr
     assert "tiny" in trunkline("config").stdout
+
+
+def test_init_says_that_a_server_wants_a_key_when_none_is_set(trunkline: Run) -> None:
+    """With a key, the server does not accept it."""
+    with ScriptedProvider(lambda _: (Refuse(401, "invalid_api_key", "no key"),)) as provider:
+        arguments = (
+            "init",
+            "--yes",
+            "--adapter",
+            "openai",
+            "--base-url",
+            provider.url,
+            "--model",
+            "tiny",
+            "--test",
+        )
+        without, wrong = trunkline(*arguments), trunkline(*arguments, env={"OPENAI_API_KEY": "sk-x"})
+    assert without.returncode == wrong.returncode == 1
+    assert "it wants a key, and OPENAI_API_KEY is not set" in without.stderr
+    assert "it does not accept the key" in wrong.stderr
 
 
 def test_init_sets_what_an_adapter_needs_by_flags(trunkline: Run, home: Path) -> None:
