@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.contracts.conversations.messages import ToolCall
+from trunkline.contracts.turns.feed_events import JournalTranslator, provider_tool_events
 from trunkline.contracts.turns.messages import (
     FeedEvent,
+    ModelCallFinished,
+    ProviderToolResult,
     ReasoningDelta,
     TextDelta,
     TextReset,
@@ -68,6 +71,34 @@ def test_events_do_not_depend_on_how_text_arrives(
             started = ToolStarted(step=number, call=call, client=tool == "theirs")
             live.append(started)
             whole.append(started)
+    end = TurnEnded(reason="stop")
+    assert built([*live, end]) == built([*whole, end])
+
+
+PART = st.tuples(st.sampled_from(("think", "say", "ran")), st.text(min_size=1, max_size=40))
+
+
+@given(st.lists(PART, max_size=8))
+def test_the_journal_has_the_events_that_were_live(parts: list[tuple[str, str]]) -> None:
+    """Also if the model thought on after its text began, and the vendor ran tools in between: a reader that resumes
+    after a crash, from the journal, numbers each event as the reader before it."""
+    live: list[FeedEvent] = []
+    said = {"think": "", "say": ""}
+    late, ran = 0, []
+    for number, (kind, text) in enumerate(parts):
+        if kind == "ran":
+            call = ToolCall(id=f"c{number}", name="search")
+            ran.append(ProviderToolResult(call=call, output=text, at=len(said["say"])))
+            live += provider_tool_events(0, ran[-1])
+            continue
+        shape = ReasoningDelta if kind == "think" else TextDelta
+        live.append(shape(step=0, offset=len(said[kind]), text=text))
+        late += len(text) if kind == "think" and said["say"] else 0
+        said[kind] += text
+    entry = ModelCallFinished(
+        step=0, text=said["say"], reasoning=said["think"], late_reasoning=late, ran=tuple(ran)
+    )
+    whole = [one.event for one in JournalTranslator().translate(entry)]
     end = TurnEnded(reason="stop")
     assert built([*live, end]) == built([*whole, end])
 

@@ -145,14 +145,17 @@ class JournalTranslator:
     def _answer(self, entry: ModelCallFinished) -> Iterator[FeedEvent]:
         """Yield the events of an answer, with the provider's tool calls at their places in the text."""
         self._step = entry.step
-        if entry.reasoning:
-            yield ReasoningDelta(step=entry.step, offset=0, text=entry.reasoning)
+        early = len(entry.reasoning) - entry.late_reasoning
+        if entry.reasoning[:early]:
+            yield ReasoningDelta(step=entry.step, offset=0, text=entry.reasoning[:early])
         begin = 0
         for ran in entry.ran:
             yield from self._said(entry.text, begin, ran.at)
             begin = max(begin, ran.at)
             yield from provider_tool_events(entry.step, ran)
         yield from self._said(entry.text, begin)
+        if entry.reasoning[early:]:
+            yield ReasoningDelta(step=entry.step, offset=early, text=entry.reasoning[early:])
 
     def _asked_for(self, entry: ModelCallFinished) -> Iterator[FeedEvent]:
         for call in entry.tool_calls:

@@ -254,11 +254,13 @@ class ModelCallFinished(
     the reasoning that the vendor requires back with the next step. ``summary_record`` is set if the conversation was
     compacted for this call, because the request was too long; it replaces that of ``TurnStarted`` from this call on.
     ``tools`` are the tools that the model was offered; empty if they are those of the model call before.
+    ``late_reasoning`` is the number of characters at the end of the reasoning that came after the text began.
     """
 
     step: int
     text: str = ""
     reasoning: str = ""
+    late_reasoning: int = 0
     tool_calls: tuple[ToolCall, ...] = ()
     ran: tuple[ProviderToolResult, ...] = ()
     finish_reason: FinishReason = "stop"

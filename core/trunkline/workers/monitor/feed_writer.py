@@ -111,6 +111,8 @@ class TextStream:
         self._some = anyio.Event()
         self._sent = {False: len(partial_text), True: 0}
         self._closed = False
+        self.late_reasoning = 0
+        """The number of characters of the reasoning that came after the text began."""
         self._pieces: dict[bool, list[str]] = {
             False: [partial_text],
             True: [],
@@ -137,6 +139,8 @@ class TextStream:
         """Add a piece of text. After ``close()`` it is discarded."""
         if self._closed:
             return
+        if reasoning and any(self._pieces[False]):
+            self.late_reasoning += len(piece)
         self._pieces[reasoning].append(piece)
         self._waiting.append((reasoning, piece))
         self._some.set()

@@ -116,6 +116,7 @@ class AnswerBuilder:
             step=self.step,
             text=self.stream.text,
             reasoning=self.stream.reasoning,
+            late_reasoning=self.stream.late_reasoning,
             tool_calls=with_unique_ids(self.calls, self.step, used),
             ran=tuple(self.ran),
             finish_reason=_finish_reason(self.finish.reason),

@@ -166,7 +166,9 @@ class ResponseBuilder:
                 yield from self._close()
                 yield from self._call(call.id, call.name, arguments_text(call))
             case ToolStarted():
-                yield from self._flush()
+                # The journal does not know where in the reasoning a tool of the vendor ran, so only text is cut there.
+                if self._open is not None and isinstance(self._open.item, OutputMessage):
+                    yield from self._flush()
             case ApprovalRequested():
                 yield from self._say(approval_text(event), self._id("msg"))
             case TurnEnded():
