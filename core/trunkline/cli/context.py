@@ -57,6 +57,7 @@ async def _view(conversation: str, turn: str | None, texts: bool, bus: "Bus") ->
     from trunkline.contracts.gateway.client import GatewayClient
     from trunkline.contracts.turns.context_view import GetContext
     from trunkline.errors import TrunklineError
+    from trunkline.runtime.context_window import ContextWindows
     from trunkline.workers.monitor.context_builder import ContextBuilder
     from trunkline.workers.monitor.context_view_handler import ContextViewer
     from trunkline_bus import Refusal
@@ -67,7 +68,7 @@ async def _view(conversation: str, turn: str | None, texts: bool, bus: "Bus") ->
     async def load(request: "TurnRequested") -> "Sequence[Message]":
         return (await gateway.conversation(meant, include_tools=True)).messages
 
-    builder = ContextBuilder(bus, (), settings.monitor, settings.models.context_windows)
+    builder = ContextBuilder(bus, (), settings.monitor, ContextWindows(settings))
     asked = GetContext(conversation=meant, turn=await resolve_turn(bus, turn) if turn else None, texts=texts)
     try:
         return await ContextViewer(bus, builder, load).view(asked)

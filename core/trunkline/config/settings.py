@@ -105,13 +105,14 @@ OLD_RESULTS = (("read_file", 500), ("search_files", 500), ("execute_command", 1_
 class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[monitor]``: the resident agents.
 
-    ``model_idle_timeout`` is how long a model may be silent before its call fails. ``tool_idle_timeout`` is how long
-    a tools worker may be silent before its call is sent again. ``max_answer`` is the largest answer of one model
-    call. ``text_flush_seconds`` is how long text is collected before it is shown. ``concurrency`` is the largest
-    number of concurrent turns. ``context_window`` is the number of tokens that a model accepts if
-    ``[models.context_windows]`` does not name the model. ``context_share`` is the share of the window that files and
-    recall may fill. A block with more than ``discovery_threshold`` tools sends the model at most that many and lets
-    it find the others. ``old_results`` has the number of characters to which old results of tools are cut, by tool.
+    ``model_idle_timeout`` is how long a model may be silent before its call fails. ``tool_idle_timeout`` is how long a
+    tools worker may be silent before its call is sent again. ``max_answer`` is the largest answer of one model call.
+    ``text_flush_seconds`` is how long text is collected before it is shown. ``concurrency`` is the largest number of
+    concurrent turns. ``context_window`` is the number of tokens that a model accepts if neither
+    ``[models.context_windows]`` nor the shipped list names the model. ``context_share`` is the share of the window
+    that files and recall may fill; of a window that you did not set, at most ``context_window`` tokens count. A block
+    with more than ``discovery_threshold`` tools sends the model at most that many and lets it find the others.
+    ``old_results`` has the number of characters to which old results of tools are cut, by tool.
 
     ``max_tool_calls`` is the largest number of tool calls of one answer that are run; the others are refused with a
     message to the model. ``parallel_tool_calls`` is the largest number of concurrent calls of one turn. The number of
@@ -144,8 +145,9 @@ class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[models]``: the prices of models by ``adapter/model``, as in ``[models.prices."openai/gpt-4.1"]``, and by the
     same names the numbers of tokens that they accept (``context_windows``).
 
-    These prices have precedence over the list that Trunkline ships. A ``*`` in the name of a price matches any text. A
-    name without ``*`` has precedence, then the longer name. The name of an adapter alone means its default model.
+    These prices and windows have precedence over the list that Trunkline ships. A ``*`` in the name of a price matches
+    any text. A name without ``*`` has precedence, then the longer name. The name of an adapter alone means its default
+    model.
     """
 
     prices: dict[str, Price] = {}

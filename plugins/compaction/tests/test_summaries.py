@@ -198,6 +198,13 @@ async def test_a_model_that_takes_no_piece_fails() -> None:
     assert failure.value.code == "context_overflow"
 
 
+def test_a_large_window_is_not_filled() -> None:
+    """Of a window with a million tokens 250 000 count, unless the owner chooses otherwise."""
+    assert not COMPACTOR.is_due(199_999, 1_000_000) and COMPACTOR.is_due(200_000, 1_000_000)
+    chosen = SummaryCompactor(CompactionSettings(max_window=1_000_000))
+    assert not chosen.is_due(799_999, 1_000_000) and chosen.is_due(800_000, 2_000_000)
+
+
 def test_a_conversation_is_due_at_the_threshold() -> None:
     """At 80 % of the model's window, or what the owner sets (MB-F11)."""
     assert not COMPACTOR.is_due(7_999, 10_000)

@@ -121,7 +121,8 @@ def test_the_default_models_have_prices(tmp_path: Path, monkeypatch: pytest.Monk
     [
         ("input = -0.1, output = 1", "input must be a number >= 0"),
         ('input = 1, output = 1, currency = "EUR"', "currency cannot be 'EUR'"),
-        ("input = 1, output = inf", "output must be a finite number"),
+        ("input = 1, output = inf", "output must be a number <= 1000000"),
+        ("input = 1, output = nan", "output must be"),
         ("input = 1", "output is missing"),
         ("input = 1, output = 1, cache = 1", "cache is not a setting"),
         ("input = 1, output = 1, long_from = 0", "long_from must be"),

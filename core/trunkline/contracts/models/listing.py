@@ -101,7 +101,7 @@ def _listed(adapter: str, info: ModelInfo, prices: PriceTable) -> ListedModel:
     rate = prices.find_rate(name)
     return ListedModel(
         name=name,
-        context_window=info.context_window,
+        context_window=info.context_window or prices.find_context_window(name) or 0,
         max_output=info.max_output,
         abilities=None if info.abilities is None else tuple(sorted(info.abilities)),
         price="" if rate is None else rate.name,

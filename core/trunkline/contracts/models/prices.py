@@ -1,7 +1,7 @@
 """The prices of models, and the cost of model calls in micro-USD. Exact and without I/O."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from fnmatch import fnmatchcase
@@ -36,6 +36,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     ``image`` is the price of one image, ``minute`` of one minute of audio, and ``characters`` of a million characters
     of text to speak. ``max_output`` is the longest answer of the model in tokens; it bounds the cost of a request.
+    ``context_window`` is the number of tokens that the model accepts.
     """
 
     input: Dollars
@@ -52,6 +53,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     minute: Dollars = 0.0
     characters: Dollars = 0.0
     max_output: Tokens | None = None
+    context_window: Tokens | None = None
     currency: Literal["USD"] = "USD"
 
     def __post_init__(self) -> None:
@@ -222,13 +224,26 @@ class PriceTable:
         """Return the rate of the first of these labels that has one; exact names come before patterns, and the longer
         pattern comes first. None if no label has a price. Raises nothing.
         """
+        rate = self._own_rate(labels)
+        return rate if rate is not None or self._fallback is None else self._fallback.find_rate(*labels)
+
+    def find_context_window(self, label: str) -> int | None:
+        """Return the context window of a model in tokens; None if it is not known. A price of the owner that does not
+        name it does not hide the shipped one. Raises nothing.
+        """
+        rate = self._own_rate((label,))
+        if rate is not None and rate.price.context_window is not None:
+            return rate.price.context_window
+        return None if self._fallback is None else self._fallback.find_context_window(label)
+
+    def _own_rate(self, labels: Sequence[str]) -> Rate | None:
         for label in labels:
             if label in self._exact:
                 return self._exact[label]
         for pattern, rate in self._patterns:
             if any(fnmatchcase(label, pattern) for label in labels):
                 return rate
-        return None if self._fallback is None else self._fallback.find_rate(*labels)
+        return None
 
 
 def _token_rate(

@@ -18,6 +18,7 @@ from trunkline.contracts.models.listing import (
 )
 from trunkline.contracts.models.prices import PriceTable
 from trunkline.errors import ErrorCode, ModelError
+from trunkline.runtime.context_window import ContextWindows
 from trunkline.workers.monitor.block_profile import BlockProfile
 from trunkline.workers.monitor.model_errors import ModelErrorFormatter
 from trunkline.workers.monitor.model_registry import ModelRegistry, SelectedModel
@@ -33,11 +34,13 @@ class AnswererHandler:
         models: ModelRegistry,
         profile: Callable[[str], Awaitable[BlockProfile]],
         explainer: ModelErrorFormatter,
+        windows: ContextWindows,
     ) -> None:
         self._config = config
         self._models = models
         self._profile = profile
         self._explainer = explainer
+        self._windows = windows
 
     async def get_answerer(self, request: Request[GetAnswerer]) -> Answerer:
         """Return the model that would answer, or why none can. Raises Refusal while memory or tools do not
@@ -56,7 +59,7 @@ class AnswererHandler:
         return self._answerer(choice, chosen=bool(asked.chosen))
 
     def _answerer(self, choice: SelectedModel, *, chosen: bool) -> Answerer:
-        window = self._config.settings.models.context_windows.get(choice.label, 0)
+        window = self._windows.find(choice.label) or 0
         return Answerer(label=choice.label, window=window, chosen=chosen)
 
 

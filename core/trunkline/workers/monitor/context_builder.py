@@ -2,9 +2,8 @@
 calls no model."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import NamedTuple
 
 import anyio
@@ -23,6 +22,7 @@ from trunkline.contracts.turns.context import ContextGap, ContextPart, ContextSo
 from trunkline.contracts.turns.messages import RecordedPart, StatusShown, TurnRequested
 from trunkline.policy import ActorPermissions
 from trunkline.policy.turn_permissions import initial_permissions
+from trunkline.runtime.context_window import ContextWindows
 from trunkline.telemetry import semconv
 from trunkline.workers.monitor.block_profile import REPLY_TIMEOUT, BlockProfile, BlockProfileCache
 from trunkline.workers.monitor.context_budget import fit_parts
@@ -126,19 +126,19 @@ class ContextMessages(NamedTuple):
 
 
 class ContextBuilder:
-    """Builds the contexts of turns. Call ``open`` before use."""
+    """Builds the contexts of turns. Call ``open`` before use. ``windows`` are those of the models."""
 
     def __init__(
         self,
         bus: Bus,
         sources: Sequence[ContextSource],
         settings: MonitorSettings,
-        windows: Mapping[str, int] = MappingProxyType({}),
+        windows: ContextWindows,
     ) -> None:
         self._bus = bus
         self._sources = tuple(sources)
         self._settings = settings
-        self._windows = windows
+        self.windows = windows
         self._profiles = BlockProfileCache(
             bus, (name for source in sources for name in getattr(source, "files", ()))
         )
@@ -208,7 +208,7 @@ class ContextBuilder:
         _trace_gaps(one for one in items if isinstance(one, ContextGap))
         own_parts = (*_missing_tools_part(context.missing_tools), *_channel_part(context.request))
         parts = [*own_parts, *(one for one in items if isinstance(one, ContextPart))]
-        budget = int(self.window(model) * settings.context_share)
+        budget = int(self.windows.budgeted_window(model) * settings.context_share)
         constant, changing, recorded = fit_parts(settings.bootstrap, parts, budget)
         messages = [_message(turn, "system", constant), *_instructions(context.request)]
         if changing:
@@ -217,8 +217,8 @@ class ContextBuilder:
         return ContextMessages(tuple(messages), statuses, recorded)
 
     def window(self, model: str) -> int:
-        """Return the number of tokens that a model (``adapter/model``) accepts, by the settings."""
-        return self._windows.get(model, self._settings.context_window)
+        """Return the number of tokens that a model (``adapter/model``) accepts."""
+        return self.windows.window(model)
 
     async def _collect_items(self, info: TurnInfo) -> list[ContextItem]:
         """Return the items of all sources, in the order of the sources."""

@@ -56,7 +56,9 @@ class MonitorModels:
             context.bus, self.registry, builder.profile, block, config, kill_switch,
             AbilityLedger(self._ledger, prices, context.id),
         )  # fmt: skip
-        self._answerers = AnswererHandler(context.config, self.registry, builder.profile, config.explainer)
+        self._answerers = AnswererHandler(
+            context.config, self.registry, builder.profile, config.explainer, builder.windows
+        )
         self._lists = ModelListHandler(self.registry, prices)
 
     async def add_endpoints(self, service: Service) -> None:

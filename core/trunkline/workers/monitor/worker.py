@@ -11,6 +11,7 @@ from trunkline.contracts.turns.subjects import TURN_CONTEXT
 from trunkline.contracts.workers.messages import WorkerHeartbeat, WorkerKind
 from trunkline.home.kill_switch import KillSwitch
 from trunkline.home.listeners import Listener, registered_listener
+from trunkline.runtime.context_window import ContextWindows
 from trunkline.runtime.http.auth import HttpAuth, load_token
 from trunkline.runtime.panic_handler import PanicHandler
 from trunkline.runtime.worker import Worker, WorkerContext
@@ -56,7 +57,7 @@ class MonitorWorker(Worker):
             context.bus,
             [owned.item for owned in context.plugins.context_sources()],
             self._settings,
-            context.config.settings.models.context_windows,
+            ContextWindows(context.config.settings),
         )
         self._context_views = ContextViewHandler(context.bus, self._builder)
         self._models = MonitorModels(context, self._kill_switch, self._builder)

@@ -1,5 +1,6 @@
 """The compactor: selects the messages, and has a model summarise them, piece by piece if there are many."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from trunkline import CompletionError, Memory
@@ -44,10 +45,11 @@ class SummaryCompactor(Compactor):
 
     def is_due(self, tokens: int, window: int) -> bool:
         """Report whether the request filled the threshold of the window."""
-        return tokens >= self._settings.threshold * window
+        return tokens >= self._settings.threshold * self._counted(window)
 
     async def compact(self, job: CompactionJob) -> SummaryDraft | None:
         """Summarise all messages but the newest, after what the earlier summary tells. Raises CompletionError."""
+        job = replace(job, window=self._counted(job.window))
         covered = job.previous.count if job.previous is not None else 0
         memory = job.memory if self._is_rebirth(job) else None
         keep, budget = self._keep(job) if memory is None else 0, int(self._settings.keep_share * job.window)
@@ -59,6 +61,9 @@ class SummaryCompactor(Compactor):
         if memory is None:
             return await _summarise(job, covered, count, told)
         return await _remember(memory, job, covered, count, told)
+
+    def _counted(self, window: int) -> int:
+        return min(window, self._settings.max_window)
 
     def _is_rebirth(self, job: CompactionJob) -> bool:
         return job.rebirth or (self._settings.rebirth and job.cause == "automatic")
