@@ -10,8 +10,8 @@ from trunkline.contracts.costs.messages import CostEntry
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """The tokens, of input and output, that the vendor bills for one request. An answer that was cut is billed as far as
-    it was sent."""
+    """The tokens, of input and output, that the vendor bills for one request. An answer that was cut is billed as far
+    as it was sent."""
 
     tokens: tuple[int, int]
 
