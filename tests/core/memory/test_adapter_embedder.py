@@ -96,11 +96,12 @@ async def test_a_spent_budget_refuses_vectors_and_loses_none(tmp_path: Path) -> 
     """The vendor is not asked any more, and the owner is told once. Files are still written, and words find them. When
     the budget opens again, what waited gets its vector. Memory runs alone.
     """
-    plugin, limit = Plugin(), 0.000_02
-    config = {**CONFIG, "plugins.budget.max_daily_spend": limit}
+    plugin, limit = Plugin(), 0.000_2
+    prices = {"scripted/scripted-embed": {"input": 20.0, "output": 0.0}}
+    config = {**CONFIG, "models.prices": prices, "plugins.budget.max_daily_spend": limit}
     async with platform(tmp_path, plugins=[plugin], workers=("memory",), config=config) as running:
-        await _write(running, "pet.md", "The kitten naps")  # 8 micro-USD of 20
-        await _write(running, "pets.md", "The kitten naps " * 10)  # 60 more: what is begun is finished
+        await _write(running, "pet.md", "The kitten naps")  # 80 micro-USD of 200
+        await _write(running, "pets.md", "The kitten naps " * 10)  # 600 more: what is begun is finished
         asked = len(plugin.model.ability_requests)
         write = WriteMemory(path="money.md", content="Shares fell again", actor="owner")
         await running.bus.call(MEMORY_WRITE, write)
@@ -109,7 +110,7 @@ async def test_a_spent_budget_refuses_vectors_and_loses_none(tmp_path: Path) -> 
         assert [hit.path for hit in found.hits] == ["money.md"]
         assert len(plugin.model.ability_requests) == asked
         events = [stored.data async for stored in running.bus.history(BUDGET_EVENT)]
-        assert [(one.event, one.block, one.limit) for one in events] == [("bankrupt", "", 20)]
+        assert [(one.event, one.block, one.limit) for one in events] == [("bankrupt", "", 200)]
         await reset_budgets(running.bus, BudgetSettings(max_daily_spend=limit), "", "owner")
         await _until(running, lambda stats: not stats.missing and not stats.fault)
     assert any(

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 Q = TypeVar("Q", bound=msgspec.Struct)
 A = TypeVar("A")
 
-CALLERS = {"gateway": GATEWAY, "monitor": MONITOR, "tools": TOOLS, "operator": OPERATOR}
+CALLERS = {"gateway": GATEWAY, "memory": MEMORY, "monitor": MONITOR, "tools": TOOLS, "operator": OPERATOR}
 
 
 def test_every_operation_has_a_row_of_its_own() -> None:
