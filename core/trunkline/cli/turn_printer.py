@@ -105,8 +105,14 @@ class TurnPrinter:
                 self._note(f"Hint: {hint}")
         elif self._ended is not None and self._ended.reason in ("max_tokens", "content_filter"):
             self._note(f"The answer was cut ({self._ended.reason}).")
+        if (model := self._model()) != self._answerer.label:
+            self._note(f"{model} answered, in place of {self._answerer.label or 'another model'}.")
         self._note(f"conversation {accepted.conversation}")
         return self._status()
+
+    def _model(self) -> str:
+        """Return the model that answered; before one did, the one that would."""
+        return (self._ended.answered_by if self._ended is not None else "") or self._answerer.label
 
     def flush(self) -> None:
         """Print the text that was held back, and end the line."""
@@ -186,7 +192,7 @@ class JsonTurnPrinter(TurnPrinter):
             "turn": accepted.turn,
             "message_id": ended.message_id if ended else None,
             "answer": "\n\n".join(text for text in self._texts.values() if text),
-            **({"answered_by": self._answerer.label} if self._answerer.label else {}),
+            **({"answered_by": self._model()} if self._model() else {}),
             "reason": ended.reason if ended else "undecided",
             **({"approval": self._approval.id} if self._approval and self._approval.id else {}),
             "code": ended.code if ended else None,

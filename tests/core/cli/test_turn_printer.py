@@ -5,6 +5,7 @@ import json
 import pytest
 
 from trunkline.cli.turn_printer import JsonTurnPrinter, TurnPrinter
+from trunkline.contracts.gateway.answerer import Answerer
 from trunkline.contracts.gateway.messages import MessageAccepted
 from trunkline.contracts.turns.messages import FeedEvent, StatusShown, TextDelta, TurnEnded
 
@@ -34,3 +35,21 @@ def test_json_has_the_statuses_as_data(capsys: pytest.CaptureFixture[str]) -> No
             saying.handle_event(event)
         saying.finish(ACCEPTED)
         assert json.loads(capsys.readouterr().out).get("statuses") == statuses
+
+
+@pytest.mark.parametrize(
+    ("answered_by", "told"),
+    [("up/small", ["up/small answered, in place of down/big."]), ("down/big", []), ("", [])],
+)
+def test_a_fallback_that_answered_is_named(
+    capsys: pytest.CaptureFixture[str], answered_by: str, told: list[str]
+) -> None:
+    """People and programs are told which model answered, not only which one was asked."""
+    for saying in (TurnPrinter(stream=True), JsonTurnPrinter()):
+        saying.print_answerer(Answerer(label="down/big"))
+        for event in (*EVENTS[2:3], TurnEnded(reason="stop", answered_by=answered_by)):
+            saying.handle_event(event)
+        assert saying.finish(ACCEPTED) == 0
+    out, err = capsys.readouterr()
+    assert err.splitlines() == [*told, "conversation conv_a"]
+    assert json.loads(out.splitlines()[1])["answered_by"] == (answered_by or "down/big")

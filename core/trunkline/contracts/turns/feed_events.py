@@ -205,4 +205,5 @@ def _turn_ended(entry: TurnFinished) -> TurnEnded:
         detail=entry.detail,
         context=entry.context,
         cost=entry.cost,
+        answered_by=entry.answered_by,
     )

@@ -255,6 +255,7 @@ class ModelCallFinished(
     compacted for this call, because the request was too long; it replaces that of ``TurnStarted`` from this call on.
     ``tools`` are the tools that the model was offered; empty if they are those of the model call before.
     ``late_reasoning`` is the number of characters at the end of the reasoning that came after the text began.
+    ``answered_by`` is the model that answered (``adapter/model``), which a fallback may have been; "" if unknown.
     """
 
     step: int
@@ -271,6 +272,7 @@ class ModelCallFinished(
     reasoning_blocks: tuple[ReasoningBlock, ...] = ()
     summary_record: SummaryRecord | None = None
     tools: tuple[OfferedTool, ...] = ()
+    answered_by: str = ""
 
 
 class ModelCallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_failed"):
@@ -385,6 +387,7 @@ class TurnFinished(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     detail: str = ""
     context: int = 0
     cost: int | None = None
+    answered_by: str = ""
 
 
 JournalEntry = (
@@ -530,7 +533,7 @@ class TurnEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     """The turn ended and is stored. If ``code`` is set the turn failed: ``sentence`` is the fixed text of that code,
     and ``detail`` is the cause for the owner, without secrets and addresses. ``context`` is the number of input
     tokens of the last model call, 0 if the provider does not count them. ``cost`` is in millionths of a US dollar;
-    None if a model has no price.
+    None if a model has no price. ``answered_by`` is the model that answered last (``adapter/model``), "" if none did.
     """
 
     reason: FinishReason
@@ -541,6 +544,7 @@ class TurnEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     detail: str = ""
     context: int = 0
     cost: int | None = None
+    answered_by: str = ""
 
 
 FeedEvent = (

@@ -124,6 +124,7 @@ class AnswerBuilder:
             first_chunk=self.first_chunk,
             cost=self.finish.cost,
             reasoning_blocks=tuple(self.reasoning_blocks),
+            answered_by=self.finish.source.label if self.finish.source is not None else "",
         )
 
     def _truncate(self, text: str) -> str:

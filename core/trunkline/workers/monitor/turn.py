@@ -100,7 +100,7 @@ class StoreTurn:
         """The entry of a turn that was stored."""
         return TurnFinished(
             reason=self.reason, message_id=message_id, usage=turn.usage, code=self.code, detail=turn.detail,
-            context=turn.last_input_tokens, cost=turn.cost,
+            context=turn.last_input_tokens, cost=turn.cost, answered_by=turn.answered_by,
         )  # fmt: skip
 
 
@@ -134,6 +134,7 @@ class Turn:
         self.usage = Usage()
         self.last_input_tokens = 0
         self.cost: int | None = None
+        self.answered_by = ""
         """The cost of the turn's model calls in millionths of a US dollar; None as soon as one call has no price."""
         self.summary_record: SummaryRecord | None = None
         """The record whose summary the model receives in place of the conversation's first messages."""
@@ -301,6 +302,7 @@ def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
     turn.usage = turn.usage + entry.usage
     turn.cost = _total_cost(turn, 0 if entry.commanded else entry.cost)
     turn.last_input_tokens = entry.usage.input_tokens
+    turn.answered_by = entry.answered_by or turn.answered_by
     turn.summary_record = entry.summary_record or turn.summary_record
     turn.reason = entry.finish_reason
 
