@@ -24,8 +24,8 @@ As a separate process (which prints its address, and with ``--until-eof`` ends w
     python -m trunkline.testing.scripted_provider --port 0 [--script programs.json] [--until-eof]
 
 ``programs.json`` is a list of programs, one for each request in order. ``GET /_requests`` lists the requests and how
-each answer ended; ``DELETE /_requests`` also deletes the list. After a complete stream the connection can be used
-again, as with real servers.
+each answer ended; ``DELETE /_requests`` lists those whose answer has ended, and deletes them. After a complete stream
+the connection can be used again, as with real servers.
 
 Every request is checked by the vendor's rules (``trunkline.testing.vendor_apis``). A request that the vendor would
 refuse is refused with status 400, and the server ends with an error.
@@ -239,10 +239,12 @@ class ScriptedProvider:
             await _send_json(stream, 200, document, api.document_headers(record))
 
     def _listing(self, method: str) -> list[Any]:
-        listed = [msgspec.to_builtins(request) for request in self.requests]
-        if method == "DELETE":
-            self.forget()
-        return listed
+        with self._lock:
+            listed = [one for one in self.requests if method == "GET" or one.outcome != "running"]
+            if method == "DELETE":  # what is billed for a running request is not known yet
+                self.requests[:] = [one for one in self.requests if one.outcome == "running"]
+                self._asked.clear()
+        return [msgspec.to_builtins(request) for request in listed]
 
     def _record(self, request: _Request, path: str) -> RecordedRequest:
         body = _body(request)
@@ -272,7 +274,7 @@ class ScriptedProvider:
         reply = wire.reply(self._script)
         streaming = kind.streams(record)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_watch, stream, reader, record, tasks.cancel_scope)
+            tasks.start_soon(_watch, stream, reader, tasks.cancel_scope)
             player = _Player(stream, wire, reply, streaming)
             try:
                 record.outcome = await player.play()
@@ -281,6 +283,8 @@ class ScriptedProvider:
             finally:
                 if not isinstance(reply[0] if reply else None, Refuse | WebPage):
                     record.billed = (wire.heard.words, wire.output_words)
+                if record.outcome == "running":
+                    record.outcome = "abandoned"
             tasks.cancel_scope.cancel()
         if record.outcome == "broken":
             await stream.aclose()
@@ -372,16 +376,12 @@ class _Player:
             await self._stream.send(b"%x\r\n%b\r\n" % (len(data), data))
 
 
-async def _watch(
-    stream: SocketStream, reader: BufferedByteReceiveStream, record: RecordedRequest, scope: anyio.CancelScope
-) -> None:
+async def _watch(stream: SocketStream, reader: BufferedByteReceiveStream, scope: anyio.CancelScope) -> None:
     """End the answer when the client disconnects. Bytes of the next request that arrive early are kept."""
     try:
         while True:
             reader.feed_data(await stream.receive())
     except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        if record.outcome == "running":
-            record.outcome = "abandoned"
         scope.cancel()
 
 

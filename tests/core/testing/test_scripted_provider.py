@@ -137,6 +137,20 @@ def test_requests_can_be_read_by_other_processes(provider: ScriptedProvider, cli
     assert provider.requests == []
 
 
+def test_a_running_request_is_deleted_once_its_bill_is_known(provider: ScriptedProvider) -> None:
+    """DELETE leaves it, so that whoever collects the requests sees each with what is billed."""
+    listed = f"{provider.address}/_requests"
+    body = {"model": "one", "stream": True, "messages": user("slow:1000:20")}
+    with httpx.stream("POST", f"{provider.url}/chat/completions", json=body) as answer:
+        received = answer.iter_bytes()
+        next(received)
+        assert httpx.delete(listed).json() == []
+    until(lambda: provider.requests[0].outcome == "abandoned")
+    (ended,) = httpx.delete(listed).json()
+    assert ended["billed"][0] == 1 and ended["billed"][1] < 1_000
+    assert httpx.get(listed).json() == []
+
+
 def test_a_disconnected_client_is_noticed(provider: ScriptedProvider) -> None:
     """An answer without a reader is marked abandoned."""
     body = {"model": "one", "stream": True, "messages": user("stall")}
