@@ -27,30 +27,33 @@ class Named(Tool):
 
 
 class Index:
-    """The tools of isolated plugins or of remotes. ``slow`` holds up a thread that has read them."""
+    """The tools of isolated plugins or of remotes."""
 
     def __init__(self) -> None:
         self.version = 0
         self.found: tuple[str, ...] = ()
-        self.slow = False
-        self.reading, self.proceed = threading.Event(), threading.Event()
 
     def set(self, *names: str) -> None:
         self.found, self.version = names, self.version + 1
 
     def tools(self) -> tuple[OwnedItem[Tool], ...]:
-        found = tuple(OwnedItem("one", cast(Tool, Named(name))) for name in self.found)
-        if self.slow and threading.current_thread() is not threading.main_thread():
-            self.slow = False
-            self.reading.set()
-            assert self.proceed.wait(10)
-        return found
+        return tuple(OwnedItem("one", cast(Tool, Named(name))) for name in self.found)
 
 
 class NoPlugins:
+    """Plugins without tools. ``slow`` holds up the next thread that builds a catalogue of them."""
+
     record_activity = None
 
+    def __init__(self) -> None:
+        self.slow = False
+        self.building, self.proceed = threading.Event(), threading.Event()
+
     def tools(self) -> list[Any]:
+        if self.slow and threading.current_thread() is not threading.main_thread():
+            self.slow = False
+            self.building.set()
+            assert self.proceed.wait(10)
         return []
 
     def tool_middleware(self) -> list[Any]:
@@ -60,10 +63,10 @@ class NoPlugins:
         return False
 
 
-def live_catalogue(isolated: Index, remotes: Index, folder: Path) -> LiveCatalogue:
+def live_catalogue(plugins: NoPlugins, isolated: Index, remotes: Index, folder: Path) -> LiveCatalogue:
     settings = SimpleNamespace(runtime=SimpleNamespace(tool_sources=(folder,)))
     supply = ToolSupply(
-        plugins=cast(Any, NoPlugins()),
+        plugins=cast(Any, plugins),
         config=cast(Any, SimpleNamespace(settings=settings)),
         built_in=(),
         isolated=cast(Any, isolated),
@@ -74,17 +77,17 @@ def live_catalogue(isolated: Index, remotes: Index, folder: Path) -> LiveCatalog
 
 async def test_a_slow_rebuild_does_not_replace_a_newer_catalogue(tmp_path: Path) -> None:
     """A plugin publishes a tool while a rebuild, which has read the older tools, is still running."""
-    isolated, remotes = Index(), Index()
-    live = live_catalogue(isolated, remotes, tmp_path)
-    isolated.slow = True
+    plugins, isolated, remotes = NoPlugins(), Index(), Index()
+    live = live_catalogue(plugins, isolated, remotes, tmp_path)
+    plugins.slow = True
     remotes.set("far")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(live.current)
-        await anyio.to_thread.run_sync(isolated.reading.wait, 10)
+        assert await anyio.to_thread.run_sync(plugins.building.wait, 10)
         isolated.set("near")
         tasks.start_soon(live.current)
         await anyio.sleep(0.1)
-        isolated.proceed.set()
+        plugins.proceed.set()
     names = {spec.name for spec in (await live.current()).specs()}
     assert names == {"near", "far"}
 
