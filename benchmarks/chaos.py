@@ -60,6 +60,11 @@ def parse_order() -> tuple[Order, bool]:
         "--rolling", type=int, metavar="N", help="N restarts in good order, one after the other"
     )
     scene.add_argument("--full-disk", action="store_true", help="fill the disks of bus and memory instead")
+    scene.add_argument(
+        "--only",
+        choices=("kill", "stop", "drain", "cut"),
+        help="only this kind of fault, such as kill: SIGKILL",
+    )
     parser.add_argument("--keep", action="store_true", help="keep the home folder with the logs in any case")
     given = parser.parse_args()
     if given.full_disk and (reason := why_not()):
@@ -73,6 +78,7 @@ def parse_order() -> tuple[Order, bool]:
         pause=given.pause,
         pile=given.pile,
         rolling=given.rolling is not None,
+        only=given.only,
         setting=Setting(given.cluster, given.full_disk),
     )
     return order, given.keep

@@ -40,8 +40,8 @@ class Order:
 
     ``pile``: the share of faults that may strike while others are still down; the rest wait until every process is up.
     ``settle``: seconds until every accepted message must be answered after the last fault. ``rolling``: orderly
-    restarts, one after the other, instead of random faults. ``setting``: the processes of the run; with small disks,
-    the faults fill the disks.
+    restarts, one after the other, instead of random faults. ``only``: the one kind of fault. ``setting``: the
+    processes of the run; with small disks, the faults fill the disks.
     """
 
     seed: int
@@ -52,6 +52,7 @@ class Order:
     pile: float = 0.5
     settle: float = 60.0
     rolling: bool = False
+    only: Kind | None = None
     setting: Setting = field(default_factory=Setting)
 
     def plan(self, servers: tuple[str, ...]) -> Iterator[Fault]:
@@ -59,7 +60,7 @@ class Order:
         if self.rolling:
             return rolling(self.faults, self.pause, servers)
         weights = victims(servers, disks=self.setting.disks)
-        return plan(self.seed, self.faults, self.pause, weights, self.pile)
+        return plan(self.seed, self.faults, self.pause, weights, self.pile, self.only)
 
 
 @dataclass(slots=True)

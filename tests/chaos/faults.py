@@ -55,8 +55,15 @@ KINDS: Mapping[str, Mapping[Kind, int]] = {
 """What may happen to whom: SIGKILL, SIGSTOP and SIGCONT, SIGTERM, a broken connection, no room left."""
 
 
+def kinds_of(only: Kind | None) -> Mapping[str, Mapping[Kind, int]]:
+    """Return ``KINDS``, or of it the one kind of fault, for the sorts of victims that it can strike."""
+    if only is None:
+        return KINDS
+    return {sort: {only: 1} for sort, kinds in KINDS.items() if only in kinds}
+
+
 def sort_of(victim: str) -> str:
-    """Which row of ``PROJECT_TYPES`` a victim has."""
+    """Return which row of ``KINDS`` a victim has."""
     if victim in WORKERS:
         return "worker"
     return {"client": "client", **dict.fromkeys(DISKS, "disk")}.get(victim, "server")
@@ -94,9 +101,18 @@ class InjectedFault:
     alone: bool
 
 
-def plan(seed: int, count: int, pause: float, weights: Mapping[str, int], pile: float) -> Iterator[Fault]:
+def plan(
+    seed: int,
+    count: int,
+    pause: float,
+    weights: Mapping[str, int],
+    pile: float,
+    only: Kind | None = None,
+) -> Iterator[Fault]:
     """Return ``count`` faults, ``pause`` seconds apart on average; a share of ``pile`` strikes even while others are
-    down."""
+    down. With ``only``, every fault is of this kind, and strikes only those to whom it may happen."""
+    possible = kinds_of(only)
+    weights = {victim: weight for victim, weight in weights.items() if sort_of(victim) in possible}
     draw = random.Random(f"faults/{seed}")
     for number in range(count):
         yield Fault(
@@ -104,7 +120,7 @@ def plan(seed: int, count: int, pause: float, weights: Mapping[str, int], pile: 
             pause=min(draw.expovariate(1 / pause), pause * 3),
             patient=draw.random() >= pile,
             preferred=tuple(_shuffled(draw, weights)),
-            kinds={sort: _one_of(draw, kinds) for sort, kinds in KINDS.items()},
+            kinds={sort: _one_of(draw, kinds) for sort, kinds in possible.items()},
             hold=FAILOVER_SECONDS + draw.uniform(0.5, 2.5),
             down=draw.choice((0.0, draw.uniform(0.0, 1.0), draw.uniform(1.0, 3.0))),
         )

@@ -30,6 +30,14 @@ def test_the_same_seed_gives_the_same_faults() -> None:
     assert drawn(7) == drawn(7) != drawn(8)
 
 
+def test_one_kind_of_fault_strikes_only_whom_it_can() -> None:
+    """A run of SIGKILLs alone kills workers and servers, and leaves the observers' connection as it is."""
+    weights = victims(("nats-1", "nats-2"))
+    kills = list(plan(7, 50, 1.0, weights, 0.5, "kill"))
+    assert {fault.kind(victim) for fault in kills for victim in fault.preferred} == {"kill"}
+    assert {victim for fault in kills for victim in fault.preferred} == set(weights) - {"client"}
+
+
 async def no_promise_is_broken(order: Order) -> Outcome:
     """Run it; a violation fails the test, with the seed, the evidence and the place of the logs."""
     home = Path(tempfile.mkdtemp(prefix=f"trunkline-chaos-{order.seed}-"))
