@@ -12,7 +12,6 @@ PLACES = {
     "trunkline.workers.monitor.model_registry",  # turns and completions, through all middleware
     "trunkline.workers.monitor.ability_handler",  # abilities, through middleware around requests
     "trunkline.workers.memory.embedder_selection",  # memory's vectors, through the same
-    "trunkline.cli.model_probe",  # `trunkline init`: a fixed question, without a platform
 }
 
 

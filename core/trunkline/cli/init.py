@@ -61,8 +61,9 @@ def command(yes: bool, test: bool | None, as_json: bool, **options: Any) -> int:
     "trunkline init" continues from there. It never asks for a key and never stores one; it stores the name of the
     environment variable that holds the key.
 
-    At the end it offers to send one test message, and says before what is sent to whom. Without a terminal it asks
-    nothing and needs --yes. The exit status is 1 when the model test failed.
+    At the end it offers to send one test message, and says before what is sent to whom. Budgets hold for the message,
+    and "trunkline costs" shows it. Without a terminal it asks nothing and needs --yes. The exit status is 1 when the
+    model test failed.
     """
     from trunkline.cli.init_settings import InitSettings
 

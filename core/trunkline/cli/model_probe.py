@@ -1,20 +1,27 @@
-"""Asks a model that was just configured for a first answer, directly through its adapter and without a platform."""
+"""Asks a model that was just configured for a first answer. The cost ledger records it, and budgets hold for it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import anyio
 
 from trunkline.config import Config
-from trunkline.contracts.conversations.messages import Message
-from trunkline.contracts.models.adapter import Finish, ModelAdapter, ModelRequest, Text
-from trunkline.errors import ConfigError, ModelError
+from trunkline.errors import ConfigError, ModelError, TrunklineError
 from trunkline.plugins import Plugins
 from trunkline.runtime.adapter_selection import adapter_model, default_adapter
-from trunkline_bus import new_id
+from trunkline_bus import BusError
+
+if TYPE_CHECKING:
+    from trunkline.workers.monitor.probe_worker import ProbeWorker
 
 QUESTION = "Say hello in one short sentence."
 PROBE_TIMEOUT = 60.0
 """Seconds that the first answer may take. A server on this machine may have to load the model first."""
+
+MAX_TOKENS = 512
+"""Tokens of the answer: a few words, and what a model may reason before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +47,68 @@ _FAULTS = {
 
 
 async def probe_model(config: Config) -> ModelProbeResult:
-    """Ask the configured model for one sentence."""
+    """Ask the configured model for one sentence, with the bus and memory of the running platform, or of one that runs
+    only as long as the question.
+    """
     plugins = Plugins.load(config)
     try:
         name = default_adapter(config, plugins)
     except ConfigError as error:
         return ModelProbeResult("", problem=error.sentence)
-    adapter = next((one.item for one in plugins.models() if one.item.name == name), None)
-    if adapter is None:
+    if all(one.item.name != name for one in plugins.models()):
         return ModelProbeResult(name, problem="it lacks its settings")
     try:
+        async with _probe_worker(config) as worker:
+            return await _ask(worker, name, _unset_key(config, plugins, name))
+    except TrunklineError as error:
+        return ModelProbeResult(name, problem=f"it was not asked: {error.sentence.removesuffix('.')}")
+    except BusError as error:
+        return ModelProbeResult(name, problem=f"it was not asked, because the bus is not available: {error}")
+
+
+@asynccontextmanager
+async def _probe_worker(config: Config) -> AsyncIterator["ProbeWorker"]:
+    from trunkline.cli.log_file import log_to_file
+    from trunkline.runtime.platform_connection import connect_to_platform
+    from trunkline.runtime.worker_host import WorkerHostSettings, run_worker
+    from trunkline.workers import load_worker
+    from trunkline.workers.monitor.probe_worker import ProbeWorker
+    from trunkline_bus.task_group import background_tasks
+
+    stop = anyio.Event()
+    with log_to_file(config, "init"):
+        async with connect_to_platform(config, load_worker, name="init", kinds=("memory",)) as bus:
+            settings = WorkerHostSettings(config, bus.link.settings, prepare_bus=False)
+            async with background_tasks() as tasks:
+                yield await tasks.start(run_worker, ProbeWorker, settings, stop)
+
+
+async def _ask(worker: "ProbeWorker", adapter: str, unset: str) -> ModelProbeResult:
+    try:
         with anyio.fail_after(PROBE_TIMEOUT):
-            text, tokens = await _said(adapter)
-        problem = "" if text else "it answered without a word"
-        return ModelProbeResult(name, text=text, problem=problem, tokens=tokens)
+            text, finish = await worker.ask(QUESTION, MAX_TOKENS)
     except TimeoutError:
-        return ModelProbeResult(name, problem=f"no answer within {PROBE_TIMEOUT:.0f} s")
+        return ModelProbeResult(adapter, problem=f"no answer within {PROBE_TIMEOUT:.0f} s")
     except ModelError as error:
-        unset = _unset_key(config, plugins, name) if error.fault == "authentication" else ""
-        problem = (
-            f"it wants a key, and {unset} is not set" if unset else _FAULTS.get(error.fault, error.fault)
+        return ModelProbeResult(adapter, problem=_problem(error, unset))
+    except BusError as error:
+        return ModelProbeResult(
+            adapter, problem=f"it was not asked, because the bus is not available: {error}"
         )
-        return ModelProbeResult(name, problem=problem)
-    except ConfigError as error:
-        return ModelProbeResult(name, problem=error.sentence)
-    finally:
-        await adapter.aclose()
+    if not text and finish.reason == "max_tokens":
+        text = f"(It reasoned, and said nothing yet within {MAX_TOKENS} tokens.)"
+    usage = finish.usage
+    tokens = f"{usage.input_tokens} tokens in / {usage.output_tokens} out" if usage.input_tokens else ""
+    return ModelProbeResult(adapter, text, "" if text else "it answered without a word", tokens)
+
+
+def _problem(error: ModelError, unset: str) -> str:
+    """Return why the model did not answer. ``unset`` is the variable of a key that was not sent."""
+    if error.fault == "authentication" and unset:
+        return f"it wants a key, and {unset} is not set"
+    if error.fault == "over_budget":
+        return f"it was not asked. {error.detail.removesuffix('.')}"
+    return _FAULTS.get(error.fault, error.fault)
 
 
 def _unset_key(config: Config, plugins: Plugins, adapter: str) -> str:
@@ -92,14 +135,3 @@ def answering_model(config: Config) -> str:
         "None",
     )
     return f"{name}/{model or 'its default model'}" + (f" at {address}" if address != "None" else "")
-
-
-async def _said(adapter: ModelAdapter) -> tuple[str, str]:
-    question = Message(id=new_id("msg"), role="user", content=QUESTION)
-    text = tokens = ""
-    async for event in adapter.stream(ModelRequest(messages=(question,))):
-        if isinstance(event, Text):
-            text += event.text
-        elif isinstance(event, Finish) and event.usage.input_tokens:
-            tokens = f"{event.usage.input_tokens} tokens in / {event.usage.output_tokens} out"
-    return text.strip(), tokens

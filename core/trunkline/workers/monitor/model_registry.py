@@ -137,6 +137,12 @@ class ModelRegistry:
         ask = wrap_with_middleware(self._around_calls, _with_repaired_transcript(ask))
         return lambda request: _refuse_stopped() if self._stopped() else ask(request)
 
+    def ask_once(self) -> AskModel:
+        """Return the call to the adapter without the middleware around calls: nothing is repeated, and no other model
+        is asked. Budgets and the ledger see the request. The kill switch holds as in ``ask``.
+        """
+        return lambda request: _refuse_stopped() if self._stopped() else self._route(request)
+
     async def count_tokens(self, choice: SelectedModel, request: ModelRequest) -> int | None:
         """Return the input tokens of the request as the vendor counts them; None if the vendor does not count or fails.
 

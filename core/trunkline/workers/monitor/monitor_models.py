@@ -44,7 +44,7 @@ class MonitorModels:
         prices = installed_prices(settings.models.prices)
         self._context = context
         self._ledger = CostLedger(context.bus, context.id, prices)
-        self.registry = _registry(context, kill_switch, self._ledger)
+        self.registry = model_registry(context, kill_switch, self._ledger)
         self.call_config = ModelCallConfig(
             max_answer=settings.monitor.max_answer,
             prices=prices,
@@ -90,7 +90,9 @@ class MonitorModels:
         self._abilities.stop()
 
 
-def _registry(context: WorkerContext, kill_switch: KillSwitch, ledger: CostLedger) -> ModelRegistry:
+def model_registry(context: WorkerContext, kill_switch: KillSwitch, ledger: CostLedger) -> ModelRegistry:
+    """Return the registry of a worker's adapters and model middleware, as its configuration chooses them. Raises
+    ConfigError, as ``default_adapter`` does."""
     settings, plugins = context.config.settings, context.plugins
     adapters = [owned.item for owned in plugins.models()]
     return ModelRegistry(
